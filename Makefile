@@ -1,0 +1,50 @@
+# A fresh clone needs Python and make: the first target that needs it builds .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
+
+.DEFAULT_GOAL := test
+.PHONY: test test-slow check demo bench golden picture clean
+
+test: $(READY)
+	$(BIN)/python -m pytest -q -m "not slow"
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -q -m slow
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+demo: $(READY)
+	$(BIN)/hardy demo
+
+bench: $(BENCH_READY)
+	$(BIN)/python -m bench.cpu
+
+golden: $(READY)
+	$(BIN)/python -m tests.golden.make
+
+picture: $(READY)
+	$(BIN)/python -m examples.picture
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The build backend goes in first and isolation is off, so that it too obeys constraints.txt.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) hatchling
+	$(PIP) --no-build-isolation --editable ".[demo,dev]"
+	touch $@
+
+$(BENCH_READY): $(READY)
+	$(PIP) --no-build-isolation --editable ".[bench]"
+	$(PIP) --no-deps imagecorruptions
+	touch $@

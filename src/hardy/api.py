@@ -1,0 +1,205 @@
+"""The public functions: look the cell up, let the images in at the door, call the engine."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.arrays import door, rng
+from hardy.corrupt import CORRUPTIONS, Corruption, engine
+from hardy.errors import InputError
+from hardy.suites import SEVERITIES, load, names, nearest_edition
+from hardy.suites import edition as find_edition
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# Same type back: an array for an array, an image for an image.
+Images = TypeVar("Images", npt.NDArray[np.uint8], "Image")
+Ids = int | str | Sequence[int | str] | npt.NDArray[Any]
+
+
+def corrupt(
+    images: Images,
+    name: str,
+    severity: int,
+    *,
+    seed: int = 0,
+    ids: Ids | None = None,
+    edition: str = "auto",
+) -> Images:
+    """The image, or each image of the batch, corrupted: a new array or PIL image of the same kind.
+
+    The bytes depend on the pixels, edition, corruption, severity, seed and image id alone. `ids`
+    are whole numbers or names, one per image, each used once; left out they are 0, 1, 2, ...
+    `edition` is "224", "299", "64" or "cifar"; "auto" takes the one whose side is nearest to the
+    images' shorter side. What may come in as an image is written in `hardy.arrays.door`.
+    """
+    corruption = _corruption(name)
+    batch, restore = door.enter(images)
+    cell, params = _cell(name, severity, batch.shape[1:3], edition)
+    key = rng.derive_key(_seed(seed), cell, name, int(severity))
+    numbers = image_ids(ids, len(batch))
+    if not len(batch):
+        return restore(batch.copy())  # type: ignore[no-any-return]
+    return restore(engine.run(corruption, batch, params, key=key, ids=numbers))  # type: ignore[no-any-return]
+
+
+def draw(
+    name: str,
+    severity: int,
+    size: tuple[int, int],
+    *,
+    seed: int = 0,
+    ids: Ids = (0,),
+    edition: str = "auto",
+) -> dict[str, npt.NDArray[Any]]:
+    """What `corrupt` draws for images of `size` (H, W): named arrays, the first axis the image."""
+    corruption = _corruption(name)
+    height, width = _size(size)
+    cell, params = _cell(name, severity, (height, width), edition)
+    key = rng.derive_key(_seed(seed), cell, name, int(severity))
+    return engine.draw(corruption, (height, width), params, key=key, ids=image_ids(ids))
+
+
+def replay(
+    images: Images,
+    name: str,
+    severity: int,
+    draws: Mapping[str, npt.NDArray[Any]],
+    *,
+    edition: str = "auto",
+) -> Images:
+    """`corrupt` with given draws in place of its own: those of `draw`, or others shaped alike."""
+    corruption = _corruption(name)
+    batch, restore = door.enter(images)
+    _, params = _cell(name, severity, batch.shape[1:3], edition)
+    if not len(batch):
+        return restore(batch.copy())  # type: ignore[no-any-return]
+    fields = _fields(corruption, params, draws, batch.shape)
+    try:
+        result = engine.replay(corruption, batch, params, fields)
+    except KeyError as error:
+        raise InputError(
+            f"expected draws of {name} with {error}, got {', '.join(fields) or 'none'}; "
+            "hardy.draw makes them"
+        ) from error
+    return restore(result)  # type: ignore[no-any-return]
+
+
+def corruptions() -> tuple[str, ...]:
+    """The names of all: the benchmark's fifteen, its four for validation, then plug-ins."""
+    suite = load("imagenet_c")
+    return tuple(dict.fromkeys((*suite.counted, *suite.validation, *CORRUPTIONS.names())))
+
+
+def suites() -> tuple[str, ...]:
+    """The names of all suites."""
+    return tuple(names())
+
+
+def _corruption(name: object) -> Corruption:
+    if not isinstance(name, str):
+        raise InputError(f'expected the name of a corruption such as "fog", got {name!r}')
+    return CORRUPTIONS[name]
+
+
+def _cell(
+    name: str, severity: object, size: tuple[int, ...], edition: object
+) -> tuple[str, Mapping[str, float]]:
+    """The edition's name and the parameters of one corruption at one severity."""
+    if not _is_int(severity) or severity not in SEVERITIES:
+        raise InputError(
+            f"expected a severity of 1, 2, 3, 4 or 5 as an int, got {severity!r}; "
+            "the clean image is the image itself, and there is nothing in between"
+        )
+    if not isinstance(edition, str):
+        raise InputError(f'expected an edition such as "224" or "auto", got {edition!r}')
+    chosen = nearest_edition(size[0], size[1]) if edition == "auto" else edition
+    return chosen, find_edition(chosen).params(name, int(severity))
+
+
+def _fields(
+    corruption: Corruption,
+    params: Mapping[str, float],
+    draws: Mapping[str, npt.NDArray[Any]],
+    shape: tuple[int, ...],
+) -> dict[str, npt.NDArray[Any]]:
+    """The draws, each of the shape and kind the formula reads: compiled code checks neither.
+
+    Fields under other names pass: a formula may know the reference's own draws as well.
+    """
+    usual = engine.draw(corruption, (shape[1], shape[2]), params, key=0, ids=image_ids(0))
+    fields = {}
+    for name, values in draws.items():
+        field = np.ascontiguousarray(values)
+        like = usual.get(name, field[:1])
+        whole = field.dtype.kind in "iu" and like.dtype.kind in "iu"
+        fits = whole or np.can_cast(field.dtype, like.dtype, "same_kind")
+        if field.shape != (shape[0], *like.shape[1:]) or not fits:
+            raise InputError(
+                f"expected the draw {name!r} as {like.dtype} {(shape[0], *like.shape[1:])}, "
+                f"got {field.dtype} {field.shape}; hardy.draw makes one that fits"
+            )
+        fields[name] = field.astype(like.dtype, copy=False)
+    return fields
+
+
+def _size(size: object) -> tuple[int, int]:
+    if not (isinstance(size, tuple | list) and len(size) == 2 and all(map(_is_int, size))):
+        raise InputError(f"expected a size (height, width) of two ints, got {size!r}")
+    if min(size) < door.SMALLEST_SIDE:
+        raise InputError(f"expected sides of at least {door.SMALLEST_SIDE} pixels, got {size!r}")
+    return int(size[0]), int(size[1])
+
+
+def _seed(seed: object) -> int:
+    if not _is_int(seed) or not 0 <= seed < 2**64:
+        raise InputError(f"expected a seed from 0 to 2**64 - 1 as an int, got {seed!r}")
+    return int(seed)
+
+
+def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint64]:
+    """One 64-bit number per image; `count` is how many there must be, where that is known."""
+    if ids is None and count is not None:
+        return np.arange(count, dtype=np.uint64)
+    # Neither sets, which have no order, nor text as a sequence of letters.
+    if isinstance(ids, np.ndarray):
+        ids = ids.tolist()
+    text = isinstance(ids, str | bytes)
+    given = list(ids) if isinstance(ids, Sequence) and not text else [ids]
+    numbers: dict[int, object] = {}
+    for value in given:
+        number = _id_number(value)
+        if number in numbers:
+            raise InputError(
+                f"expected a different id for each image, got {value!r} twice; "
+                "equal ids would give equal randomness"
+            )
+        numbers[number] = value
+    if count is not None and len(given) != count:
+        raise InputError(
+            f"expected one id per image, {count} in all, got {len(given)}; "
+            "leave ids out to number the images from 0"
+        )
+    return np.array(list(numbers), dtype=np.uint64)
+
+
+def _id_number(value: object) -> int:
+    if isinstance(value, str):
+        try:
+            return rng.image_id(value)
+        except UnicodeEncodeError as error:
+            raise InputError(f"expected ids in Unicode, got {value!r}; rename it") from error
+    if not _is_int(value) or not 0 <= value < 2**64:
+        raise InputError(
+            "expected ids in a list or array, each a name or an int from 0 to 2**64 - 1, "
+            f"got {value!r} ({type(value).__name__})"
+        )
+    return rng.image_id(int(value))
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    """A whole number by type: True and 3.0 are not, NumPy's integers are."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

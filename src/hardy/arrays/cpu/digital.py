@@ -1,0 +1,182 @@
+"""Point operations by colour, box resampling, and the small fixed-point steps of spatter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hardy.arrays.cpu.compile import kernel
+
+
+@kernel
+def channel_means(images, out):  # type: ignore[no-untyped-def]
+    """One running float64 sum of level / 255 per channel, pixel by pixel, as NumPy adds them."""
+    unit = np.arange(256) / 255.0
+    n, height, width, _ = images.shape
+    for i in range(n):
+        red, green, blue = 0.0, 0.0, 0.0
+        for y in range(height):
+            row = images[i, y].reshape(-1)
+            for x in range(width):
+                red += unit[row[3 * x]]
+                green += unit[row[3 * x + 1]]
+                blue += unit[row[3 * x + 2]]
+        pixels = height * width
+        out[i, 0], out[i, 1], out[i, 2] = red / pixels, green / pixels, blue / pixels
+
+
+@kernel
+def stretch(images, means, gain, out):  # type: ignore[no-untyped-def]
+    """See corrupt.digital.stretch: one 256-entry table per image and channel."""
+    n, height, width, _ = images.shape
+    table = np.empty((3, 256), np.uint8)
+    for i in range(n):
+        for c in range(3):
+            mean = means[i, c]
+            for level in range(256):
+                value = (level / 255.0 - mean) * gain + mean
+                table[c, level] = np.uint8(np.int32(min(max(value, 0.0), 1.0) * 255.0))
+        source, goal = images[i].reshape(-1), out[i].reshape(-1)
+        for p in range(height * width):
+            goal[3 * p] = table[0, source[3 * p]]
+            goal[3 * p + 1] = table[1, source[3 * p + 1]]
+            goal[3 * p + 2] = table[2, source[3 * p + 2]]
+
+
+@kernel
+def recolour(images, value_shift, gain, offset, out):  # type: ignore[no-untyped-def]
+    """See corrupt.digital.recolour: the float64 HSV round trip, as selections without branches.
+
+    Blocks of pixels are split into planes first, so that the arithmetic vectorises.
+    """
+    block = 256
+    reds, greens, blues = np.empty(block), np.empty(block), np.empty(block)
+    source, goal = images.reshape(-1), out.reshape(-1)
+    pixels = source.size // 3
+    for start in range(0, pixels, block):
+        count = min(block, pixels - start)
+        piece, target = source[3 * start :], goal[3 * start :]
+        for p in range(count):
+            reds[p] = piece[3 * p] / 255.0
+            greens[p] = piece[3 * p + 1] / 255.0
+            blues[p] = piece[3 * p + 2] / 255.0
+        for p in range(count):
+            r, g, b = reds[p], greens[p], blues[p]
+            high = max(max(r, g), b)
+            spread = high - min(min(r, g), b)
+            grey = spread == 0.0
+            safe = 1.0 if grey else spread
+            saturation = spread / (1.0 if grey else high)
+            from_blue = b == high
+            from_green = g == high
+            base = 4.0 if from_blue else (2.0 if from_green else 0.0)
+            near = r - g if from_blue else (b - r if from_green else g - b)
+            hue = (base + near / safe) / 6.0
+            hue = hue + 1.0 if hue < 0.0 else hue
+            hue = 0.0 if grey else hue
+            high = min(max(high + value_shift, 0.0), 1.0)
+            saturation = min(max(saturation * gain + offset, 0.0), 1.0)
+            sixth = hue * 6.0
+            sector = np.floor(sixth)
+            f = sixth - sector
+            low = high * (1.0 - saturation)
+            falling = high * (1.0 - f * saturation)
+            rising = high * (1.0 - (1.0 - f) * saturation)
+            reds[p] = (
+                high
+                if sector == 0.0 or sector == 5.0
+                else (falling if sector == 1.0 else (rising if sector == 4.0 else low))
+            )
+            greens[p] = (
+                high
+                if sector == 1.0 or sector == 2.0
+                else (rising if sector == 0.0 else (falling if sector == 3.0 else low))
+            )
+            blues[p] = (
+                high
+                if sector == 3.0 or sector == 4.0
+                else (rising if sector == 2.0 else (falling if sector == 5.0 else low))
+            )
+        for p in range(count):
+            target[3 * p] = np.uint8(np.int32(reds[p] * 255.0))
+            target[3 * p + 1] = np.uint8(np.int32(greens[p] * 255.0))
+            target[3 * p + 2] = np.uint8(np.int32(blues[p] * 255.0))
+
+
+@kernel
+def box_bytes(images, first_y, count_y, weight_y, first_x, count_x, weight_x, back_y, back_x, out):  # type: ignore[no-untyped-def]
+    """Pillow's BOX shrink (along rows, a byte image between the passes) and enlargement back."""
+    n, height, width, channels = images.shape
+    small_h, small_w = len(first_y), len(first_x)
+    half = np.uint32(1 << 21)
+    narrow = np.empty((height, small_w * channels), np.uint8)
+    small = np.empty((small_h, small_w * channels), np.uint8)
+    line = np.empty(small_w * channels, np.uint32)
+    for i in range(n):
+        for y in range(height):
+            source, row = images[i, y].reshape(-1), narrow[y]
+            for x in range(small_w):
+                start, taps, weight = first_x[x] * channels, count_x[x], np.uint32(weight_x[x])
+                for c in range(channels):
+                    total = np.uint32(0)
+                    for k in range(taps):
+                        total += np.uint32(source[np.uint64(start + k * channels + c)])
+                    row[x * channels + c] = np.uint8((half + total * weight) >> np.uint32(22))
+        for y in range(small_h):
+            line[:] = 0
+            for k in range(count_y[y]):
+                row = narrow[first_y[y] + k]
+                for x in range(len(line)):
+                    line[x] += row[x]
+            weight, row = np.uint32(weight_y[y]), small[y]
+            for x in range(len(line)):
+                row[x] = np.uint8((half + line[x] * weight) >> np.uint32(22))
+        for y in range(height):
+            row, goal = small[back_y[y]], out[i, y].reshape(-1)
+            for x in range(width):
+                p = np.uint64(back_x[x] * channels)
+                for c in range(channels):
+                    goal[x * channels + c] = row[p + np.uint64(c)]
+
+
+@kernel
+def chamfer(zeros, out):  # type: ignore[no-untyped-def]
+    """Distance to the nearest True of (N, H, W), 5x5 mask, in OpenCV's 16-bit fixed point.
+
+    OpenCV may hand this step to another library with float steps, hence a different last digit;
+    written out, the layer does not depend on how OpenCV was built.
+    """
+    n, height, width = zeros.shape
+    one, diagonal, knight = 65536, 91750, 143976
+    grid = np.empty((height + 4, width + 4), np.int64)
+    for i in range(n):
+        grid[:] = (2**31 - 1) >> 2
+        for y in range(2, height + 2):
+            for x in range(2, width + 2):
+                if zeros[i, y - 2, x - 2]:
+                    grid[y, x] = 0
+                    continue
+                grid[y, x] = min(
+                    min(
+                        min(grid[y - 2, x - 1], grid[y - 2, x + 1]),
+                        min(grid[y - 1, x - 2], grid[y - 1, x + 2]),
+                    )
+                    + knight,
+                    min(grid[y - 1, x - 1], grid[y - 1, x + 1]) + diagonal,
+                    min(grid[y - 1, x], grid[y, x - 1]) + one,
+                )
+        for y in range(height + 1, 1, -1):
+            for x in range(width + 1, 1, -1):
+                best = grid[y, x]
+                if best > one:
+                    best = min(
+                        best,
+                        min(
+                            min(grid[y + 2, x + 1], grid[y + 2, x - 1]),
+                            min(grid[y + 1, x + 2], grid[y + 1, x - 2]),
+                        )
+                        + knight,
+                        min(grid[y + 1, x + 1], grid[y + 1, x - 1]) + diagonal,
+                        min(grid[y + 1, x], grid[y, x + 1]) + one,
+                    )
+                    grid[y, x] = best
+                out[i, y - 2, x - 2] = np.float32(best) * np.float32(2.0**-16)

@@ -1,0 +1,150 @@
+"""The primitives that formulas may use, and the image convention.
+
+Images are uint8 RGB (N, H, W, 3), in and out; conversion to bytes truncates. Fields are float64
+with a leading image axis. A backend brings every primitive below on its own arrays, plus ordinary
+arithmetic, comparison, indexing and `reshape`; formulas in `hardy.corrupt` see nothing else.
+
+Host tables (weights, kernels, look-up tables) are NumPy arrays from `tables` and `noise_tables`;
+a backend moves them to where it works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from hardy.errors import InputError
+
+Array = Any
+
+
+class Ops(Protocol):
+    name: str
+    # Formulas this backend brings as one fused pass, by name; same bytes as the formula itself.
+    fused: Mapping[str, Callable[..., Array]]
+    # How many pixels are worth drawing for and corrupting in one go.
+    pixels_at_once: int
+
+    # Random words and what is made of them.
+    def words(self, key: int, ids: Array, stream: int, count: int) -> Array:
+        """(N, count) uint32 Philox words."""
+
+    def uniform(self, words: Array, low: float, high: float) -> Array: ...
+
+    def normal(self, words: Array) -> Array: ...
+
+    def scaled(self, words: Array, below: Array) -> Array:
+        """Whole numbers 0 .. below - 1."""
+
+    # Arrays.
+    def host(self, table: Any) -> Array:
+        """A host array or list, moved to this backend."""
+
+    def cast(self, array: Array, dtype: str) -> Array: ...
+
+    def float32(self, number: float) -> Any:
+        """A scalar that keeps float32 arithmetic in float32."""
+
+    def join(self, batches: Sequence[Array]) -> Array:
+        """Batches one after the other."""
+
+    def where(self, condition: Array, yes: Array, no: Array) -> Array: ...
+
+    def maximum(self, a: Array, b: Array) -> Array: ...
+
+    def minimum(self, a: Array, b: Array) -> Array: ...
+
+    def floor(self, array: Array) -> Array: ...
+
+    def ceil(self, array: Array) -> Array: ...
+
+    def stack(self, arrays: Sequence[Array]) -> Array:
+        """Along a new last axis."""
+
+    def largest(self, array: Array) -> Array:
+        """(N, 1, 1, ...): the maximum of each image or field."""
+
+    def half_turn(self, array: Array) -> Array:
+        """Each field (N, H, W) rotated by 180 degrees."""
+
+    # Between bytes and numbers.
+    def unit(self, images: Array, dtype: str) -> Array:
+        """level / 255, divided in that dtype."""
+
+    def to_bytes(self, unit: Array) -> Array:
+        """clip to 0..1, times 255, truncate."""
+
+    def to_levels(self, levels: Array) -> Array:
+        """clip to 0..255, truncate."""
+
+    # Images to images.
+    def table_noise(self, images: Array, words: Array, table: Any) -> Array:
+        """Walker's alias look-up of every value with its own word."""
+
+    def blur(self, images: Array, sigma: float) -> Array:
+        """Gaussian, edges replicated, cut at 4 sigma; float64 in SciPy's order."""
+
+    def disk(self, images: Array, radius: float, alias: float) -> Array:
+        """Correlation with the antialiased disk kernel, reflect-101 border."""
+
+    def trail(self, images: Array, weights: Any, rows: Array, columns: Array) -> Array:
+        """Motion blur (N, H, W, C): taps at integer offsets (N, taps), nearest rounding."""
+
+    def shuffle(self, images: Array, moves: Array, reach: int) -> Array:
+        """Glass: each pass (N, passes, targets) of moves copies sources in a descending scan."""
+
+    def zoom_mean(self, images: Array, factors: Sequence[float]) -> Array:
+        """Mean of the image and its zooms, the first of which is the image itself."""
+
+    def elastic(self, images: Array, inverses: Array, down: Array, along: Array) -> Array:
+        """Affine warp by inverse maps (N, 2, 3), then displacement; exact bilinear."""
+
+    def channel_means(self, images: Array) -> Array:
+        """(N, 3) float64 in 0..1, summed pixel by pixel in row order: flat areas hang on it."""
+
+    def crops(
+        self,
+        sources: Sequence[Any],
+        which: Array,
+        rows: Array,
+        columns: Array,
+        size: tuple[int, int],
+    ) -> Array:
+        """Image i is the window of `size` in sources[which[i]] at (rows[i], columns[i])."""
+
+    def pixelate(self, images: Array, small: tuple[int, int]) -> Array:
+        """Pillow's BOX resize to `small` (H, W) and back."""
+
+    def jpeg(self, images: Array, quality: int) -> Array:
+        """libjpeg's round trip at 4:2:0, as Pillow saves and opens."""
+
+    # Fields.
+    def smooth(self, fields: Array, sigma: float, truncate: float, border: str) -> Array:
+        """Gaussian of (N, H, W); border "nearest" or "reflect"."""
+
+    def zoom(self, fields: Array, factor: float, size: tuple[int, int]) -> Array:
+        """Order-1 zoom to `size` (H, W) of fields that hold just the crop the zoom reads."""
+
+    def plasma(self, steps: Array, decay: float, side: int) -> Array:
+        """Diamond-square clouds (N, side, side) in 0..1 from uniform steps (N, side**2 - 1)."""
+
+    def relief(self, liquid: Array) -> Array:
+        """Spatter's embossed distance map of a byte layer (N, H, W), as bytes."""
+
+
+def ops_for(images: Array) -> Ops:
+    """The backend of an array, recognised without importing frameworks."""
+    if isinstance(images, np.ndarray):
+        return cpu_ops()
+    raise InputError(
+        f"expected a NumPy array, got {type(images).__name__}; convert it, e.g. np.asarray(images)"
+    )
+
+
+def cpu_ops() -> Ops:
+    # Imported here: numba takes longer to load than the rest of Hardy together.
+    from hardy.arrays.numpy_ops import OPS
+
+    return OPS

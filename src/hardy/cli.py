@@ -1,0 +1,180 @@
+"""The command line: parse, call one function, print."""
+
+import sys
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+import hardy
+from hardy.errors import HardyError, InputError
+
+Item = TypeVar("Item")
+
+app = typer.Typer(
+    help="How well does an image classifier hold up under common corruptions?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Kind(StrEnum):
+    corruptions = "corruptions"
+    suites = "suites"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hardy {hardy.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("ls")
+def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
+    """List the corruptions or the suites."""
+    from hardy.corrupt import CORRUPTIONS
+    from hardy.suites import load
+
+    if kind is Kind.corruptions:
+        for name in hardy.corruptions():
+            typer.echo(f"{name:<20}{CORRUPTIONS[name].category:<10}{CORRUPTIONS[name].summary}")
+    else:
+        for name in hardy.suites():
+            typer.echo(f"{name:<20}{load(name).title}")
+
+
+@app.command("corrupt")
+def corrupt_files(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="An image file or a folder.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or a folder.")],
+    cell: Annotated[str, typer.Option("--with", metavar="NAME:SEVERITY", help="Such as fog:3.")],
+    seed: Annotated[int, typer.Option(help="Another seed, other randomness.")] = 0,
+    edition: Annotated[
+        str, typer.Option(help="224, 299, 64, cifar, or auto: by image size.")
+    ] = "auto",
+) -> None:
+    """Corrupt an image file, or every image file below a folder.
+
+    OUT of a file is a file, whose suffix picks the format (.jpg is JPEG of quality 85, the others
+    keep every byte), or an existing folder. OUT of a folder is a folder: its tree is mirrored, as
+    PNG. An image's id is its path below IN without the suffix, or its stem if it comes alone. Files
+    that cannot be used are listed at the end, and the exit code is then 1.
+    """
+    from hardy.folder import corrupt_file, corrupt_folder
+
+    name, severity = _parse_cell(cell)
+    if not source.is_dir():
+        written = corrupt_file(source, target, name, severity, seed=seed, edition=edition)
+        typer.echo(f"wrote {written}")
+        return
+    outcome = corrupt_folder(
+        source, target, name, severity, seed=seed, edition=edition, track=_progress("images")
+    )
+    others = f", left {outcome.others} other files alone" if outcome.others else ""
+    typer.echo(f"wrote {outcome.done} images to {target}{others}")
+    if outcome.bad:
+        typer.secho(f"{len(outcome.bad)} files could not be used:", fg="red", err=True)
+        for line in outcome.bad:
+            typer.echo(f"  {line}", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    photo: Annotated[Path, typer.Argument(metavar="PHOTO", help="An image file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The sheet to write.")],
+    size: Annotated[int, typer.Option(min=8, help="Side of the square that is shown.")] = 224,
+) -> None:
+    """Write a contact sheet: all corruptions, all severities, on one photograph."""
+    from hardy.demo import write_sheet
+
+    typer.echo(f"wrote {write_sheet(photo, output, side=size, track=_progress('corruptions'))}")
+
+
+@app.command()
+def demo() -> None:
+    """Write the contact sheet of a sample photograph to hardy-demo/sheet.png."""
+    from hardy.demo import sample_photo, write_sheet
+
+    target = Path("hardy-demo") / "sheet.png"
+    typer.echo(f"wrote {write_sheet(sample_photo(), target, track=_progress('corruptions'))}")
+
+
+@app.command()
+def doctor() -> None:
+    """Show versions, threads and textures; say what is missing and how to get it."""
+    from hardy.doctor import examine
+
+    findings = examine()
+    typer.echo(f"{'hardy':<24}{hardy.__version__}")
+    for finding in findings:
+        typer.secho(f"{finding.what:<24}{finding.found}", fg="red" if finding.todo else None)
+        if finding.todo:
+            typer.echo(f"{'':<24}to do: {finding.todo}")
+    if any(finding.todo for finding in findings):
+        raise typer.Exit(1)
+
+
+def _parse_cell(text: str) -> tuple[str, int]:
+    name, colon, severity = text.partition(":")
+    # isdecimal also takes digits of other scripts, and so does int.
+    if not (name and colon and severity.isdecimal()):
+        raise InputError(f'expected --with NAME:SEVERITY such as fog:3, got "{text}"')
+    return name, int(severity)
+
+
+def _progress(unit: str) -> Callable[[list[Item]], Iterable[Item]]:
+    """A bar with rate and remaining time on stderr, where somebody watches it."""
+
+    def track(items: list[Item]) -> Iterable[Item]:
+        if not sys.stderr.isatty():
+            yield from items
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}  {task.fields[rate]}"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(unit, total=len(items), rate="")
+            for item in items:
+                yield item
+                speed = bar.tasks[task].speed
+                bar.update(task, advance=1, rate=f"{speed:.1f}/s" if speed else "")
+
+    return track
+
+
+def main() -> None:
+    try:
+        app()
+    except HardyError as error:
+        typer.secho(f"error: {error}", fg="red", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What a corruption is: a draw and a formula under a name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from hardy.arrays.ops import Array, Ops
+from hardy.arrays.rng import Draws
+from hardy.registry import Registry
+
+Fields = Mapping[str, Array]
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """`draw` makes the random fields of a batch, `apply` is a pure function of images and fields.
+
+    Both take the parameters of one severity by name; a suite file holds them.
+    """
+
+    name: str
+    category: str
+    parameters: tuple[str, ...]
+    summary: str
+    draw: Callable[..., Fields]  # (draws, size, **params)
+    apply: Callable[..., Array]  # (ops, images, fields, **params)
+
+
+CORRUPTIONS: Registry[Corruption] = Registry("corruption", "hardy.corruptions")
+# Pixel formulas in plain array arithmetic; a backend may bring a fused version of the same name.
+FORMULAS: dict[str, Callable[..., Array]] = {}
+
+
+def _nothing(draws: Draws, size: Size, **_: float) -> Fields:
+    return {}
+
+
+def corruption(
+    category: str, draw: Callable[..., Fields] = _nothing
+) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
+    """Register a formula under its own name; parameters are its keyword-only arguments."""
+
+    def register(apply: Callable[..., Array]) -> Callable[..., Array]:
+        arguments = inspect.signature(apply).parameters.values()
+        parameters = tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
+        summary = (apply.__doc__ or "").split("\n")[0]
+        name = apply.__name__
+        CORRUPTIONS.add(name, Corruption(name, category, parameters, summary, draw, apply))
+        return apply
+
+    return register
+
+
+def formula(plain: Callable[..., Array]) -> Callable[..., Array]:
+    """A pixel formula, written once; where the backend has it fused, the fused pass runs."""
+    name = plain.__name__
+    FORMULAS[name] = plain
+
+    @wraps(plain)
+    def call(ops: Ops, *arguments: Any) -> Array:
+        fused = ops.fused.get(name)
+        return fused(*arguments) if fused else plain(ops, *arguments)
+
+    return call

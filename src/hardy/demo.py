@@ -1,0 +1,36 @@
+"""Pictures to look at: every corruption at every severity on one sheet."""
+
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from pathlib import Path
+
+from hardy.api import corrupt, corruptions
+from hardy.errors import MissingResource
+from hardy.images.files import check_output, read_image, write_image
+from hardy.images.sheet import centre_crop, contact_sheet
+from hardy.suites import SEVERITIES
+
+Track = Callable[[list[str]], Iterable[str]]
+
+
+def write_sheet(photo: Path, target: Path, *, side: int = 224, track: Track = iter) -> Path:
+    """The contact sheet of a photograph: a row per corruption, clean and severities across."""
+    check_output(target, photo)
+    clean = centre_crop(read_image(photo), side)
+    rows = [
+        (name, [clean, *(corrupt(clean, name, s, ids=photo.stem) for s in SEVERITIES)])
+        for name in track(list(corruptions()))
+    ]
+    write_image(target, contact_sheet(["clean", *(f"severity {s}" for s in SEVERITIES)], rows))
+    return target
+
+
+def sample_photo() -> Path:
+    """A photograph that scikit-learn ships; found without importing it."""
+    spec = find_spec("sklearn")
+    if spec is None or spec.origin is None:
+        raise MissingResource(
+            "the demo takes its photograph from scikit-learn, which is missing; either "
+            'pip install "hardy[demo]", or bring your own: hardy show PHOTO -o sheet.png'
+        )
+    return Path(spec.origin).parent / "datasets" / "images" / "china.jpg"

@@ -1,0 +1,91 @@
+"""Benchmarks as data: the constants of each edition, and the suites made from them.
+
+A new suite or edition is a new TOML file; nothing else lists them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hardy.errors import InputError
+from hardy.registry import unknown
+from hardy.suites.schema import (
+    SEVERITIES,
+    Edition,
+    Reference,
+    Suite,
+    parse_edition,
+    parse_suite,
+)
+
+__all__ = [
+    "SEVERITIES",
+    "Edition",
+    "Reference",
+    "Suite",
+    "edition",
+    "editions",
+    "load",
+    "names",
+    "nearest_edition",
+]
+
+_FOLDER = Path(__file__).parent
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The suites there are."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+
+
+@cache
+def load(name: str) -> Suite:
+    """The suite of that name."""
+    if name not in names():
+        raise unknown("suite", name, names())
+    return parse_suite(_read(f"{name}.toml"), f"{name}.toml", edition)
+
+
+@cache
+def editions() -> tuple[str, ...]:
+    """The editions there are."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("editions/*.toml")))
+
+
+@cache
+def edition(name: str) -> Edition:
+    """The edition of that name: "224", "299", "64" or "cifar"."""
+    if name not in editions():
+        raise unknown("edition", name, editions())
+    return parse_edition(_read(f"editions/{name}.toml"), f"editions/{name}.toml")
+
+
+def nearest_edition(height: int, width: int) -> str:
+    """The edition whose side is nearest, in log, to the shorter side of an image."""
+    if min(height, width) < 1:
+        raise InputError(
+            f"expected an image of at least one pixel, got height {height} and width {width}; "
+            "check that the array is (height, width, channels)"
+        )
+    return _nearest(min(height, width), {name: edition(name).side for name in editions()})
+
+
+def _nearest(side: int, sides: Mapping[str, int]) -> str:
+    """Compares ratios instead of logs, which gives the same order; a tie goes to the smaller."""
+
+    def distance(name: str) -> tuple[float, int]:
+        return max(side / sides[name], sides[name] / side), sides[name]
+
+    return min(sides, key=distance)
+
+
+def _read(file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads((_FOLDER / file).read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{file}: expected a TOML file, but {error}; repair that line") from error

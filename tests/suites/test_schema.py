@@ -1,0 +1,159 @@
+"""What a suite or edition file may not contain, and what its hash covers."""
+
+import copy
+import subprocess
+import sys
+import tomllib
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from hardy.errors import InputError
+from hardy.suites import edition, load, names
+from hardy.suites.schema import parse_edition, parse_suite
+
+
+def raw(file: str) -> dict[str, Any]:
+    return tomllib.loads(files("hardy").joinpath("suites", file).read_text(encoding="utf-8"))
+
+
+def changed(file: str, path: str, value: Any) -> dict[str, Any]:
+    """The content of a file with one value replaced, or removed where `value` is None."""
+    data = copy.deepcopy(raw(file))
+    *parents, key = path.split("/")
+    table: Any = data
+    for parent in parents:
+        table = table[int(parent) if isinstance(table, list) else parent]
+    if value is None:
+        del table[key]
+    elif isinstance(table, list):
+        table[int(key)] = value
+    else:
+        table[key] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("sidee", 3, r'224.toml key "sidee"; did you mean "side"\?'),
+        ("side", None, "224.toml: side: expected this key, got 'none'"),
+        ("side", "224", "side: expected a value of type int, got '224'"),
+        ("side", True, "side: expected a value of type int, got True"),
+        ("side", 0, "side: expected a length in pixels, got 0"),
+        ("name", "225", "name: expected that of the file, \"224\", got '225'"),
+        ("corruptions/fog", 3, r"\[fog\]: content: expected a table, got 3"),
+        ("corruptions/fog/severity", [], r'\[fog\] key "severity"; did you mean "severities"'),
+        (
+            "corruptions/fog/severities",
+            [[1, 2]] * 4,
+            r"\[fog\]: severities: expected 5 rows, got '4",
+        ),
+        ("corruptions/fog/severities/2", [1], r"expected 2 values per row, got \[1\]"),
+        ("corruptions/fog/severities/2", 1, "expected 2 values per row, got 1"),
+        ("corruptions/fog/severities/2/1", "2", "expected numbers, got '2'"),
+        ("corruptions/fog/severities/2/1", False, "expected numbers, got False"),
+        ("corruptions/fog/severities/2/1", float("nan"), "expected numbers, got nan"),
+    ],
+)
+def test_wrong_edition_is_refused(path: str, value: Any, message: str):
+    data = changed("editions/224.toml", path, value)
+    with pytest.raises(InputError, match=message):
+        parse_edition(data, "editions/224.toml")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("titel", "x", r'imagenet_c.toml key "titel"; did you mean "title"\?'),
+        ("classes", None, "classes: expected this key"),
+        ("classes", 1, "classes: expected 2 or more, got 1"),
+        ("version", 0, "version: expected 1 or more, got 0"),
+        ("name", "imagenet_d", "name: expected that of the file"),
+        ("edition", "225", 'unknown edition "225"; did you mean "224"'),
+        (
+            "id_rule",
+            "stem",
+            "id_rule: expected file_stem or row_index or relative_path, got 'stem'",
+        ),
+        ("storage", "jpeg:101", 'storage: expected "jpeg:1" to "jpeg:100", got \'jpeg:101\''),
+        ("storage", "png", "storage: expected"),
+        ("recipe/name", "resize256", "recipe name: expected a name and a version"),
+        ("recipe/crop", 3, r'\[recipe\] key "crop"'),
+        ("counted/0", "fgo", 'corruption of edition 224 "fgo"; did you mean "fog"'),
+        ("counted/0", "spatter", r"expected each corruption once, got \['spatter'\]"),
+        ("reference/paper_percent/fog", None, r"every corruption of the suite, got \"no \['fog'\]"),
+        ("reference/paper_percent/fgo", 3.0, r'\[reference\] corruption "fgo"; did you mean "fog"'),
+        ("reference/paper_percent/fog", 819, "expected errors above 0, up to 100, got 819"),
+        ("reference/fine_fraction/fog", 81.9, "expected errors above 0, up to 1, got 81.9"),
+        ("reference/clean_percent", "43.5", "clean_percent: expected a value of type float"),
+    ],
+)
+def test_wrong_suite_is_refused(path: str, value: Any, message: str):
+    data = changed("imagenet_c.toml", path, value)
+    with pytest.raises(InputError, match=message):
+        parse_suite(data, "imagenet_c.toml", edition)
+
+
+def parse_pair(suite: dict[str, Any], its_edition: dict[str, Any]) -> str:
+    constants = parse_edition(its_edition, "editions/224.toml")
+    return parse_suite(suite, "imagenet_c.toml", lambda name: constants).content_hash()
+
+
+def test_hash_is_that_of_the_content():
+    same = parse_pair(raw("imagenet_c.toml"), raw("editions/224.toml"))
+    assert same == load("imagenet_c").content_hash()
+    assert len({load(name).content_hash() for name in names()}) == len(names())
+    assert len(same) == 64
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("version", 2),
+        ("storage", "jpeg:90"),
+        ("storage", None),
+        ("recipe/name", "resize256_crop224@2"),
+        ("id_rule", "relative_path"),
+        ("reference/fine_fraction/fog", 0.819325),
+        ("reference/clean_percent", 43.6),
+    ],
+)
+def test_hash_changes_with_the_suite(path: str, value: Any):
+    after = parse_pair(changed("imagenet_c.toml", path, value), raw("editions/224.toml"))
+    assert after != load("imagenet_c").content_hash()
+
+
+def test_hash_changes_with_a_constant_of_the_edition():
+    data = changed("editions/224.toml", "corruptions/spatter/severities/4/5", 0)
+    assert parse_pair(raw("imagenet_c.toml"), data) != load("imagenet_c").content_hash()
+
+
+@pytest.mark.parametrize(
+    "path", ["title", "source", "images", "recipe/description", "reference/source"]
+)
+def test_hash_does_not_change_with_prose(path: str):
+    after = parse_pair(changed("imagenet_c.toml", path, "reworded"), raw("editions/224.toml"))
+    assert after == load("imagenet_c").content_hash()
+
+
+def test_hash_does_not_distinguish_1_from_1_0():
+    data = changed("editions/224.toml", "corruptions/shot_noise/severities/0/0", 60.0)
+    assert parse_pair(raw("imagenet_c.toml"), data) == load("imagenet_c").content_hash()
+
+
+def test_suite_is_frozen():
+    with pytest.raises(AttributeError):
+        load("imagenet_c").version = 2  # type: ignore[misc]
+    assert replace(load("imagenet_c"), version=2).version == 2
+
+
+def test_reading_a_suite_compiles_and_imports_nothing_heavy():
+    code = (
+        "import sys; from hardy.suites import load, names; [load(name) for name in names()]; "
+        "print([m for m in ('numba', 'torch', 'scipy', 'sklearn') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

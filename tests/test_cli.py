@@ -1,0 +1,265 @@
+"""The command line, from its arguments to its files, messages and exit codes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import hardy
+from hardy import cli, demo, doctor
+from hardy.arrays import textures
+
+RGB = np.random.default_rng(4).integers(0, 256, (40, 32, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """Run `hardy ...` in an empty folder; gives the exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hardy", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+def save(path: str, pixels: np.ndarray = RGB) -> np.ndarray:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path)
+    return pixels
+
+
+def pixels(path: str) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def tree(folder: str) -> list[str]:
+    return sorted(p.relative_to(folder).as_posix() for p in Path(folder).rglob("*") if p.is_file())
+
+
+def test_version(run) -> None:
+    assert run("--version") == (0, f"hardy {hardy.__version__}\n", "")
+
+
+def test_ls(run) -> None:
+    code, out, err = run("ls", "corruptions")
+    assert (code, err) == (0, "")
+    assert tuple(line.split()[0] for line in out.splitlines()) == hardy.corruptions()
+    assert all(len(line.split()) > 3 for line in out.splitlines()), "category and summary"
+    code, out, err = run("ls", "suites")
+    assert (code, err) == (0, "")
+    assert tuple(line.split()[0] for line in out.splitlines()) == hardy.suites()
+    code, _, err = run("ls", "everything")
+    assert code == 2
+    assert "corruptions" in err
+
+
+def test_corrupt_a_file(run) -> None:
+    save("in/cat.png")
+    assert run("corrupt", "in/cat.png", "new/out.png", "--with", "gaussian_noise:3")[0] == 0
+    expected = hardy.corrupt(RGB, "gaussian_noise", 3, ids="cat")
+    np.testing.assert_array_equal(pixels("new/out.png"), expected)
+
+    arguments = ("--with", "gaussian_noise:3", "--seed", 7, "--edition", "224")
+    code, out, _ = run("corrupt", "in/cat.png", "new", *arguments)
+    assert (code, out) == (0, f"wrote {Path('new/cat.png')}\n")
+    expected = hardy.corrupt(RGB, "gaussian_noise", 3, ids="cat", seed=7, edition="224")
+    np.testing.assert_array_equal(pixels("new/cat.png"), expected)
+
+
+def test_corrupt_a_folder(run) -> None:
+    save("in/cat.png")
+    save("in/a/b/dog.bmp", RGB[::-1].copy())
+    Path("in/notes.txt").touch()
+    code, out, err = run("corrupt", "in", "out", "--with", "gaussian_noise:2")
+    assert (code, out, err) == (0, "wrote 2 images to out, left 1 other files alone\n", "")
+    assert tree("out") == ["a/b/dog.png", "cat.png"]
+    dog = hardy.corrupt(RGB[::-1], "gaussian_noise", 2, ids="a/b/dog")
+    np.testing.assert_array_equal(pixels("out/a/b/dog.png"), dog)
+    cat = hardy.corrupt(RGB, "gaussian_noise", 2, ids="cat")
+    np.testing.assert_array_equal(pixels("out/cat.png"), cat)
+    assert run("corrupt", "in", "out", "--with", "gaussian_noise:2")[0] == 0, "again"
+    assert tree("out") == ["a/b/dog.png", "cat.png"]
+
+
+def test_broken_files_are_listed_and_the_others_done(run) -> None:
+    save("in/good.png")
+    save("in/a/cut.png")
+    Path("in/a/cut.png").write_bytes(Path("in/a/cut.png").read_bytes()[:500])
+    Path("in/empty.jpg").touch()
+    Path("in/[red]text.jpg").write_text("no image")
+    save("in/small.png", RGB[:7])
+    code, out, err = run("corrupt", "in", "out", "--with", "brightness:1")
+    assert (code, out) == (1, "wrote 1 images to out\n")
+    assert tree("out") == ["good.png"]
+    assert "4 files could not be used:" in err
+    for path, reason in (
+        ("in/[red]text.jpg", "not an image that Pillow knows"),
+        ("in/a/cut.png", "truncated"),
+        ("in/empty.jpg", "the file is empty"),
+        ("in/small.png", "at least 8 pixels per side, got 7 x 32"),
+    ):
+        assert any(path in line and reason in line for line in err.splitlines()), path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("in/a.png", "o.png", "--with", "fgo:3"), 'unknown corruption "fgo"; did you mean "fog"'),
+        (("in/a.png", "o.png", "--with", "fog"), 'NAME:SEVERITY such as fog:3, got "fog"'),
+        (("in/a.png", "o.png", "--with", "fog:2.5"), 'NAME:SEVERITY such as fog:3, got "fog:2.5"'),
+        (("in/a.png", "o.png", "--with", "fog:0"), "expected a severity of 1, 2, 3, 4 or 5"),
+        (("in/a.png", "o.png", "--with", "fog:6"), "expected a severity of 1, 2, 3, 4 or 5"),
+        (("in/a.png", "o.png", "--with", "fog:1", "--seed", "-1"), "expected a seed from 0"),
+        (("in/a.png", "o.png", "--with", "fog:1", "--edition", "x"), 'unknown edition "x"'),
+        (("in/a.png", "o.gif", "--with", "fog:1"), "expected a name that ends in one of"),
+        (("in/a.png", "in/a.png", "--with", "fog:1"), "it is the input itself"),
+        (("no.png", "o.png", "--with", "fog:1"), "cannot read no.png: there is no such file"),
+        (("in", "in/out", "--with", "fog:1"), "lie one within the other"),
+        (("in", ".", "--with", "fog:1"), "lie one within the other"),
+        (("in", "in", "--with", "fog:1"), "lie one within the other"),
+        (("in", "file", "--with", "fog:1"), "in is a folder and file is a file"),
+        (("in", "out", "--with", "fgo:1"), 'unknown corruption "fgo"'),
+        (("twins", "out", "--with", "fog:1"), "twins/a.jpg and twins/a.png have the same id"),
+        (("nothing", "out", "--with", "fog:1"), "there are no image files in nothing"),
+    ],
+)
+def test_mistakes_are_one_message_and_code_2(run, arguments: tuple[str, ...], message: str) -> None:
+    save("in/a.png")
+    save("twins/a.png")
+    save("twins/a.jpg")
+    Path("nothing").mkdir()
+    Path("file").touch()
+    before = tree(".")
+    code, out, err = run("corrupt", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert message in err
+    assert "Traceback" not in err
+    assert tree(".") == before
+
+
+def test_with_is_required_once(run) -> None:
+    code, _, err = run("corrupt", "a.png", "b.png")
+    assert code == 2
+    assert "--with" in err
+
+
+def test_a_link_does_not_lead_out_of_the_output_folder(run) -> None:
+    save("in/a/cat.png")
+    Path("elsewhere").mkdir()
+    Path("out").mkdir()
+    Path("out/a").symlink_to(Path("elsewhere").resolve())
+    code, _, err = run("corrupt", "in", "out", "--with", "fog:1")
+    assert code == 2
+    assert "is a link that leads out of out" in err
+    assert tree("elsewhere") == []
+
+
+def test_missing_textures_stop_a_folder(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    save("in/a.png")
+    textures._load.cache_clear()
+    monkeypatch.setenv("HARDY_TEXTURES", "nowhere")
+    code, _, err = run("corrupt", "in", "out", "--with", "frost:1")
+    assert code == 2
+    assert err.startswith("error: HARDY_TEXTURES=nowhere does not hold the frost photographs")
+
+
+def test_show(run) -> None:
+    save("photo.png", np.random.default_rng(0).integers(0, 256, (60, 90, 3), dtype=np.uint8))
+    assert run("show", "photo.png", "-o", "sheet.png", "--size", 32)[:2] == (0, "wrote sheet.png\n")
+    sheet = pixels("sheet.png")
+    assert sheet.shape[0] > 19 * 32
+    assert sheet.shape[1] > 6 * 32
+    code, _, err = run("show", "photo.png", "-o", "photo.png")
+    assert code == 2
+    assert "it is the input itself" in err
+    assert run("show", "photo.png", "-o", "sheet.png", "--size", 7)[0] == 2
+
+
+def test_demo(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("demo")[0] == 0
+    assert pixels("hardy-demo/sheet.png").shape[0] > 19 * 224
+    monkeypatch.setattr(demo, "find_spec", lambda _: None)
+    code, _, err = run("demo")
+    assert code == 2
+    assert 'pip install "hardy[demo]"' in err
+
+
+def test_doctor(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    code, out, _ = run("doctor")
+    assert code == 0
+    for what in ("hardy", "python", "numpy", "numba", "opencv", "pillow", "processors", "frost"):
+        assert any(line.startswith(what) for line in out.splitlines()), what
+    assert np.__version__ in out
+
+    monkeypatch.setenv("HARDY_TEXTURES", str(tmp_path))
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "frost1.png is missing" in out
+    assert "to do: put the files of the wheel imagecorruptions==1.1.2 there" in out
+
+
+def test_doctor_without_textures(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HARDY_TEXTURES", raising=False)
+    monkeypatch.setattr(textures, "_cache_folder", lambda: tmp_path)
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert "pip fetches imagecorruptions==1.1.2 when frost is first used" in out
+    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "there is no pip to fetch it" in out
+    assert "set HARDY_TEXTURES" in out
+
+
+def test_doctor_names_a_missing_package(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "to do: pip install opencv-python-headless" in out
+
+
+def test_doctor_names_a_cache_that_cannot_be_written(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "to do: set NUMBA_CACHE_DIR" in out
+
+
+def test_interrupting_ends_with_130_and_no_half_file(tmp_path: Path) -> None:
+    for number in range(3000):
+        save(str(tmp_path / f"in/{number}.png"))
+    command = [sys.executable, "-m", "hardy.cli", "corrupt", "in", "out", "--with", "contrast:1"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out").is_dir() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert all(name.endswith(".png") and name[0] != "." for name in tree(str(tmp_path / "out")))
+
+
+def test_a_bar_is_shown_to_a_terminal_only(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    save("in/a.png")
+    assert run("corrupt", "in", "out", "--with", "contrast:1")[2] == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, out, err = run("corrupt", "in", "out", "--with", "contrast:1")
+    assert (code, out) == (0, "wrote 1 images to out\n")
+    assert "1/1" in err

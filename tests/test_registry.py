@@ -1,0 +1,163 @@
+import importlib.metadata
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from hardy.errors import HardyError, InputError
+from hardy.registry import Registry
+
+GROUP = "hardy.test_things"
+
+
+def things() -> Registry[object]:
+    registry: Registry[object] = Registry("thing", GROUP)
+    for name in ("snow", "fog", "gaussian_noise"):
+        registry.add(name, name.upper())
+    return registry
+
+
+@pytest.fixture
+def plug_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Pretends that packages with these (name, value) entry points are installed."""
+
+    def install(*points: tuple[str, str], group: str | None = GROUP) -> None:
+        installed = [EntryPoint(name, value, group) for name, value in points]
+
+        def entry_points(*, group: str) -> list[EntryPoint]:
+            return [point for point in installed if point.group == group]
+
+        monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+
+    return install
+
+
+def test_looks_like_a_read_only_mapping_in_registration_order():
+    registry = things()
+    assert registry["fog"] == "FOG"
+    assert registry.names() == ("snow", "fog", "gaussian_noise")
+    assert list(registry) == ["snow", "fog", "gaussian_noise"]
+    assert len(registry) == 3
+    assert "fog" in registry
+    assert "mist" not in registry
+    assert 3 not in registry
+
+
+def test_decorator_registers_and_returns_the_object():
+    registry: Registry[Callable[[], int]] = Registry("thing")
+
+    @registry.register("seven")
+    def seven() -> int:
+        return 7
+
+    assert seven() == 7
+    assert registry["seven"] is seven
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("fgo", "fog"), ("GAUSSIAN NOISE", "gaussian_noise"), ("Gaussian-Noise", "gaussian_noise")],
+)
+def test_unknown_name_offers_the_nearest(wrong: str, meant: str):
+    message = (
+        rf'^unknown thing "{wrong}"; did you mean "{meant}"\? \(all: snow, fog, gaussian_noise\)$'
+    )
+    with pytest.raises(InputError, match=message):
+        things()[wrong]
+
+
+def test_unknown_name_far_from_all_offers_nothing():
+    with pytest.raises(InputError, match=r'^unknown thing "xyz"; \(all: snow, fog, gaussian_noise'):
+        things()["xyz"]
+
+
+def test_an_unknown_name_is_a_value_error_and_a_hardy_error():
+    with pytest.raises(ValueError, match="unknown thing"):
+        things()["xyz"]
+    with pytest.raises(HardyError, match="unknown thing"):
+        things()["xyz"]
+
+
+def test_duplicate_is_refused_and_changes_nothing():
+    registry = things()
+    with pytest.raises(InputError, match=r'"fog" exists already.*new name for 5.*\'FOG\'.*rename'):
+        registry.add("fog", 5)
+    assert registry["fog"] == "FOG"
+    assert len(registry) == 3
+
+
+def test_plug_in_is_found_and_comes_after_our_own(plug_in):
+    plug_in(("mist", "math:tau"), ("haze", "math:pi"))
+    registry = things()
+    assert registry.names() == ("snow", "fog", "gaussian_noise", "haze", "mist")
+    assert registry["haze"] == pytest.approx(3.14159, abs=1e-5)
+    assert registry.names() == ("snow", "fog", "gaussian_noise", "haze", "mist")
+    assert "mist" in registry
+    with pytest.raises(InputError, match='did you mean "haze"'):
+        registry["hase"]
+
+
+def test_plug_ins_of_another_group_are_not_ours(plug_in):
+    plug_in(("mist", "math:tau"), group="hardy.others")
+    assert "mist" not in things()
+
+
+def test_registry_without_a_group_reads_no_entry_points(plug_in):
+    plug_in(("mist", "math:tau"), group=None)
+    assert len(Registry("thing")) == 0
+
+
+def test_entry_points_wait_for_the_first_look_up_and_are_read_once(monkeypatch):
+    calls = []
+
+    def entry_points(*, group: str) -> list[EntryPoint]:
+        calls.append(group)
+        return []
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    registry = things()
+    assert calls == []
+    assert "fog" in registry
+    assert registry["fog"] == "FOG"
+    assert calls == [GROUP]
+
+
+def test_broken_plug_in_breaks_only_itself(plug_in):
+    plug_in(("broken", "no_such_module_anywhere:thing"), ("haze", "math:pi"))
+    registry = things()
+    assert registry["fog"] == "FOG"
+    assert registry["haze"] == pytest.approx(3.14159, abs=1e-5)
+    with pytest.raises(HardyError, match=r'plug-in thing "broken" \(no_such_module.*uninstall'):
+        registry["broken"]
+
+
+def test_plug_in_may_not_take_our_name(plug_in):
+    plug_in(("fog", "math:pi"))
+    with pytest.raises(InputError, match=r"\"fog\" exists already.*'math:pi'.*'FOG'"):
+        things()["fog"]
+
+
+def test_two_plug_ins_may_not_share_a_name(plug_in):
+    plug_in(("haze", "math:pi"), ("haze", "math:e"))
+    with pytest.raises(InputError, match=r"\"haze\" exists already.*'math:e'.*'math:pi'"):
+        things().names()
+
+
+def test_plug_in_that_registers_itself_is_no_duplicate(plug_in, monkeypatch):
+    """A plug-in may use the decorator too, whether it was imported before or at the look-up."""
+    marker = object()
+    registry = things()
+
+    def load(self: EntryPoint) -> object:
+        if "haze" not in registry._objects:
+            registry.add("haze", marker)
+        return marker
+
+    monkeypatch.setattr(EntryPoint, "load", load)
+    plug_in(("haze", "somewhere:haze"))
+    assert registry["haze"] is marker
+    assert registry.names().count("haze") == 1
+
+    imported_before = things()
+    imported_before.add("haze", marker)
+    assert imported_before["haze"] is marker
