@@ -96,7 +96,9 @@ def test_the_same_type_comes_back_and_the_input_stays(name: str) -> None:
     flipped = np.ascontiguousarray(RGB[:, ::-1])[:, ::-1]
     np.testing.assert_array_equal(hardy.corrupt(flipped, name, 3), result)
 
-    empty = hardy.corrupt(np.zeros((0, 24, 20, 3), np.uint8), name, 3)
+    nothing = np.zeros((0, 24, 20, 3), np.uint8)
+    empty = hardy.corrupt(nothing, name, 3)
+    assert empty is not nothing
     assert (empty.dtype, empty.shape) == (np.uint8, (0, 24, 20, 3))
 
 
@@ -122,16 +124,20 @@ def test_draws_that_do_not_fit_are_refused(name: str) -> None:
             hardy.replay(BATCH, name, 3, rest)
 
 
-def test_seed_id_severity_and_edition_each_change_the_noise() -> None:
-    results = [
-        hardy.corrupt(RGB, "gaussian_noise", 1),
-        hardy.corrupt(RGB, "gaussian_noise", 1, seed=1),
-        hardy.corrupt(RGB, "gaussian_noise", 1, ids=1),
-        hardy.corrupt(RGB, "gaussian_noise", 1, ids="cat"),
-        hardy.corrupt(RGB, "gaussian_noise", 2),
-        hardy.corrupt(RGB, "gaussian_noise", 1, edition="224"),
+def test_seed_id_severity_edition_and_name_each_change_the_words() -> None:
+    size = (16, 16)
+    draws = [
+        hardy.draw("gaussian_noise", 1, size),
+        hardy.draw("gaussian_noise", 1, size, seed=1),
+        hardy.draw("gaussian_noise", 1, size, ids=1),
+        hardy.draw("gaussian_noise", 1, size, ids="cat"),
+        hardy.draw("gaussian_noise", 2, size),
+        hardy.draw("gaussian_noise", 1, size, edition="224"),
+        hardy.draw("speckle_noise", 1, size),
     ]
-    assert len({result.tobytes() for result in results}) == len(results)
+    assert len({draw["word"].tobytes() for draw in draws}) == len(draws)
+    first = hardy.corrupt(BATCH[0], "gaussian_noise", 1, seed=1)
+    assert (first != hardy.corrupt(BATCH[0], "gaussian_noise", 1)).any()
 
 
 def test_a_row_of_a_batch_is_the_image_alone() -> None:

@@ -60,6 +60,7 @@ def test_ls(run) -> None:
     code, out, err = run("ls", "suites")
     assert (code, err) == (0, "")
     assert tuple(line.split()[0] for line in out.splitlines()) == hardy.suites()
+    assert "Tiny ImageNet-C" in out
     code, _, err = run("ls", "everything")
     assert code == 2
     assert "corruptions" in err
@@ -126,6 +127,7 @@ def test_broken_files_are_listed_and_the_others_done(run) -> None:
         (("in/a.png", "o.gif", "--with", "fog:1"), "expected a name that ends in one of"),
         (("in/a.png", "in/a.png", "--with", "fog:1"), "it is the input itself"),
         (("no.png", "o.png", "--with", "fog:1"), "cannot read no.png: there is no such file"),
+        (("no", "out", "--with", "fog:1"), "cannot read no: there is no such file"),
         (("in", "in/out", "--with", "fog:1"), "lie one within the other"),
         (("in", ".", "--with", "fog:1"), "lie one within the other"),
         (("in", "in", "--with", "fog:1"), "lie one within the other"),
@@ -185,7 +187,9 @@ def test_show(run) -> None:
     code, _, err = run("show", "photo.png", "-o", "photo.png")
     assert code == 2
     assert "it is the input itself" in err
-    assert run("show", "photo.png", "-o", "sheet.png", "--size", 7)[0] == 2
+    code, _, err = run("show", "photo.png", "-o", "sheet.png", "--size", 7)
+    assert code == 2
+    assert "--size" in err
 
 
 def test_demo(run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,19 +244,19 @@ def test_doctor_names_a_cache_that_cannot_be_written(run, monkeypatch: pytest.Mo
 
 
 def test_interrupting_ends_with_130_and_no_half_file(tmp_path: Path) -> None:
-    for number in range(3000):
-        save(str(tmp_path / f"in/{number}.png"))
+    save(str(tmp_path / "in/0.png"))
+    for number in range(1, 5000):
+        (tmp_path / f"in/{number}.png").hardlink_to(tmp_path / "in/0.png")
     command = [sys.executable, "-m", "hardy.cli", "corrupt", "in", "out", "--with", "contrast:1"]
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "out").is_dir() and time.monotonic() < deadline:
+    while not (tmp_path / "out").is_dir() and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
     assert "Traceback" not in err
+    assert process.returncode == 130
     assert all(name.endswith(".png") and name[0] != "." for name in tree(str(tmp_path / "out")))
 
 

@@ -68,10 +68,13 @@ def corrupt_files(
 ) -> None:
     """Corrupt an image file, or every image file below a folder.
 
-    OUT of a file is a file, whose suffix picks the format (.jpg is JPEG of quality 85, the others
-    keep every byte), or an existing folder. OUT of a folder is a folder: its tree is mirrored, as
-    PNG. An image's id is its path below IN without the suffix, or its stem if it comes alone. Files
-    that cannot be used are listed at the end, and the exit code is then 1.
+    OUT of a file is a file or an existing folder. Its suffix picks the
+    format: .jpg is JPEG of quality 85, the others keep every byte.
+    OUT of a folder is a folder, in which the tree is mirrored as PNG.
+
+    The id of an image is its path below IN without the suffix; if it
+    comes alone, its stem. Files that cannot be used are listed at the
+    end, and the exit code is then 1.
     """
     from hardy.folder import corrupt_file, corrupt_folder
 

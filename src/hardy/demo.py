@@ -15,8 +15,8 @@ Track = Callable[[list[str]], Iterable[str]]
 
 def write_sheet(photo: Path, target: Path, *, side: int = 224, track: Track = iter) -> Path:
     """The contact sheet of a photograph: a row per corruption, clean and severities across."""
-    check_output(target, photo)
     clean = centre_crop(read_image(photo), side)
+    check_output(target, photo)
     rows = [
         (name, [clean, *(corrupt(clean, name, s, ids=photo.stem) for s in SEVERITIES)])
         for name in track(list(corruptions()))

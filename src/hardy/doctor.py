@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from platformdirs import user_cache_path
+
 from hardy.arrays import textures
 
 # Distribution and module; without any of them corruptions do not run.
@@ -16,7 +18,6 @@ NEEDED = {
     "numba": "numba",
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
-    "platformdirs": "platformdirs",
 }
 
 
@@ -51,22 +52,23 @@ def _threads() -> Finding:
 
 
 def _compiled() -> Finding:
-    """numba keeps machine code beside the source; if that is read-only, in the user's cache."""
-    folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent / "arrays" / "cpu")
-    if os.access(folder, os.W_OK) or (
-        os.environ.get("NUMBA_CACHE_DIR") and not Path(folder).exists()
-    ):
-        return Finding("compiled code", f"kept in {folder}")
-    from platformdirs import user_cache_dir
-
-    home = Path(user_cache_dir()).parent
-    if not os.environ.get("NUMBA_CACHE_DIR") and os.access(home, os.W_OK):
-        return Finding("compiled code", "kept in the user's cache")
+    """numba keeps machine code where it is told, beside the source, or in the user's cache."""
+    told = os.environ.get("NUMBA_CACHE_DIR")
+    beside = Path(__file__).parent / "arrays" / "cpu"
+    choices = [Path(told)] if told else [beside, user_cache_path()]
+    for folder in choices:
+        if os.access(_existing(folder), os.W_OK):
+            return Finding("compiled code", f"kept in {folder}")
     return Finding(
         "compiled code",
-        f"{folder} is read-only: every process compiles anew, which takes a minute",
-        "set NUMBA_CACHE_DIR to a folder you can write",
+        f"not kept: {choices[0]} cannot be written, so that every process compiles anew",
+        "set NUMBA_CACHE_DIR to a folder that can be written",
     )
+
+
+def _existing(folder: Path) -> Path:
+    """The folder itself, or the nearest one above it that is there to make it in."""
+    return folder if folder.exists() else _existing(folder.parent)
 
 
 def _textures() -> Finding:

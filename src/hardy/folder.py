@@ -29,8 +29,8 @@ def corrupt_file(
     """Write the corrupted image to `target`, or by its stem into that folder; returns the path."""
     if target.is_dir():
         target = target / f"{source.stem}.png"
-    check_output(target, source)
     clean = read_image(source)
+    check_output(target, source)
     write_image(target, corrupt(clean, name, severity, seed=seed, ids=source.stem, edition=edition))
     return target
 

@@ -18,7 +18,7 @@ Float64 = NDArray[np.float64]
 Array = NDArray[Any]
 
 _BORDERS = {"nearest": filters.NEAREST, "reflect": filters.REFLECT}
-# From this many taps a side the filter is cheaper as a matrix product.
+# From this many taps a side a filter is cheaper as matrix products.
 _MANY_TAPS = 40
 _EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)
 
@@ -186,9 +186,9 @@ class NumpyOps:
             filters.smooth_fields(fields, weights, _BORDERS[border], out)
         else:
             down, along = (
-                tables.smoothing_matrix(side, sigma, truncate, border) for side in fields.shape[1:]
+                tables.smoothing_halves(side, sigma, truncate, border) for side in fields.shape[1:]
             )
-            filters.smooth_by_matrices(fields, down, along, out)
+            filters.smooth_by_halves(fields, down, along, out)
         return out
 
     def zoom(self, fields: Float64, factor: float, size: tuple[int, int]) -> Float64:
@@ -221,12 +221,10 @@ class NumpyOps:
 
 @lru_cache(maxsize=64)
 def _zoom_tables(side: int, factors: tuple[float, ...], step: int) -> tuple[Array, Array]:
-    """First taps and second weights of each zoom, (K, side * step), for values `step` a pixel."""
+    """First taps, `step` values to a pixel, and second weights of each zoom, (K, side)."""
     zooms = [tables.clipped_zoom(side, factor) for factor in factors]
-    first = np.stack([zoom.top + zoom.first for zoom in zooms])
-    places = first[:, :, None] * step + np.arange(step)
-    weights = np.stack([np.repeat(zoom.weight, step) for zoom in zooms])
-    return places.reshape(len(zooms), -1).astype(np.uint32), weights.astype(np.float32)
+    first = np.stack([(zoom.top + zoom.first) * step for zoom in zooms])
+    return first.astype(np.uint32), np.stack([zoom.weight for zoom in zooms]).astype(np.float32)
 
 
 def _fused(run: Callable[..., None]) -> Callable[..., Bytes]:

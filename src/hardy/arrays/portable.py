@@ -20,6 +20,7 @@ _PRECISE = Context(prec=40)
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _EXP_TERMS = 14
 _CDF_TERMS = 60
+_TRIG_TERMS = 12
 _SQRT_2PI = 2.5066282746310002
 _DEGREE = 0.017453292519943295
 
@@ -86,11 +87,11 @@ def normal_quantile_of_tail(p: Float64) -> Float64:
 
 
 def cos_sin_degrees(angle: Any) -> tuple[Any, Any]:
-    """Cosine and sine of an array of angles within +-180 degrees, by their Taylor series."""
+    """Cosine and sine of an array of angles within +-135 degrees, by their Taylor series."""
     x = angle * _DEGREE
     square = x * x
     cosine, sine = square * 0.0 + 1.0, square * 0.0 + 1.0
-    for k in range(16, 0, -1):
+    for k in range(_TRIG_TERMS, 0, -1):
         cosine = 1.0 - cosine * (square * (1.0 / ((2 * k - 1) * (2 * k))))
         sine = 1.0 - sine * (square * (1.0 / ((2 * k) * (2 * k + 1))))
     return cosine, sine * x

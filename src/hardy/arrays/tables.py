@@ -189,8 +189,12 @@ def box_enlarge(n_in: int, n_out: int) -> Int64:
 
 
 @lru_cache(maxsize=32)
-def smoothing_matrix(side: int, sigma: float, truncate: float, border: str) -> Float64:
-    """The Gaussian filter of one axis as a matrix, borders folded in: for kernels near the side."""
+def smoothing_halves(side: int, sigma: float, truncate: float, border: str) -> Float64:
+    """The Gaussian filter of one axis, borders folded in, on its even and on its odd part.
+
+    (2, half, half) with half = ceil(side / 2): inputs and outputs are sums, or differences, of a
+    value and its mirror image.
+    """
     weights = gaussian_weights(sigma, truncate)
     reach = len(weights) - 1
     matrix = np.zeros((side, side))
@@ -203,4 +207,9 @@ def smoothing_matrix(side: int, sigma: float, truncate: float, border: str) -> F
             place %= 2 * side
             place = np.where(place < side, place, 2 * side - 1 - place)
         np.add.at(matrix, (rows, place), weights[abs(offset)])
-    return _frozen(matrix)
+    half = -(-side // 2)
+    left, right = matrix[:half, :half], matrix[:half, ::-1][:, :half]
+    even = left + right
+    if side % 2:
+        even[:, -1] = left[:, -1]  # the middle is its own mirror image, and was doubled already
+    return _frozen(np.stack([even, left - right]))

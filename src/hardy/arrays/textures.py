@@ -173,7 +173,8 @@ def faults(where: Path) -> list[str]:
 
 def _read(where: Path) -> dict[str, bytes]:
     paths = [where / texture.file for texture in TEXTURES]
-    return {path.name: path.read_bytes() for path in paths if os.access(path, os.R_OK)}
+    readable = (path for path in paths if path.is_file() and os.access(path, os.R_OK))
+    return {path.name: path.read_bytes() for path in readable}
 
 
 def _faults(files: Mapping[str, bytes]) -> list[str]:

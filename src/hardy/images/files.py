@@ -65,7 +65,7 @@ def read_image(path: Path) -> UInt8:
 def check_output(path: Path, source: Path) -> None:
     """Refuse, before any work, a format that is not written and a name that is the input's."""
     _writer(path)
-    if path.exists() and source.exists() and path.samefile(source):
+    if path.exists() and path.samefile(source):
         raise InputError(f"cannot write {path}: it is the input itself; name another output")
 
 

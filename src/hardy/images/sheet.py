@@ -15,8 +15,7 @@ def centre_crop(image: UInt8, side: int) -> UInt8:
     """The benchmark's view: shorter side to 8/7 of `side` (bilinear), then the middle."""
     height, width = image.shape[:2]
     shorter = round(side * 8 / 7)
-    scale = shorter / min(height, width)
-    size = max(shorter, int(width * scale)), max(shorter, int(height * scale))
+    size = width * shorter // min(height, width), height * shorter // min(height, width)
     resized = np.asarray(Image.fromarray(image).resize(size, Image.Resampling.BILINEAR))
     top, left = (resized.shape[0] - side) // 2, (resized.shape[1] - side) // 2
     return resized[top : top + side, left : left + side].copy()

@@ -105,37 +105,46 @@ def recolour(images, value_shift, gain, offset, out):  # type: ignore[no-untyped
 @kernel
 def box_bytes(images, first_y, count_y, weight_y, first_x, count_x, weight_x, back_y, back_x, out):  # type: ignore[no-untyped-def]
     """Pillow's BOX shrink (along rows, a byte image between the passes) and enlargement back."""
-    n, height, width, channels = images.shape
+    n, height, width, _ = images.shape
     small_h, small_w = len(first_y), len(first_x)
-    half = np.uint32(1 << 21)
-    narrow = np.empty((height, small_w * channels), np.uint8)
-    small = np.empty((small_h, small_w * channels), np.uint8)
-    line = np.empty(small_w * channels, np.uint32)
+    half, shift, step = np.uint32(1 << 21), np.uint32(22), np.uint64(3)
+    narrow = np.empty((height, 3 * small_w), np.uint8)
+    small = np.empty(3 * small_w, np.uint8)
+    line = np.empty(3 * small_w, np.uint32)
     for i in range(n):
         for y in range(height):
             source, row = images[i, y].reshape(-1), narrow[y]
             for x in range(small_w):
-                start, taps, weight = first_x[x] * channels, count_x[x], np.uint32(weight_x[x])
-                for c in range(channels):
-                    total = np.uint32(0)
-                    for k in range(taps):
-                        total += np.uint32(source[np.uint64(start + k * channels + c)])
-                    row[x * channels + c] = np.uint8((half + total * weight) >> np.uint32(22))
-        for y in range(small_h):
+                p, weight = np.uint64(first_x[x]) * step, np.uint32(weight_x[x])
+                red, green, blue = np.uint32(0), np.uint32(0), np.uint32(0)
+                for _ in range(count_x[x]):
+                    red += np.uint32(source[p])
+                    green += np.uint32(source[p + np.uint64(1)])
+                    blue += np.uint32(source[p + np.uint64(2)])
+                    p += step
+                row[3 * x] = np.uint8((half + red * weight) >> shift)
+                row[3 * x + 1] = np.uint8((half + green * weight) >> shift)
+                row[3 * x + 2] = np.uint8((half + blue * weight) >> shift)
+        block = -1
+        for y in range(height):
+            goal = out[i, y].reshape(-1)
+            if back_y[y] == block:
+                goal[:] = out[i, y - 1].reshape(-1)
+                continue
+            block = back_y[y]
             line[:] = 0
-            for k in range(count_y[y]):
-                row = narrow[first_y[y] + k]
+            for k in range(count_y[block]):
+                row = narrow[first_y[block] + k]
                 for x in range(len(line)):
                     line[x] += row[x]
-            weight, row = np.uint32(weight_y[y]), small[y]
+            weight = np.uint32(weight_y[block])
             for x in range(len(line)):
-                row[x] = np.uint8((half + line[x] * weight) >> np.uint32(22))
-        for y in range(height):
-            row, goal = small[back_y[y]], out[i, y].reshape(-1)
+                small[x] = np.uint8((half + line[x] * weight) >> shift)
             for x in range(width):
-                p = np.uint64(back_x[x] * channels)
-                for c in range(channels):
-                    goal[x * channels + c] = row[p + np.uint64(c)]
+                p = np.uint64(back_x[x]) * step
+                goal[3 * x] = small[p]
+                goal[3 * x + 1] = small[p + np.uint64(1)]
+                goal[3 * x + 2] = small[p + np.uint64(2)]
 
 
 @kernel

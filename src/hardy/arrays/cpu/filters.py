@@ -11,7 +11,6 @@ import numpy as np
 from hardy.arrays.cpu.compile import kernel
 
 NEAREST, REFLECT = 0, 1
-_UNIT = np.arange(256) / 255.0
 
 
 @kernel
@@ -24,18 +23,45 @@ def _fold(index, size, border):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _down(rows, y, weights, border, line):  # type: ignore[no-untyped-def]
-    """line = vertical correlation at row y: centre first, then pairs from the outermost inwards."""
-    height, width = rows.shape
-    centre = rows[y]
-    weight = weights[0]
-    for x in range(width):
-        line[x] = centre[x] * weight
-    for j in range(len(weights) - 1, 0, -1):
-        above, below = rows[_fold(y - j, height, border)], rows[_fold(y + j, height, border)]
-        weight = weights[j]
-        for x in range(width):
-            line[x] = line[x] + (above[x] + below[x]) * weight
+def _add_pair(line, before, after, weight):  # type: ignore[no-untyped-def]
+    for x in range(len(line)):
+        line[x] = line[x] + (before[x] + after[x]) * weight
+
+
+@kernel
+def _add_pairs(line, before, after, weight, before_next, after_next, weight_next):  # type: ignore[no-untyped-def]
+    """Two pairs in one pass over the line, added one after the other all the same."""
+    for x in range(len(line)):
+        first = line[x] + (before[x] + after[x]) * weight
+        line[x] = first + (before_next[x] + after_next[x]) * weight_next
+
+
+@kernel
+def _down(rows, height, y, weights, border, line):  # type: ignore[no-untyped-def]
+    """line = vertical correlation at row y: centre first, then pairs from the outermost inwards.
+
+    rows may be a ring that holds just the rows in reach: row k of the image at k % len(rows).
+    """
+    ring = len(rows)
+    centre = rows[y % ring]
+    for x in range(len(line)):
+        line[x] = centre[x] * weights[0]
+    j = len(weights) - 1
+    if j % 2:
+        above, below = _fold(y - j, height, border) % ring, _fold(y + j, height, border) % ring
+        _add_pair(line, rows[above], rows[below], weights[j])
+        j -= 1
+    while j > 0:
+        _add_pairs(
+            line,
+            rows[_fold(y - j, height, border) % ring],
+            rows[_fold(y + j, height, border) % ring],
+            weights[j],
+            rows[_fold(y - j + 1, height, border) % ring],
+            rows[_fold(y + j - 1, height, border) % ring],
+            weights[j - 1],
+        )
+        j -= 2
 
 
 @kernel
@@ -44,41 +70,54 @@ def _along(line, padded, weights, step, border, out):  # type: ignore[no-untyped
     reach = len(weights) - 1
     width = len(line)
     pixels = width // step
+    inner = padded[reach * step :]
     for x in range(width):
-        padded[reach * step + x] = line[x]
+        inner[x] = line[x]
     for p in range(1, reach + 1):
         before, after = _fold(-p, pixels, border), _fold(pixels - 1 + p, pixels, border)
         for c in range(step):
             padded[(reach - p) * step + c] = line[before * step + c]
             padded[(reach + pixels - 1 + p) * step + c] = line[after * step + c]
-    weight = weights[0]
     for x in range(width):
-        out[x] = line[x] * weight
-    for j in range(reach, 0, -1):
-        left, right = padded[(reach - j) * step :], padded[(reach + j) * step :]
-        weight = weights[j]
-        for x in range(width):
-            out[x] = out[x] + (left[x] + right[x]) * weight
+        out[x] = line[x] * weights[0]
+    j = reach
+    if j % 2:
+        _add_pair(out, padded, padded[2 * j * step :], weights[j])
+        j -= 1
+    while j > 0:
+        left, right = (reach - j) * step, (reach + j) * step
+        _add_pairs(
+            out,
+            padded[left:],
+            padded[right:],
+            weights[j],
+            padded[left + step :],
+            padded[right - step :],
+            weights[j - 1],
+        )
+        j -= 2
 
 
 @kernel
 def blur_bytes(images, weights, out):  # type: ignore[no-untyped-def]
     """trunc(255 clip(G(image / 255))), edges replicated."""
     n, height, width, channels = images.shape
-    values = width * channels
-    rows = np.empty((height, values))
+    values, reach = width * channels, len(weights) - 1
+    unit = np.arange(256) / 255.0
+    ring = np.empty((2 * reach + 1, values))
     line, result = np.empty(values), np.empty(values)
-    padded = np.empty(values + 2 * (len(weights) - 1) * channels)
+    padded = np.empty(values + 2 * reach * channels)
     for i in range(n):
-        image, target = images[i].reshape(height, values), out[i].reshape(height, values)
+        ready = 0
         for y in range(height):
-            source, row = image[y], rows[y]
-            for x in range(values):
-                row[x] = source[x] / 255.0
-        for y in range(height):
-            _down(rows, y, weights, NEAREST, line)
+            while ready <= min(y + reach, height - 1):
+                source, row = images[i, ready].reshape(-1), ring[ready % len(ring)]
+                for x in range(values):
+                    row[x] = unit[source[x]]
+                ready += 1
+            _down(ring, height, y, weights, NEAREST, line)
             _along(line, padded, weights, channels, NEAREST, result)
-            goal = target[y]
+            goal = out[i, y].reshape(-1)
             for x in range(values):
                 goal[x] = np.uint8(np.int32(min(max(result[x], 0.0), 1.0) * 255.0))
 
@@ -91,40 +130,75 @@ def smooth_fields(fields, weights, border, out):  # type: ignore[no-untyped-def]
     padded = np.empty(width + 2 * (len(weights) - 1))
     for i in range(n):
         for y in range(height):
-            _down(fields[i], y, weights, border, line)
+            _down(fields[i], height, y, weights, border, line)
             _along(line, padded, weights, 1, border, out[i, y])
 
 
 @kernel
-def smooth_by_matrices(fields, down, along, out):  # type: ignore[no-untyped-def]
-    """out = down @ field @ along.T, four terms at a time in a fixed order."""
+def smooth_by_halves(fields, down, along, out):  # type: ignore[no-untyped-def]
+    """A @ field @ B.T for symmetric filters about as wide as the field.
+
+    Such a filter commutes with mirroring, so the field's even and odd parts along each axis go
+    through matrices of half the side: down and along are (2, half, half), even part first.
+    """
     n, height, width = fields.shape
-    half = np.empty((height, width))
-    turned = np.empty((width, width))
-    for y in range(width):
-        for x in range(width):
-            turned[x, y] = along[y, x]
+    half_h, half_w = down.shape[1], along.shape[1]
+    parts = np.empty((4, half_h, half_w))
+    turned = np.empty((2, half_w, half_w))
+    turned[0], turned[1] = along[0].T, along[1].T
+    between = np.empty((half_h, half_w))
     for i in range(n):
-        _product(down, fields[i], half)
-        _product(half, turned, out[i])
+        field, result = fields[i], out[i]
+        for y in range(half_h):
+            top, bottom = field[y], field[height - 1 - y]
+            for x in range(half_w):
+                a, b = top[x], bottom[x]
+                c, d = top[width - 1 - x], bottom[width - 1 - x]
+                parts[0, y, x], parts[1, y, x] = (a + b) + (c + d), (a + b) - (c + d)
+                parts[2, y, x], parts[3, y, x] = (a - b) + (c - d), (a - b) - (c - d)
+        for k in range(4):
+            _product(down[k // 2], parts[k], between)
+            _product(between, turned[k % 2], parts[k])
+        for y in range(half_h):
+            top, bottom = result[y], result[height - 1 - y]
+            for x in range(half_w):
+                a, b = parts[0, y, x] + parts[1, y, x], parts[0, y, x] - parts[1, y, x]
+                c, d = parts[2, y, x] + parts[3, y, x], parts[2, y, x] - parts[3, y, x]
+                top[x], bottom[x] = (a + c) / 4.0, (a - c) / 4.0
+                top[width - 1 - x], bottom[width - 1 - x] = (b + d) / 4.0, (b - d) / 4.0
 
 
 @kernel
 def _product(left, right, out):  # type: ignore[no-untyped-def]
-    inner = left.shape[1]
-    whole = inner // 4 * 4
-    for y in range(left.shape[0]):
-        line = out[y]
-        line[:] = 0.0
-        for k in range(0, whole, 4):
-            a0, a1, a2, a3 = left[y, k], left[y, k + 1], left[y, k + 2], left[y, k + 3]
+    """Matrix product; tiles of 4 x 4 keep the arithmetic in registers, the order stays fixed."""
+    rows, inner = left.shape
+    out[:] = 0.0
+    for y in range(0, rows // 4 * 4, 4):
+        o0, o1, o2, o3 = out[y], out[y + 1], out[y + 2], out[y + 3]
+        for k in range(0, inner // 4 * 4, 4):
             r0, r1, r2, r3 = right[k], right[k + 1], right[k + 2], right[k + 3]
-            for x in range(len(line)):
-                line[x] = (((line[x] + a0 * r0[x]) + a1 * r1[x]) + a2 * r2[x]) + a3 * r3[x]
-        for k in range(whole, inner):
-            a0, r0 = left[y, k], right[k]
-            for x in range(len(line)):
-                line[x] = line[x] + a0 * r0[x]
+            a0, a1, a2, a3 = left[y, k], left[y, k + 1], left[y, k + 2], left[y, k + 3]
+            b0, b1, b2, b3 = left[y + 1, k], left[y + 1, k + 1], left[y + 1, k + 2], left[y + 1, k + 3]
+            c0, c1, c2, c3 = left[y + 2, k], left[y + 2, k + 1], left[y + 2, k + 2], left[y + 2, k + 3]
+            d0, d1, d2, d3 = left[y + 3, k], left[y + 3, k + 1], left[y + 3, k + 2], left[y + 3, k + 3]
+            for x in range(len(o0)):
+                u0, u1, u2, u3 = r0[x], r1[x], r2[x], r3[x]
+                o0[x] = (((o0[x] + a0 * u0) + a1 * u1) + a2 * u2) + a3 * u3
+                o1[x] = (((o1[x] + b0 * u0) + b1 * u1) + b2 * u2) + b3 * u3
+                o2[x] = (((o2[x] + c0 * u0) + c1 * u1) + c2 * u2) + c3 * u3
+                o3[x] = (((o3[x] + d0 * u0) + d1 * u1) + d2 * u2) + d3 * u3
+        for k in range(inner // 4 * 4, inner):
+            for row in range(y, y + 4):
+                _add_scaled(out[row], right[k], left[row, k])
+    for row in range(rows // 4 * 4, rows):
+        for k in range(inner):
+            _add_scaled(out[row], right[k], left[row, k])
+
+
+@kernel
+def _add_scaled(line, source, weight):  # type: ignore[no-untyped-def]
+    for x in range(len(line)):
+        line[x] = line[x] + weight * source[x]
 
 
 @kernel
@@ -163,11 +237,19 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):  # typ
                 total[x] = core[x] * core_weight
             for g in range(len(weights)):
                 group[:] = 0
-                for k in range(starts[g], starts[g + 1]):
-                    _add_line(
-                        padded[y + reach + offsets[k, 0], (reach + offsets[k, 1]) * channels :],
+                k, stop = starts[g], starts[g + 1]
+                while k + 4 <= stop:
+                    _add_lines(
+                        _shifted(padded, y, offsets[k], reach, channels),
+                        _shifted(padded, y, offsets[k + 1], reach, channels),
+                        _shifted(padded, y, offsets[k + 2], reach, channels),
+                        _shifted(padded, y, offsets[k + 3], reach, channels),
                         group,
                     )
+                    k += 4
+                while k < stop:
+                    _add_line(_shifted(padded, y, offsets[k], reach, channels), group)
+                    k += 1
                 weight = weights[g]
                 for x in range(values):
                     total[x] += group[x] * weight
@@ -200,9 +282,20 @@ def _pad_mirrored(image, reach, padded):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _shifted(padded, y, offset, reach, channels):  # type: ignore[no-untyped-def]
+    return padded[y + reach + offset[0], (reach + offset[1]) * channels :]
+
+
+@kernel
 def _add_line(source, line):  # type: ignore[no-untyped-def]
     for x in range(len(line)):
         line[x] += source[x]
+
+
+@kernel
+def _add_lines(a, b, c, d, line):  # type: ignore[no-untyped-def]
+    for x in range(len(line)):
+        line[x] += np.int16(a[x]) + np.int16(b[x]) + np.int16(c[x]) + np.int16(d[x])
 
 
 @kernel
@@ -215,29 +308,42 @@ def trail_bytes(images, weights, rows, columns, out):  # type: ignore[no-untyped
     taps = len(weights)
     reach = taps - 1
     values = width * channels
-    padded = np.empty((height, values + 2 * reach * channels))
+    padded = np.empty((height, values + 2 * reach * channels), np.float32)
     total = np.empty(values)
     for i in range(n):
         for y in range(height):
-            source, row = images[i, y], padded[y]
-            for x in range(width):
-                for c in range(channels):
-                    row[(reach + x) * channels + c] = 257.0 * source[x, c]
+            source, row = images[i, y].reshape(-1), padded[y]
+            inner = row[reach * channels :]
+            for x in range(values):
+                inner[x] = np.float32(257.0) * source[x]
             for x in range(reach):
                 for c in range(channels):
-                    row[x * channels + c] = 257.0 * source[0, c]
-                    row[(reach + width + x) * channels + c] = 257.0 * source[width - 1, c]
+                    row[x * channels + c] = inner[c]
+                    inner[values + x * channels + c] = inner[values - channels + c]
         target = out[i].reshape(height, values)
         for y in range(height):
             total[:] = 0.0
-            for k in range(taps):
-                line = padded[
-                    min(max(y + rows[i, k], 0), height - 1), (reach + columns[i, k]) * channels :
-                ]
-                weight = weights[k]
+            # Four taps in one pass over the line, added one after the other all the same.
+            for k in range(0, taps // 4 * 4, 4):
+                line0 = _tap(padded, y, rows[i], columns[i], k, channels)
+                line1 = _tap(padded, y, rows[i], columns[i], k + 1, channels)
+                line2 = _tap(padded, y, rows[i], columns[i], k + 2, channels)
+                line3 = _tap(padded, y, rows[i], columns[i], k + 3, channels)
+                w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
                 for x in range(values):
-                    total[x] = total[x] + line[x] * weight
+                    total[x] = (
+                        ((total[x] + line0[x] * w0) + line1[x] * w1) + line2[x] * w2
+                    ) + line3[x] * w3
+            for k in range(taps // 4 * 4, taps):
+                _add_scaled(total, _tap(padded, y, rows[i], columns[i], k, channels), weights[k])
             goal = target[y]
             for x in range(values):
                 quantum = np.int32(total[x] + 0.5) + 128
                 goal[x] = np.uint8((quantum - (quantum >> 8)) >> 8)
+
+
+@kernel
+def _tap(padded, y, rows, columns, k, channels):  # type: ignore[no-untyped-def]
+    """The padded row that tap k reads for output row y, starting at the first output value."""
+    reach = len(columns) - 1
+    return padded[min(max(y + rows[k], 0), len(padded) - 1), (reach + columns[k]) * channels :]

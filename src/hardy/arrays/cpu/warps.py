@@ -1,7 +1,7 @@
 """Bilinear sampling: zooms, the affine warp, displacement fields.
 
-Pixels are packed as four float32 (red, green, blue, unused), so that one pixel is one vector
-register; mixing as a + t (b - a) keeps flat areas exact, where a last bit would decide a byte.
+Mixing as a + t (b - a) keeps flat areas exact in float32, where a last bit would decide a byte.
+Indices are unsigned: a signed one may be negative, and checking for that stops vectorisation.
 """
 
 from __future__ import annotations
@@ -12,39 +12,15 @@ from hardy.arrays.cpu.compile import kernel
 
 
 @kernel
-def pack(image, packed):  # type: ignore[no-untyped-def]
-    """uint8 (H, W, 3) -> float32 (H, W, 4) in 0..1."""
-    height, width, _ = image.shape
-    full = np.float32(255.0)
-    for y in range(height):
-        for x in range(width):
-            for c in range(3):
-                packed[y, x, c] = np.float32(image[y, x, c]) / full
-            packed[y, x, 3] = np.float32(0.0)
-
-
-@kernel
-def unpack(packed, image):  # type: ignore[no-untyped-def]
-    """float32 (H, W, 4) -> uint8 (H, W, 3): clip, times 255, truncate."""
-    height, width, _ = image.shape
-    zero, one, full = np.float32(0.0), np.float32(1.0), np.float32(255.0)
-    for y in range(height):
-        for x in range(width):
-            for c in range(3):
-                value = min(max(packed[y, x, c], zero), one)
-                image[y, x, c] = np.uint8(np.int32(value * full))
-
-
-@kernel
 def zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):  # type: ignore[no-untyped-def]
     """Mean of the image and its K zooms, summed in float32 in list order.
 
-    rows (K, H) and places (K, W*3) are first taps, in rows and in values of a row; the second tap
-    is the next pixel. The first zoom is the image itself, which therefore counts twice.
+    rows (K, H) and places (K, W) are first taps, in rows and in values of a row; the second tap is
+    the next pixel. The first zoom is the image itself, which therefore counts twice.
     """
-    n, height, width, channels = images.shape
-    values = width * channels
-    step = np.uint32(channels)
+    n, height, width, _ = images.shape
+    values = 3 * width
+    step = np.uint32(3)
     unit = np.empty((height, values), np.float32)
     total = np.empty((height, values), np.float32)
     line = np.empty(values, np.float32)
@@ -58,7 +34,7 @@ def zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):  # t
                 goal[x] = row[x]
         for k in range(1, len(rows)):
             place, weight = places[k], place_weights[k]
-            start, stop = place[0], place[values - 1] + step + np.uint32(1)
+            start, stop = place[0], place[width - 1] + np.uint32(6)
             for y in range(height):
                 first = rows[k, y]
                 top, bottom = unit[first, start:stop], unit[first + np.uint32(1), start:stop]
@@ -66,9 +42,13 @@ def zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):  # t
                 for x in range(len(part)):
                     part[x] = top[x] + t * (bottom[x] - top[x])
                 goal = total[y]
-                for x in range(values):
-                    left = line[place[x]]
-                    goal[x] = goal[x] + (left + weight[x] * (line[place[x] + step] - left))
+                for x in range(width):
+                    p, t = place[x], weight[x]
+                    for c in range(3):
+                        channel = np.uint32(c)
+                        left = line[p + channel]
+                        mixed = left + t * (line[p + channel + step] - left)
+                        goal[3 * x + c] = goal[3 * x + c] + mixed
         for y in range(height):
             row, goal, target = unit[y], total[y], out[i, y].reshape(-1)
             for x in range(values):
@@ -98,36 +78,48 @@ def zoom_fields(fields, first_y, weight_y, first_x, weight_x, out):  # type: ign
 
 
 @kernel
-def _mirror(index, size):  # type: ignore[no-untyped-def]
-    """Reflection without repeating the edge pixel (reflect-101)."""
-    period = 2 * size - 2
-    index = abs(index) % period
-    return index if index < size else period - index
+def _fold(line, side, first, step, low, high, fraction):  # type: ignore[no-untyped-def]
+    """See _taps; True if a coordinate was too far out for folding once at each end."""
+    last = 2.0 * side - 2.0 - first
+    far = False
+    for x in range(len(line)):
+        before = np.floor(line[x])
+        fraction[x] = np.float32(line[x] - before)
+        far |= (before < -side) | (before >= last)
+        after = before + 1.0
+        before, after = max(before, first - before), max(after, first - after)
+        low[x] = np.uint32(np.int32(step * min(before, last - before)))
+        high[x] = np.uint32(np.int32(step * min(after, last - after)))
+    return far
 
 
 @kernel
-def _reflect(index, size):  # type: ignore[no-untyped-def]
-    """Reflection that repeats the edge pixel."""
-    index %= 2 * size
-    return index if index < size else 2 * size - 1 - index
+def _taps(line, side, first, step, low, high, fraction):  # type: ignore[no-untyped-def]
+    """For coordinates along one axis: offsets (index times step) of both pixels, and the fraction.
+
+    Outside, an index is reflected: with first = 0 about the edge pixel's centre (reflect-101),
+    with first = -1 about its outer edge. In float64 that is exact and has no branches; the rare
+    line that reaches beyond one reflection is shifted by whole periods, which is exact too.
+    """
+    if _fold(line, side, first, step, low, high, fraction):
+        period = 2.0 * (side - 1 - first)
+        for x in range(len(line)):
+            line[x] -= period * np.floor((np.floor(line[x]) - first) / period)
+        _fold(line, side, first, step, low, high, fraction)
 
 
 @kernel
-def _mix(source, y0, y1, x0, x1, ty, tx, goal):  # type: ignore[no-untyped-def]
-    """goal = the bilinear mixture of four packed pixels."""
-    a0, a1, a2, a3 = source[y0, x0, 0], source[y0, x0, 1], source[y0, x0, 2], source[y0, x0, 3]
-    b0, b1, b2, b3 = source[y0, x1, 0], source[y0, x1, 1], source[y0, x1, 2], source[y0, x1, 3]
-    c0, c1, c2, c3 = source[y1, x0, 0], source[y1, x0, 1], source[y1, x0, 2], source[y1, x0, 3]
-    d0, d1, d2, d3 = source[y1, x1, 0], source[y1, x1, 1], source[y1, x1, 2], source[y1, x1, 3]
-    a0, a1, a2, a3 = (
-        a0 + tx * (b0 - a0), a1 + tx * (b1 - a1), a2 + tx * (b2 - a2), a3 + tx * (b3 - a3),
-    )
-    c0, c1, c2, c3 = (
-        c0 + tx * (d0 - c0), c1 + tx * (d1 - c1), c2 + tx * (d2 - c2), c3 + tx * (d3 - c3),
-    )
-    goal[0], goal[1], goal[2], goal[3] = (
-        a0 + ty * (c0 - a0), a1 + ty * (c1 - a1), a2 + ty * (c2 - a2), a3 + ty * (c3 - a3),
-    )
+def _mix(source, top, bottom, down, left, right, along, goal):  # type: ignore[no-untyped-def]
+    """goal = bilinear mixtures of four pixels each of a flat float32 image."""
+    for x in range(len(along)):
+        a, b, c, d = top[x] + left[x], top[x] + right[x], bottom[x] + left[x], bottom[x] + right[x]
+        t, u = along[x], down[x]
+        for k in range(3):
+            channel = np.uint32(k)
+            upper, lower = source[a + channel], source[c + channel]
+            upper = upper + t * (source[b + channel] - upper)
+            lower = lower + t * (source[d + channel] - lower)
+            goal[3 * x + k] = upper + u * (lower - upper)
 
 
 @kernel
@@ -138,40 +130,32 @@ def elastic_bytes(images, inverses, down, along, out):  # type: ignore[no-untype
     second step repeats the edge pixel. Both steps are exact bilinear and stored as float32.
     """
     n, height, width, _ = images.shape
-    packed = np.empty((height, width, 4), np.float32)
-    warped = np.empty((height, width, 4), np.float32)
+    values = 3 * width
+    unit, warped = np.empty(height * values, np.float32), np.empty(height * values, np.float32)
+    line = np.empty(values, np.float32)
+    at_x, at_y = np.empty(width), np.empty(width)
+    left, right, across = np.empty(width, np.uint32), np.empty(width, np.uint32), np.empty(width, np.float32)
+    top, bottom, below = np.empty(width, np.uint32), np.empty(width, np.uint32), np.empty(width, np.float32)
+    zero, one, full = np.float32(0.0), np.float32(1.0), np.float32(255.0)
     for i in range(n):
-        pack(images[i], packed)
+        source = images[i].reshape(-1)
+        for k in range(len(unit)):
+            unit[k] = np.float32(source[k]) / full
         m = inverses[i]
         for y in range(height):
             for x in range(width):
-                sx = m[0, 0] * x + m[0, 1] * y + m[0, 2]
-                sy = m[1, 0] * x + m[1, 1] * y + m[1, 2]
-                fx, fy = np.floor(sx), np.floor(sy)
-                px, py = np.int64(fx), np.int64(fy)
-                tx, ty = np.float32(sx - fx), np.float32(sy - fy)
-                if 0 <= px < width - 1 and 0 <= py < height - 1:
-                    _mix(packed, py, py + 1, px, px + 1, ty, tx, warped[y, x])
-                else:
-                    _mix(
-                        packed,
-                        _mirror(py, height), _mirror(py + 1, height),
-                        _mirror(px, width), _mirror(px + 1, width),
-                        ty, tx, warped[y, x],
-                    )
+                at_x[x] = m[0, 0] * x + m[0, 1] * y + m[0, 2]
+                at_y[x] = m[1, 0] * x + m[1, 1] * y + m[1, 2]
+            _taps(at_x, width, 0.0, 3.0, left, right, across)
+            _taps(at_y, height, 0.0, 3.0 * width, top, bottom, below)
+            goal = warped[y * values : (y + 1) * values]
+            _mix(unit, top, bottom, below, left, right, across, goal)
         for y in range(height):
             for x in range(width):
-                sx, sy = x + np.float64(along[i, y, x]), y + np.float64(down[i, y, x])
-                fx, fy = np.floor(sx), np.floor(sy)
-                px, py = np.int64(fx), np.int64(fy)
-                tx, ty = np.float32(sx - fx), np.float32(sy - fy)
-                if 0 <= px < width - 1 and 0 <= py < height - 1:
-                    _mix(warped, py, py + 1, px, px + 1, ty, tx, packed[y, x])
-                else:
-                    _mix(
-                        warped,
-                        _reflect(py, height), _reflect(py + 1, height),
-                        _reflect(px, width), _reflect(px + 1, width),
-                        ty, tx, packed[y, x],
-                    )
-        unpack(packed, out[i])
+                at_x[x], at_y[x] = x + np.float64(along[i, y, x]), y + np.float64(down[i, y, x])
+            _taps(at_x, width, -1.0, 3.0, left, right, across)
+            _taps(at_y, height, -1.0, 3.0 * width, top, bottom, below)
+            _mix(warped, top, bottom, below, left, right, across, line)
+            target = out[i, y].reshape(-1)
+            for x in range(values):
+                target[x] = np.uint8(np.int32(min(max(line[x], zero), one) * full))
