@@ -35,7 +35,9 @@ def blurred(x: Array, sigma: float) -> Array:
     4.5 the bit turns flat 255 into 254.
     """
     radius = int(4.0 * sigma + 0.5)
-    bell = np.array([exact_exp(-0.5 / (sigma * sigma) * (i * i)) for i in range(-radius, radius + 1)])
+    bell = np.array(
+        [exact_exp(-0.5 / (sigma * sigma) * (i * i)) for i in range(-radius, radius + 1)]
+    )
     for axis in (0, 1):
         x = ndimage.correlate1d(x, bell / bell.sum(), axis, mode="nearest")
     return x
@@ -68,9 +70,7 @@ def swapped(image: Array, moves: Array, reach: int) -> Array:
     return a
 
 
-def glass_blur(
-    image: Array, fields: Fields, *, sigma: float, reach: float, passes: float
-) -> Array:
+def glass_blur(image: Array, fields: Fields, *, sigma: float, reach: float, passes: float) -> Array:
     moved = swapped(to_bytes(blurred(image / 255.0, sigma)), fields["moves"], int(reach))
     assert len(fields["moves"]) == passes
     return to_bytes(blurred(moved / 255.0, sigma))
@@ -86,7 +86,9 @@ def smeared(image: Array, angle: float, radius: float, sigma: float) -> Array:
     dx = np.ceil(taps * np.cos(np.deg2rad(angle)) - 0.5).astype(int)
     dy = np.ceil(taps * np.sin(np.deg2rad(angle)) - 0.5).astype(int)
     np.add.at(kernel, (reach + dy, reach + dx), weights)
-    quanta = np.floor(cv2.filter2D(image * 257.0, -1, kernel, borderType=cv2.BORDER_REPLICATE) + 0.5)
+    quanta = np.floor(
+        cv2.filter2D(image * 257.0, -1, kernel, borderType=cv2.BORDER_REPLICATE) + 0.5
+    )
     return np.rint(quanta / 257).astype(np.uint8)
 
 

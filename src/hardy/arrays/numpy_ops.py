@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from hardy.arrays import rng, tables
 from hardy.arrays.cpu import digital, filters, random, warps, weather
+from hardy.errors import InputError
 
 Bytes = NDArray[np.uint8]
 Float64 = NDArray[np.float64]
-Array = NDArray[Any]
+Array = Any
 
 _BORDERS = {"nearest": filters.NEAREST, "reflect": filters.REFLECT}
 # From this many taps a side a filter is cheaper as matrix products.
@@ -23,10 +24,31 @@ _MANY_TAPS = 40
 _EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)
 
 
+def _fused(run: Callable[..., None]) -> Callable[..., Bytes]:
+    def call(images: Bytes, *arguments: Any) -> Bytes:
+        out = np.empty_like(images)
+        run(images, *arguments, out)
+        return out
+
+    return call
+
+
+_FUSED = {
+    "haze": _fused(weather.haze),
+    "whiten": _fused(weather.whiten),
+    "frosted": _fused(weather.frosted),
+    "splash": _fused(weather.splash),
+    "cover": _fused(weather.cover),
+    "stretch": _fused(digital.stretch),
+    "recolour": _fused(digital.recolour),
+}
+
+
 class NumpyOps:
     name = "cpu"
     # One photo at 224, fifty at 32: the working set stays in the second-level cache.
     pixels_at_once = 224 * 224
+    fused: Mapping[str, Callable[..., Array]] = _FUSED
 
     def words(self, key: int, ids: NDArray[np.uint64], stream: int, count: int) -> Array:
         out = np.empty((len(ids), -(-count // 4), 4), np.uint32)
@@ -90,11 +112,11 @@ class NumpyOps:
         kind = np.dtype(dtype).type
         return images.astype(dtype) / kind(255)
 
-    def to_bytes(self, unit: Array) -> Bytes:
+    def to_bytes(self, unit: Array) -> Array:
         one = unit.dtype.type(1)
         return (np.clip(unit, 0 * one, one) * unit.dtype.type(255)).astype(np.uint8)
 
-    def to_levels(self, levels: Array) -> Bytes:
+    def to_levels(self, levels: Array) -> Array:
         return np.clip(levels, 0, 255).astype(np.uint8)
 
     def table_noise(self, images: Bytes, words: Array, table: Array) -> Bytes:
@@ -154,7 +176,13 @@ class NumpyOps:
         out = np.empty((len(which), height, width, 3), np.uint8)
         places = zip(which.tolist(), rows.tolist(), columns.tolist(), strict=True)
         for i, (k, y, x) in enumerate(places):
-            out[i] = sources[k][y : y + height, x : x + width]
+            window = sources[k][y : y + height, x : x + width] if 0 <= k < len(sources) else None
+            if window is None or min(y, x) < 0 or window.shape != out.shape[1:]:
+                raise InputError(
+                    f"expected a window of {height} x {width} in one of {len(sources)} textures, "
+                    f"got texture {k} at row {y}, column {x}, which lies outside"
+                )
+            out[i] = window
         return out
 
     def pixelate(self, images: Bytes, small: tuple[int, int]) -> Bytes:
@@ -214,10 +242,6 @@ class NumpyOps:
             target[:] = cv2.blur(cv2.filter2D(even, -1, _EMBOSS), (3, 3))
         return out
 
-    @property
-    def fused(self) -> Mapping[str, Callable[..., Bytes]]:
-        return _FUSED
-
 
 @lru_cache(maxsize=64)
 def _zoom_tables(side: int, factors: tuple[float, ...], step: int) -> tuple[Array, Array]:
@@ -226,27 +250,5 @@ def _zoom_tables(side: int, factors: tuple[float, ...], step: int) -> tuple[Arra
     first = np.stack([(zoom.top + zoom.first) * step for zoom in zooms])
     return first.astype(np.uint32), np.stack([zoom.weight for zoom in zooms]).astype(np.float32)
 
-
-def _fused(run: Callable[..., None]) -> Callable[..., Bytes]:
-    def call(images: Bytes, *arguments: Any) -> Bytes:
-        out = np.empty_like(images)
-        run(images, *arguments, out)
-        return out
-
-    return call
-
-
-_FUSED = {
-    name: _fused(run)
-    for name, run in {
-        "haze": weather.haze,
-        "whiten": weather.whiten,
-        "frosted": weather.frosted,
-        "splash": weather.splash,
-        "cover": weather.cover,
-        "stretch": digital.stretch,
-        "recolour": digital.recolour,
-    }.items()
-}
 
 OPS = NumpyOps()

@@ -79,9 +79,7 @@ def normal_segments() -> NDArray[np.float64]:
     d1, d2, d3 = y1 - y0, y2 - y1, y3 - y2
     e1, e2 = d2 - d1, d3 - d2
     f1 = e2 - e1
-    return np.stack(
-        [y0, 3.0 * d1 - 1.5 * e1 + f1, 4.5 * e1 - 4.5 * f1, 4.5 * f1], axis=-1
-    )
+    return np.stack([y0, 3.0 * d1 - 1.5 * e1 + f1, 4.5 * e1 - 4.5 * f1, 4.5 * f1], axis=-1)
 
 
 class Draws:

@@ -159,10 +159,10 @@ def zoom_factors(stop: float, step: float) -> tuple[float, ...]:
 
 
 class Box(NamedTuple):
-    """Pillow's BOX shrink along one axis: `count` equal taps from `first`, 22-bit weights."""
+    """Pillow's BOX shrink along one axis: `taps` equal taps from `first`, 22-bit weights."""
 
     first: Int64
-    count: Int64
+    taps: Int64
     weight: Int64
 
 

@@ -20,9 +20,7 @@ def contrast(ops: Ops, images: Array, fields: Fields, *, gain: float) -> Array:
     return stretch(ops, images, ops.channel_means(images), float(gain))
 
 
-def draw_warp(
-    draws: Draws, size: Size, *, base: float, affine: float, **_: float
-) -> Fields:
+def draw_warp(draws: Draws, size: Size, *, base: float, affine: float, **_: float) -> Fields:
     jitter = base * affine
     return {
         "corners": draws.uniform("corners", (3, 2), -jitter, jitter),
@@ -43,8 +41,13 @@ def inverse_map(ops: Ops, corners: Array, size: Size) -> Array:
     p0, p1, p2 = moved[:, 0], moved[:, 1], moved[:, 2]
     right, below = (p1 - p2) / (2.0 * q), (p0 - p1) / (2.0 * q)
     offset = p2 - right * (cx - q) - below * (cy - q)
-    (a, c), (b, d), (e, f) = (right[:, 0], right[:, 1]), (below[:, 0], below[:, 1]), (
-        offset[:, 0], offset[:, 1],
+    (a, c), (b, d), (e, f) = (
+        (right[:, 0], right[:, 1]),
+        (below[:, 0], below[:, 1]),
+        (
+            offset[:, 0],
+            offset[:, 1],
+        ),
     )
     scale = 1.0 / (a * d - b * c)
     ia, ib, ic, id_ = d * scale, -b * scale, -c * scale, a * scale
@@ -113,7 +116,9 @@ def recolour(ops: Ops, images: Array, shift: float, gain: float, offset: float) 
         return picked
 
     return ops.to_bytes(
-        ops.stack([by_sector(v, q, p, p, t, v), by_sector(t, v, v, q, p, p), by_sector(p, p, t, v, v, q)])
+        ops.stack(
+            [by_sector(v, q, p, p, t, v), by_sector(t, v, v, q, p, p), by_sector(p, p, t, v, v, q)]
+        )
     )
 
 

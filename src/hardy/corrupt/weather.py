@@ -30,9 +30,9 @@ def whiten(ops: Ops, images: Array, layer: Array, keep: float) -> Array:
     The image in float32, the sum in float64; layer holds bytes (N, H, W).
     """
     x = ops.unit(images, "float32")
-    grey = (
-        x[..., 1] * ops.float32(0.587) + x[..., 0] * ops.float32(0.299)
-    ) + x[..., 2] * ops.float32(0.114)
+    grey = (x[..., 1] * ops.float32(0.587) + x[..., 0] * ops.float32(0.299)) + x[
+        ..., 2
+    ] * ops.float32(0.114)
     bright = (ops.float32(1.5) * grey + ops.float32(0.5))[..., None]
     x = ops.float32(keep) * x + ops.float32(1 - keep) * ops.maximum(x, bright)
     flakes = ops.unit(layer, "float64")
@@ -56,7 +56,9 @@ def snow(
     """Thresholded, zoomed normal noise, blown by motion blur, over a whitened image."""
     layer = ops.zoom(mean + sd * fields["layer"], zoom, images.shape[1:3])
     flakes = ops.to_bytes(ops.where(layer < threshold, 0.0, layer))
-    return whiten(ops, images, trail(ops, flakes[..., None], fields["angle"], radius, sigma)[..., 0], keep)
+    return whiten(
+        ops, images, trail(ops, flakes[..., None], fields["angle"], radius, sigma)[..., 0], keep
+    )
 
 
 def draw_frost(draws: Draws, size: Size, *, texture_scale: float, **_: float) -> Fields:

@@ -8,7 +8,7 @@ from hardy.arrays.cpu.compile import kernel
 
 
 @kernel
-def channel_means(images, out):  # type: ignore[no-untyped-def]
+def channel_means(images, out):
     """One running float64 sum of level / 255 per channel, pixel by pixel, as NumPy adds them."""
     unit = np.arange(256) / 255.0
     n, height, width, _ = images.shape
@@ -25,7 +25,7 @@ def channel_means(images, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def stretch(images, means, gain, out):  # type: ignore[no-untyped-def]
+def stretch(images, means, gain, out):
     """See corrupt.digital.stretch: one 256-entry table per image and channel."""
     n, height, width, _ = images.shape
     table = np.empty((3, 256), np.uint8)
@@ -43,7 +43,7 @@ def stretch(images, means, gain, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def recolour(images, value_shift, gain, offset, out):  # type: ignore[no-untyped-def]
+def recolour(images, value_shift, gain, offset, out):
     """See corrupt.digital.recolour: the float64 HSV round trip, as selections without branches.
 
     Blocks of pixels are split into planes first, so that the arithmetic vectorises.
@@ -103,10 +103,10 @@ def recolour(images, value_shift, gain, offset, out):  # type: ignore[no-untyped
 
 
 @kernel
-def box_bytes(images, first_y, count_y, weight_y, first_x, count_x, weight_x, back_y, back_x, out):  # type: ignore[no-untyped-def]
+def box_bytes(images, first_y, count_y, weight_y, first_x, count_x, weight_x, back_y, back_x, out):
     """Pillow's BOX shrink (along rows, a byte image between the passes) and enlargement back."""
     n, height, width, _ = images.shape
-    small_h, small_w = len(first_y), len(first_x)
+    small_w = len(first_x)
     half, shift, step = np.uint32(1 << 21), np.uint32(22), np.uint64(3)
     narrow = np.empty((height, 3 * small_w), np.uint8)
     small = np.empty(3 * small_w, np.uint8)
@@ -148,15 +148,15 @@ def box_bytes(images, first_y, count_y, weight_y, first_x, count_x, weight_x, ba
 
 
 @kernel
-def chamfer(zeros, out):  # type: ignore[no-untyped-def]
+def chamfer(zeros, out):
     """Distance to the nearest True of (N, H, W), 5x5 mask, in OpenCV's 16-bit fixed point.
 
     OpenCV may hand this step to another library with float steps, hence a different last digit;
     written out, the layer does not depend on how OpenCV was built.
     """
     n, height, width = zeros.shape
-    one, diagonal, knight = 65536, 91750, 143976
-    grid = np.empty((height + 4, width + 4), np.int64)
+    one, diagonal, knight = np.int32(65536), np.int32(91750), np.int32(143976)
+    grid = np.empty((height + 4, width + 4), np.int32)
     for i in range(n):
         grid[:] = (2**31 - 1) >> 2
         for y in range(2, height + 2):

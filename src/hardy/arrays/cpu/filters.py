@@ -14,7 +14,7 @@ NEAREST, REFLECT = 0, 1
 
 
 @kernel
-def _fold(index, size, border):  # type: ignore[no-untyped-def]
+def _fold(index, size, border):
     """Index of the pixel that stands for one outside: the edge, or half-sample reflection."""
     if border == NEAREST:
         return min(max(index, 0), size - 1)
@@ -23,13 +23,13 @@ def _fold(index, size, border):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add_pair(line, before, after, weight):  # type: ignore[no-untyped-def]
+def _add_pair(line, before, after, weight):
     for x in range(len(line)):
         line[x] = line[x] + (before[x] + after[x]) * weight
 
 
 @kernel
-def _add_pairs(line, before, after, weight, before_next, after_next, weight_next):  # type: ignore[no-untyped-def]
+def _add_pairs(line, before, after, weight, before_next, after_next, weight_next):
     """Two pairs in one pass over the line, added one after the other all the same."""
     for x in range(len(line)):
         first = line[x] + (before[x] + after[x]) * weight
@@ -37,7 +37,7 @@ def _add_pairs(line, before, after, weight, before_next, after_next, weight_next
 
 
 @kernel
-def _down(rows, height, y, weights, border, line):  # type: ignore[no-untyped-def]
+def _down(rows, height, y, weights, border, line):
     """line = vertical correlation at row y: centre first, then pairs from the outermost inwards.
 
     rows may be a ring that holds just the rows in reach: row k of the image at k % len(rows).
@@ -65,7 +65,7 @@ def _down(rows, height, y, weights, border, line):  # type: ignore[no-untyped-de
 
 
 @kernel
-def _along(line, padded, weights, step, border, out):  # type: ignore[no-untyped-def]
+def _along(line, padded, weights, step, border, out):
     """out = horizontal correlation of a line of pixels `step` values wide."""
     reach = len(weights) - 1
     width = len(line)
@@ -99,7 +99,7 @@ def _along(line, padded, weights, step, border, out):  # type: ignore[no-untyped
 
 
 @kernel
-def blur_bytes(images, weights, out):  # type: ignore[no-untyped-def]
+def blur_bytes(images, weights, out):
     """trunc(255 clip(G(image / 255))), edges replicated."""
     n, height, width, channels = images.shape
     values, reach = width * channels, len(weights) - 1
@@ -123,7 +123,7 @@ def blur_bytes(images, weights, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def smooth_fields(fields, weights, border, out):  # type: ignore[no-untyped-def]
+def smooth_fields(fields, weights, border, out):
     """Gaussian filter of float64 fields (N, H, W)."""
     n, height, width = fields.shape
     line = np.empty(width)
@@ -135,7 +135,7 @@ def smooth_fields(fields, weights, border, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def smooth_by_halves(fields, down, along, out):  # type: ignore[no-untyped-def]
+def smooth_by_halves(fields, down, along, out):
     """A @ field @ B.T for symmetric filters about as wide as the field.
 
     Such a filter commutes with mirroring, so the field's even and odd parts along each axis go
@@ -169,7 +169,7 @@ def smooth_by_halves(fields, down, along, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _product(left, right, out):  # type: ignore[no-untyped-def]
+def _product(left, right, out):
     """Matrix product; tiles of 4 x 4 keep the arithmetic in registers, the order stays fixed."""
     rows, inner = left.shape
     out[:] = 0.0
@@ -178,9 +178,24 @@ def _product(left, right, out):  # type: ignore[no-untyped-def]
         for k in range(0, inner // 4 * 4, 4):
             r0, r1, r2, r3 = right[k], right[k + 1], right[k + 2], right[k + 3]
             a0, a1, a2, a3 = left[y, k], left[y, k + 1], left[y, k + 2], left[y, k + 3]
-            b0, b1, b2, b3 = left[y + 1, k], left[y + 1, k + 1], left[y + 1, k + 2], left[y + 1, k + 3]
-            c0, c1, c2, c3 = left[y + 2, k], left[y + 2, k + 1], left[y + 2, k + 2], left[y + 2, k + 3]
-            d0, d1, d2, d3 = left[y + 3, k], left[y + 3, k + 1], left[y + 3, k + 2], left[y + 3, k + 3]
+            b0, b1, b2, b3 = (
+                left[y + 1, k],
+                left[y + 1, k + 1],
+                left[y + 1, k + 2],
+                left[y + 1, k + 3],
+            )
+            c0, c1, c2, c3 = (
+                left[y + 2, k],
+                left[y + 2, k + 1],
+                left[y + 2, k + 2],
+                left[y + 2, k + 3],
+            )
+            d0, d1, d2, d3 = (
+                left[y + 3, k],
+                left[y + 3, k + 1],
+                left[y + 3, k + 2],
+                left[y + 3, k + 3],
+            )
             for x in range(len(o0)):
                 u0, u1, u2, u3 = r0[x], r1[x], r2[x], r3[x]
                 o0[x] = (((o0[x] + a0 * u0) + a1 * u1) + a2 * u2) + a3 * u3
@@ -196,13 +211,13 @@ def _product(left, right, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add_scaled(line, source, weight):  # type: ignore[no-untyped-def]
+def _add_scaled(line, source, weight):
     for x in range(len(line)):
         line[x] = line[x] + weight * source[x]
 
 
 @kernel
-def _mirror(index, size):  # type: ignore[no-untyped-def]
+def _mirror(index, size):
     """Reflection without repeating the edge pixel (reflect-101), any distance."""
     period = 2 * size - 2
     index = abs(index) % period
@@ -210,7 +225,7 @@ def _mirror(index, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):  # type: ignore[no-untyped-def]
+def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
     """Correlation with a disk plan: running sums for the flat core, groups of pixels for the ring.
 
     Sums of bytes are integers, and the reference's ties lie further from whole levels than any
@@ -265,7 +280,7 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):  # typ
 
 
 @kernel
-def _pad_mirrored(image, reach, padded):  # type: ignore[no-untyped-def]
+def _pad_mirrored(image, reach, padded):
     """Copy with a reflect-101 border; one spare row below keeps the running sum in bounds."""
     height, width, channels = image.shape
     for y in range(height + 2 * reach + 1):
@@ -282,24 +297,24 @@ def _pad_mirrored(image, reach, padded):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _shifted(padded, y, offset, reach, channels):  # type: ignore[no-untyped-def]
+def _shifted(padded, y, offset, reach, channels):
     return padded[y + reach + offset[0], (reach + offset[1]) * channels :]
 
 
 @kernel
-def _add_line(source, line):  # type: ignore[no-untyped-def]
+def _add_line(source, line):
     for x in range(len(line)):
         line[x] += source[x]
 
 
 @kernel
-def _add_lines(a, b, c, d, line):  # type: ignore[no-untyped-def]
+def _add_lines(a, b, c, d, line):
     for x in range(len(line)):
         line[x] += np.int16(a[x]) + np.int16(b[x]) + np.int16(c[x]) + np.int16(d[x])
 
 
 @kernel
-def trail_bytes(images, weights, rows, columns, out):  # type: ignore[no-untyped-def]
+def trail_bytes(images, weights, rows, columns, out):
     """ImageMagick's motion blur: image i sums weights[k] * pixel(y + rows[i,k], x + columns[i,k]).
 
     Sixteen-bit quanta (257 v), rounded to a quantum, then to the nearest byte; edges clamped.
@@ -343,7 +358,8 @@ def trail_bytes(images, weights, rows, columns, out):  # type: ignore[no-untyped
 
 
 @kernel
-def _tap(padded, y, rows, columns, k, channels):  # type: ignore[no-untyped-def]
+def _tap(padded, y, rows, columns, k, channels):
     """The padded row that tap k reads for output row y, starting at the first output value."""
     reach = len(columns) - 1
-    return padded[min(max(y + rows[k], 0), len(padded) - 1), (reach + columns[k]) * channels :]
+    row = min(max(y + rows[k], 0), len(padded) - 1)
+    return padded[row, (reach + min(max(columns[k], -reach), reach)) * channels :]

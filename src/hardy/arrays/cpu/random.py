@@ -20,7 +20,7 @@ _SEGMENT_BIAS = np.int64(1023 << SEGMENT_BITS)
 
 
 @kernel
-def philox_words(key, ids, stream, out):  # type: ignore[no-untyped-def]
+def philox_words(key, ids, stream, out):
     """out (N, blocks, 4): block b of image i is Philox of the counter (b, stream, id).
 
     Words sit in 64-bit lanes, and 64 blocks go through lane buffers before they are interleaved:
@@ -50,21 +50,21 @@ def philox_words(key, ids, stream, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def uniforms(words, low, high, out):  # type: ignore[no-untyped-def]
+def uniforms(words, low, high, out):
     """low + (high - low) (w + 1/2) / 2**32; words and out are flat."""
     for i in range(words.size):
         out[i] = low + (high - low) * ((np.float64(words[i]) + 0.5) * 2.0**-32)
 
 
 @kernel
-def scaled(words, below, out):  # type: ignore[no-untyped-def]
+def scaled(words, below, out):
     """(w * below) >> 32; words and out are flat."""
     for i in range(words.size):
         out[i] = np.uint32((np.uint64(words[i]) * np.uint64(below)) >> _HALF)
 
 
 @kernel
-def normals(words, segments, out):  # type: ignore[no-untyped-def]
+def normals(words, segments, out):
     """Cubic pieces of the normal quantile, see rng.normal_segments; words and out are flat."""
     for i in range(words.size):
         word = words[i]
@@ -80,7 +80,7 @@ def normals(words, segments, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def table_noise(images, words, table, out):  # type: ignore[no-untyped-def]
+def table_noise(images, words, table, out):
     """Walker's alias look-up per value; all arrays flat, table (256 * 256,)."""
     for i in range(images.size):
         word = words[i]

@@ -12,7 +12,7 @@ from hardy.arrays.cpu.compile import kernel
 
 
 @kernel
-def zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):  # type: ignore[no-untyped-def]
+def zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):
     """Mean of the image and its K zooms, summed in float32 in list order.
 
     rows (K, H) and places (K, W) are first taps, in rows and in values of a row; the second tap is
@@ -57,7 +57,7 @@ def zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):  # t
 
 
 @kernel
-def zoom_fields(fields, first_y, weight_y, first_x, weight_x, out):  # type: ignore[no-untyped-def]
+def zoom_fields(fields, first_y, weight_y, first_x, weight_x, out):
     """Order-1 zoom of float64 fields (N, h, w), in SciPy's order of products and sums."""
     n, height, width = out.shape
     for i in range(n):
@@ -78,7 +78,7 @@ def zoom_fields(fields, first_y, weight_y, first_x, weight_x, out):  # type: ign
 
 
 @kernel
-def _fold(line, side, first, step, low, high, fraction):  # type: ignore[no-untyped-def]
+def _fold(line, side, first, step, low, high, fraction):
     """See _taps; True if a coordinate was too far out for folding once at each end."""
     last = 2.0 * side - 2.0 - first
     far = False
@@ -88,13 +88,14 @@ def _fold(line, side, first, step, low, high, fraction):  # type: ignore[no-unty
         far |= (before < -side) | (before >= last)
         after = before + 1.0
         before, after = max(before, first - before), max(after, first - after)
-        low[x] = np.uint32(np.int32(step * min(before, last - before)))
-        high[x] = np.uint32(np.int32(step * min(after, last - after)))
+        # Clamped once more: a coordinate that is no number must not read outside the image.
+        low[x] = step * min(max(np.int32(min(before, last - before)), 0), side - 1)
+        high[x] = step * min(max(np.int32(min(after, last - after)), 0), side - 1)
     return far
 
 
 @kernel
-def _taps(line, side, first, step, low, high, fraction):  # type: ignore[no-untyped-def]
+def _taps(line, side, first, step, low, high, fraction):
     """For coordinates along one axis: offsets (index times step) of both pixels, and the fraction.
 
     Outside, an index is reflected: with first = 0 about the edge pixel's centre (reflect-101),
@@ -109,7 +110,7 @@ def _taps(line, side, first, step, low, high, fraction):  # type: ignore[no-unty
 
 
 @kernel
-def _mix(source, top, bottom, down, left, right, along, goal):  # type: ignore[no-untyped-def]
+def _mix(source, top, bottom, down, left, right, along, goal):
     """goal = bilinear mixtures of four pixels each of a flat float32 image."""
     for x in range(len(along)):
         a, b, c, d = top[x] + left[x], top[x] + right[x], bottom[x] + left[x], bottom[x] + right[x]
@@ -123,7 +124,7 @@ def _mix(source, top, bottom, down, left, right, along, goal):  # type: ignore[n
 
 
 @kernel
-def elastic_bytes(images, inverses, down, along, out):  # type: ignore[no-untyped-def]
+def elastic_bytes(images, inverses, down, along, out):
     """Affine warp (inverse maps (N, 2, 3), reflect-101), then sample at the displaced places.
 
     Displacements are float32 (N, H, W), added to the pixel's place in float64; the border of the
@@ -134,8 +135,16 @@ def elastic_bytes(images, inverses, down, along, out):  # type: ignore[no-untype
     unit, warped = np.empty(height * values, np.float32), np.empty(height * values, np.float32)
     line = np.empty(values, np.float32)
     at_x, at_y = np.empty(width), np.empty(width)
-    left, right, across = np.empty(width, np.uint32), np.empty(width, np.uint32), np.empty(width, np.float32)
-    top, bottom, below = np.empty(width, np.uint32), np.empty(width, np.uint32), np.empty(width, np.float32)
+    left, right, across = (
+        np.empty(width, np.uint32),
+        np.empty(width, np.uint32),
+        np.empty(width, np.float32),
+    )
+    top, bottom, below = (
+        np.empty(width, np.uint32),
+        np.empty(width, np.uint32),
+        np.empty(width, np.float32),
+    )
     zero, one, full = np.float32(0.0), np.float32(1.0), np.float32(255.0)
     for i in range(n):
         source = images[i].reshape(-1)
@@ -146,15 +155,15 @@ def elastic_bytes(images, inverses, down, along, out):  # type: ignore[no-untype
             for x in range(width):
                 at_x[x] = m[0, 0] * x + m[0, 1] * y + m[0, 2]
                 at_y[x] = m[1, 0] * x + m[1, 1] * y + m[1, 2]
-            _taps(at_x, width, 0.0, 3.0, left, right, across)
-            _taps(at_y, height, 0.0, 3.0 * width, top, bottom, below)
+            _taps(at_x, width, 0.0, 3, left, right, across)
+            _taps(at_y, height, 0.0, 3 * width, top, bottom, below)
             goal = warped[y * values : (y + 1) * values]
             _mix(unit, top, bottom, below, left, right, across, goal)
         for y in range(height):
             for x in range(width):
                 at_x[x], at_y[x] = x + np.float64(along[i, y, x]), y + np.float64(down[i, y, x])
-            _taps(at_x, width, -1.0, 3.0, left, right, across)
-            _taps(at_y, height, -1.0, 3.0 * width, top, bottom, below)
+            _taps(at_x, width, -1.0, 3, left, right, across)
+            _taps(at_y, height, -1.0, 3 * width, top, bottom, below)
             _mix(warped, top, bottom, below, left, right, across, line)
             target = out[i, y].reshape(-1)
             for x in range(values):

@@ -8,7 +8,7 @@ from hardy.arrays.cpu.compile import kernel
 
 
 @kernel
-def plasma_fields(steps, decay, out):  # type: ignore[no-untyped-def]
+def plasma_fields(steps, decay, out):
     """Diamond-square on a torus, (N, side, side); steps (N, side**2 - 1) uniform in (0, 1).
 
     The amplitude at wibble w is w**2, since w multiplies a uniform draw from (-w, w).
@@ -68,7 +68,7 @@ def plasma_fields(steps, decay, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def haze(images, cloud, amount, out):  # type: ignore[no-untyped-def]
+def haze(images, cloud, amount, out):
     """See corrupt.weather.haze."""
     n, height, width, _ = images.shape
     for i in range(n):
@@ -86,7 +86,7 @@ def haze(images, cloud, amount, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def whiten(images, layer, keep, out):  # type: ignore[no-untyped-def]
+def whiten(images, layer, keep, out):
     """See corrupt.weather.whiten: a float32 image, a byte layer added twice in float64."""
     n, height, width, _ = images.shape
     kept, rest = np.float32(keep), np.float32(1.0 - keep)
@@ -112,7 +112,7 @@ def whiten(images, layer, keep, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def frosted(images, texture, image_weight, frost_weight, out):  # type: ignore[no-untyped-def]
+def frosted(images, texture, image_weight, frost_weight, out):
     """See corrupt.weather.frosted."""
     source, frost, goal = images.reshape(-1), texture.reshape(-1), out.reshape(-1)
     for k in range(source.size):
@@ -121,7 +121,7 @@ def frosted(images, texture, image_weight, frost_weight, out):  # type: ignore[n
 
 
 @kernel
-def splash(images, amount, colour, out):  # type: ignore[no-untyped-def]
+def splash(images, amount, colour, out):
     """See corrupt.weather.splash: float32 throughout."""
     n, height, width, _ = images.shape
     one, full = np.float32(1.0), np.float32(255.0)
@@ -134,7 +134,7 @@ def splash(images, amount, colour, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cover(images, amount, colour, out):  # type: ignore[no-untyped-def]
+def cover(images, amount, colour, out):
     """See corrupt.weather.cover: float32 throughout."""
     n, height, width, _ = images.shape
     one, full = np.float32(1.0), np.float32(255.0)
@@ -148,7 +148,7 @@ def cover(images, amount, colour, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def shuffle_passes(images, moves, reach):  # type: ignore[no-untyped-def]
+def shuffle_passes(images, moves, reach):
     """The glass shuffle, in place: a descending scan in which each pixel copies its source.
 
     moves (N, passes, targets) holds (dy + reach) * 2 reach + (dx + reach), in scan order.
@@ -161,7 +161,8 @@ def shuffle_passes(images, moves, reach):  # type: ignore[no-untyped-def]
             k = 0
             for y in range(height - reach, reach, -1):
                 for x in range(width - reach, reach, -1):
-                    move = np.uint32(moves[i, p, k])
+                    # Replayed moves may be anything; none may read outside the image.
+                    move = min(np.uint32(moves[i, p, k]), span * span - np.uint32(1))
                     k += 1
                     sy = np.uint64(y + np.int64(move // span) - reach)
                     sx = np.uint64(x + np.int64(move % span) - reach)

@@ -1,0 +1,123 @@
+"""What holds for every registered corruption, whatever its formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hardy
+from hardy.corrupt import CORRUPTIONS
+from hardy.suites import SEVERITIES, editions
+from tests.photos import photos, random_images
+
+NAMES = CORRUPTIONS.names()
+FIXED = {"defocus_blur", "zoom_blur", "brightness", "contrast", "pixelate", "jpeg_compression",
+         "gaussian_blur", "saturate"}  # fmt: skip
+every_corruption = pytest.mark.parametrize("name", NAMES)
+
+
+def test_the_public_list_is_the_registry():
+    assert set(hardy.corruptions()) == set(NAMES)
+    assert len(NAMES) >= 19
+
+
+@every_corruption
+def test_input_stays_and_output_is_new(name):
+    images = photos(32).copy()
+    before = images.copy()
+    for severity in SEVERITIES:
+        result = hardy.corrupt(images, name, severity, edition="cifar")
+        assert result.shape == images.shape
+        assert result.dtype == np.uint8
+        assert result.flags.c_contiguous
+        assert result.flags.writeable
+        assert not np.shares_memory(result, images)
+        np.testing.assert_array_equal(images, before)
+        result[:] = 0  # no cached array may be handed out
+        assert hardy.corrupt(images, name, severity, edition="cifar").any()
+
+
+@every_corruption
+def test_replayed_draws_give_the_same_bytes(name):
+    images, ids = photos(45, 37), [f"photo {i}" for i in range(8)]
+    for severity in SEVERITIES:
+        fields = hardy.draw(name, severity, (45, 37), seed=7, ids=ids)
+        assert all(len(values) == len(ids) for values in fields.values())
+        replayed = hardy.replay(images, name, severity, fields)
+        result = hardy.corrupt(images, name, severity, seed=7, ids=ids)
+        np.testing.assert_array_equal(replayed, result)
+
+
+@every_corruption
+def test_severities_differ(name):
+    image = photos(64)[0]
+    results = [hardy.corrupt(image, name, severity) for severity in SEVERITIES]
+    assert len({result.tobytes() for result in results}) == 5
+
+
+@every_corruption
+def test_seed_and_id_matter_exactly_where_something_is_drawn(name):
+    image = photos(64)[0]
+    fields = hardy.draw(name, 3, (64, 64))
+    assert (fields == {}) == (name in FIXED)
+    results = [hardy.corrupt(image, name, 3, seed=seed, ids=i) for seed, i in [(0, 0), (1, 0), (0, 1)]]
+    assert len({result.tobytes() for result in results}) == (1 if name in FIXED else 3)
+
+
+@every_corruption
+def test_editions_of_equal_constants_still_draw_apart(name):
+    # The key has the edition in it: no two editions share their randomness.
+    if name in FIXED:
+        return
+    draws = [hardy.draw(name, 1, (64, 64), edition=chosen) for chosen in editions()]
+    first = [next(iter(fields.values())) for fields in draws]
+    if name != "frost":  # three small numbers may coincide
+        assert len({values.tobytes() for values in first}) == len(first)
+
+
+@every_corruption
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(
+    height=st.integers(8, 70),
+    width=st.integers(8, 70),
+    severity=st.sampled_from(SEVERITIES),
+    chosen=st.sampled_from(editions()),
+)
+def test_any_size(name, height, width, severity, chosen):
+    images = random_images(2, height, width)
+    result = hardy.corrupt(images, name, severity, ids=[5, 6], edition=chosen)
+    assert result.shape == images.shape
+    alone = hardy.corrupt(images[1], name, severity, ids=6, edition=chosen)
+    np.testing.assert_array_equal(alone, result[1])
+
+
+@every_corruption
+@pytest.mark.parametrize("size", [(8, 8), (8, 300), (300, 8), (31, 33)])
+def test_extreme_shapes(name, size):
+    images = random_images(2, *size)
+    for chosen in editions():
+        for severity in (1, 5):
+            result = hardy.corrupt(images, name, severity, edition=chosen)
+            assert result.shape == images.shape
+
+
+@every_corruption
+@pytest.mark.parametrize("level", [0, 128, 255])
+def test_flat_images(name, level):
+    # No warning either: warnings are errors.
+    for side in (16, 64):
+        flat = np.full((side, side, 3), level, np.uint8)
+        for chosen in editions():
+            for severity in SEVERITIES:
+                result = hardy.corrupt(flat, name, severity, edition=chosen)
+                assert result.shape == flat.shape
+
+
+@every_corruption
+def test_the_summary_and_the_parameters(name):
+    corruption = CORRUPTIONS[name]
+    assert corruption.category in {"noise", "blur", "weather", "digital"}
+    assert corruption.summary.endswith(".")
+    assert corruption.parameters
