@@ -7,7 +7,7 @@ functions, bound after it, are what the names mean. In this package, write
 function.
 """
 
-from hardy.api import corrupt, corruptions, draw, replay, suites
+from hardy.api import corrupt, corruptions, draw, perturb, perturbations, replay, suites
 from hardy.errors import HardyError, InputError, MissingResource
 
 __version__ = "0.1.0"
@@ -20,6 +20,8 @@ __all__ = [
     "corrupt",
     "corruptions",
     "draw",
+    "perturb",
+    "perturbations",
     "replay",
     "suites",
 ]

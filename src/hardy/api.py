@@ -7,13 +7,18 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.arrays import door, rng
-from hardy.corrupt import CORRUPTIONS, Corruption, engine
+from hardy.corrupt import CORRUPTIONS, PERTURBATIONS, Corruption, engine
+from hardy.corrupt.perturbation import Frames
 from hardy.errors import InputError
+from hardy.registry import unknown
 from hardy.suites import SEVERITIES, load, names, nearest_edition
 from hardy.suites import edition as find_edition
+from hardy.suites.stage import Stage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from hardy.images import Recipe
 
 # Same type back: an array for an array, an image for an image.
 Images = TypeVar("Images", npt.NDArray[np.uint8], "Image")
@@ -88,6 +93,63 @@ def replay(
     return restore(result)  # type: ignore[no-any-return]
 
 
+def perturb(
+    image: "npt.NDArray[np.uint8] | Image",
+    name: str,
+    *,
+    level: int = 1,
+    seed: int = 0,
+    id: int | str = 0,
+    edition: str = "auto",
+    recipe: "str | Recipe | None" = None,
+) -> Frames:
+    """The frames of a perturbation of one image: iterate, index, or take `.array()`, (F, H, W, 3).
+
+    Without a recipe the frames are as large as the image, and what moves lets black in at the edge.
+    With one, such as "resize256_rgb_crop224@1", the image is a picture as it was read: the recipe
+    makes the base image that moves, and the square that is cut out of it afterwards. `level` is the
+    strength of noise, 1 to 3; other perturbations have level 1 only. Frames are made when they are
+    asked for, uint8 (H, W, 3), and depend on pixels, recipe, edition, name, level, seed and id.
+    """
+    if not isinstance(name, str):
+        raise InputError(f'expected the name of a perturbation such as "tilt", got {name!r}')
+    if name not in PERTURBATIONS:
+        raise unknown("perturbation", name, perturbations())
+    if not _is_int(level):
+        raise InputError(f"expected a level of 1, 2 or 3 as an int, got {level!r}")
+    batch, _ = door.enter(image)
+    if isinstance(image, np.ndarray) and image.ndim != 3:
+        raise InputError(
+            f"expected one image (H, W, 3), got a batch {image.shape}; go through them one by one, "
+            "each with its id"
+        )
+    # A copy: frames are made later, and the caller may have changed the image by then.
+    picture = batch[0].copy() if isinstance(image, np.ndarray) else image
+    stage = Stage.of(picture, _recipe(recipe))
+    constants = find_edition(_edition(edition, stage.size))
+    image_ids([id], 1)
+    return stage.frames(constants, name, int(level), seed=_seed(seed), id=id)
+
+
+def _recipe(recipe: object) -> "Recipe | None":
+    if recipe is None:
+        return None
+    # Imported here: it brings the readers of every kind of image set.
+    from hardy.images import RECIPES, Recipe
+
+    if isinstance(recipe, Recipe):
+        return recipe
+    if not isinstance(recipe, str):
+        raise InputError(f'expected a recipe such as "resize256_crop224@1", got {recipe!r}')
+    return RECIPES[recipe]
+
+
+def perturbations() -> tuple[str, ...]:
+    """The names of all: the benchmark's ten, its four for validation, then plug-ins."""
+    suite = load("imagenet_p")
+    return tuple(dict.fromkeys((*suite.counted, *suite.validation, *PERTURBATIONS.names())))
+
+
 def corruptions() -> tuple[str, ...]:
     """The names of all: the benchmark's fifteen, its four for validation, then plug-ins."""
     suite = load("imagenet_c")
@@ -114,10 +176,14 @@ def _cell(
             f"expected a severity of 1, 2, 3, 4 or 5 as an int, got {severity!r}; "
             "the clean image is the image itself, and there is nothing in between"
         )
+    chosen = _edition(edition, size)
+    return chosen, find_edition(chosen).params(name, int(severity))
+
+
+def _edition(edition: object, size: tuple[int, ...]) -> str:
     if not isinstance(edition, str):
         raise InputError(f'expected an edition such as "224" or "auto", got {edition!r}')
-    chosen = nearest_edition(size[0], size[1]) if edition == "auto" else edition
-    return chosen, find_edition(chosen).params(name, int(severity))
+    return nearest_edition(size[0], size[1]) if edition == "auto" else edition
 
 
 def _fields(

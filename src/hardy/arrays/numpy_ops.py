@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.arrays import rng, tables
-from hardy.arrays.cpu import digital, filters, random, warps, weather
+from hardy.arrays.cpu import digital, filters, random, sequences, warps, weather
+from hardy.arrays.numpy_sequence_ops import NumpySequenceOps
 from hardy.errors import InputError
 
 Bytes = NDArray[np.uint8]
@@ -41,10 +42,11 @@ _FUSED = {
     "cover": _fused(weather.cover),
     "stretch": _fused(digital.stretch),
     "recolour": _fused(digital.recolour),
+    "blanket": _fused(sequences.blanket),
 }
 
 
-class NumpyOps:
+class NumpyOps(NumpySequenceOps):
     name = "cpu"
     # One photo at 224, fifty at 32: the working set stays in the second-level cache.
     pixels_at_once = 224 * 224
@@ -126,9 +128,9 @@ class NumpyOps:
         )
         return out
 
-    def blur(self, images: Bytes, sigma: float) -> Bytes:
+    def blur(self, images: Bytes, sigma: float, truncate: float = 4.0) -> Bytes:
         out = np.empty_like(images)
-        filters.blur_bytes(images, tables.gaussian_weights(sigma), out)
+        filters.blur_bytes(images, tables.gaussian_weights(sigma, truncate), out)
         return out
 
     def disk(self, images: Bytes, radius: float, alias: float) -> Bytes:
@@ -150,7 +152,7 @@ class NumpyOps:
         out = np.empty_like(images)
         _, height, width, _ = images.shape
         rows, row_weights = _zoom_tables(height, tuple(factors), 1)
-        columns, column_weights = _zoom_tables(width, tuple(factors), 3)
+        columns, column_weights = _zoom_tables(width, tuple(factors), 4)
         warps.zoom_mean_bytes(images, rows, row_weights, columns, column_weights, out)
         return out
 

@@ -18,9 +18,36 @@ import numpy as np
 from hardy.errors import InputError
 
 Array = Any
+# A part of an image: top, left, height, width.
+Window = tuple[int, int, int, int]
 
 
-class Ops(Protocol):
+class SequenceOps(Protocol):
+    """What perturbation sequences need besides: warps of one image, many times."""
+
+    def canvas(self, images: Array) -> Array:
+        """Images in the form the two warps read: made once, warped for every frame."""
+
+    def affine(self, canvas: Array, inverse: Sequence[float], window: Window) -> Array:
+        """Exact bilinear, truncated; inverse (6) takes pixel centres to their places.
+
+        Places outside the image are black, neighbours beyond its edge are the edge pixel.
+        """
+
+    def perspective(self, canvas: Array, inverse: Sequence[float], window: Window) -> Array:
+        """Exact bilinear, rounded; inverse (9) takes pixel indices; black beyond the edge."""
+
+    def slide(self, images: Array, right: int, window: Window) -> Array:
+        """Columns moved right, black entering; with 0 it is a plain crop."""
+
+    def run_down(self, fields: Array, taps: Sequence[float], first: int) -> Array:
+        """Columns of (N, H, W) correlated: tap k reads row y + first - k, zero outside."""
+
+    def running_mean(self, images: Array, total: Array, count: int) -> Array:
+        """Adds level / 255 to total (float32, changed in place); 255 total / count, truncated."""
+
+
+class Ops(SequenceOps, Protocol):
     name: str
     # Formulas this backend brings as one fused pass, by name; same bytes as the formula itself.
     fused: Mapping[str, Callable[..., Array]]
@@ -83,8 +110,8 @@ class Ops(Protocol):
     def table_noise(self, images: Array, words: Array, table: Any) -> Array:
         """Walker's alias look-up of every value with its own word."""
 
-    def blur(self, images: Array, sigma: float) -> Array:
-        """Gaussian, edges replicated, cut at 4 sigma; float64 in SciPy's order."""
+    def blur(self, images: Array, sigma: float, truncate: float = 4.0) -> Array:
+        """Gaussian, edges replicated, cut at `truncate` sigma; float64 in SciPy's order."""
 
     def disk(self, images: Array, radius: float, alias: float) -> Array:
         """Correlation with the antialiased disk kernel, reflect-101 border."""

@@ -9,6 +9,7 @@ each, so NumPy, torch and a GPU agree.
 from __future__ import annotations
 
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 Float64 = NDArray[np.float64]
 
 _PRECISE = Context(prec=40)
+_SMALL = Decimal("1e-36")
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _EXP_TERMS = 14
 _CDF_TERMS = 60
@@ -95,3 +97,24 @@ def cos_sin_degrees(angle: Any) -> tuple[Any, Any]:
         cosine = 1.0 - cosine * (square * (1.0 / ((2 * k - 1) * (2 * k))))
         sine = 1.0 - sine * (square * (1.0 / ((2 * k) * (2 * k + 1))))
     return cosine, sine * x
+
+
+@lru_cache(maxsize=512)
+def cos_sin(radians: float) -> tuple[float, float]:
+    """The doubles nearest to cosine and sine.
+
+    In radians, because the reference rounds there: the cosine of its -120 degrees is a hair off
+    -1/2, and where a place is rounded to a pixel the hair decides.
+    """
+    x = Decimal(radians)
+    cosine, sine, term, k = Decimal(0), Decimal(0), Decimal(1), 0
+    while abs(term) > _SMALL:
+        # cos takes +x^0 - x^2 + ..., sin takes +x^1 - x^3 + ...
+        add = _PRECISE.add if k % 4 < 2 else _PRECISE.subtract
+        if k % 2:
+            sine = add(sine, term)
+        else:
+            cosine = add(cosine, term)
+        k += 1
+        term = _PRECISE.divide(_PRECISE.multiply(term, x), Decimal(k))
+    return float(cosine), float(sine)

@@ -145,6 +145,17 @@ def cover(ops: Ops, images: Array, amount: Array, colour: Array) -> Array:
     return ops.to_bytes(x * (ops.float32(1) - m) + m * colour)
 
 
+def water(ops: Ops, images: Array, layer: Array, strength: float) -> Array:
+    """Embossed, shining drops where the layer is not 0."""
+    # Beyond 1 the cast to a byte wraps, as in the reference: frequent in the small editions.
+    liquid = ops.cast(ops.cast(255 * layer, "int32") & 255, "uint8")
+    relief = ops.cast(liquid, "float32") * ops.cast(ops.relief(liquid), "float32")
+    peak = ops.largest(relief)
+    # A layer without drops has no peak to divide by; the image then stays as it is.
+    shine = relief / ops.where(peak > 0, peak, ops.float32(1)) * ops.float32(strength)
+    return splash(ops, images, shine, ops.cast(ops.host(WATER), "float32"))
+
+
 @corruption("weather", draw=draw_layer)
 def spatter(
     ops: Ops,
@@ -166,10 +177,4 @@ def spatter(
         mask = ops.smooth(mask, strength, 4.0, "nearest")
         mask = ops.cast(ops.where(mask < 0.8, 0.0, mask), "float32")
         return cover(ops, images, mask, ops.cast(ops.host(MUD), "float32"))
-    # Beyond 1 the cast to a byte wraps, as in the reference: frequent in the small editions.
-    liquid = ops.cast(ops.cast(255 * layer, "int32") & 255, "uint8")
-    relief = ops.cast(liquid, "float32") * ops.cast(ops.relief(liquid), "float32")
-    peak = ops.largest(relief)
-    # A layer without drops has no peak to divide by; the image then stays as it is.
-    shine = relief / ops.where(peak > 0, peak, ops.float32(1)) * ops.float32(strength)
-    return splash(ops, images, shine, ops.cast(ops.host(WATER), "float32"))
+    return water(ops, images, layer, strength)

@@ -6,10 +6,12 @@ the door's rules (`arrays/door.py`) refuse what this line would cut silently: mo
 transparency, further frames.
 """
 
+import io
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +19,13 @@ import numpy.typing as npt
 from hardy.arrays.door import from_pil
 from hardy.errors import HardyError, InputError
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 UInt8 = npt.NDArray[np.uint8]
+# What was read, before any conversion: a PIL image in the mode of its file, or RGB pixels.
+Picture: TypeAlias = "Image | UInt8"
+Convert: TypeAlias = Callable[[Picture], UInt8]
 
 SUFFIXES = (
     *(".avif", ".bmp", ".gif", ".jp2", ".jpe", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm"),
@@ -37,29 +45,50 @@ WRITERS: dict[str, dict[str, Any]] = {
 }
 
 
-def read_image(path: Path) -> UInt8:
-    """RGB pixels (H, W, 3) of one still image, or an InputError with the path and the reason."""
-    from PIL import Image, UnidentifiedImageError
+def rgb(picture: Picture) -> UInt8:
+    """RGB pixels (H, W, 3) of a PIL image by the door's rules; an array has them already."""
+    return picture if isinstance(picture, np.ndarray) else from_pil(picture)
 
+
+def read_image(path: Path, convert: Convert = rgb) -> UInt8:
+    """RGB pixels (H, W, 3) of one still image, or an InputError with the path and the reason.
+
+    `convert` gets the picture as the file has it, in its own mode.
+    """
     if path.is_dir():
         raise InputError(f"cannot read {path}: expected an image file, got a folder")
     try:
-        if path.stat().st_size == 0:
-            raise InputError("the file is empty")
-        with Image.open(path) as image:
-            return from_pil(image)
+        empty = path.stat().st_size == 0
     except FileNotFoundError as error:
         raise InputError(f"cannot read {path}: there is no such file") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    return _decode(b"" if empty else path, str(path), convert)
+
+
+def decode_image(data: bytes, name: str, convert: Convert = rgb) -> UInt8:
+    """`read_image` of a file that is in memory; `name` is for the message."""
+    return _decode(data, name, convert)
+
+
+def _decode(file: Path | bytes, name: str, convert: Convert) -> UInt8:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        if file == b"":
+            raise InputError("the file is empty")
+        with Image.open(io.BytesIO(file) if isinstance(file, bytes) else file) as image:
+            return convert(image)
     except UnidentifiedImageError as error:
-        raise InputError(f"cannot read {path}: not an image that Pillow knows") from error
+        raise InputError(f"cannot read {name}: not an image that Pillow knows") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise InputError(
-            f"cannot read {path}: {error}; if you trust it, raise PIL.Image.MAX_IMAGE_PIXELS"
+            f"cannot read {name}: {error}; if you trust it, raise PIL.Image.MAX_IMAGE_PIXELS"
         ) from error
     # Pillow's decoders meet broken data with OSError, SyntaxError, struct.error, EOFError,
     # ValueError...
     except Exception as error:
-        raise InputError(f"cannot read {path}: {error or type(error).__name__}") from error
+        raise InputError(f"cannot read {name}: {error or type(error).__name__}") from error
 
 
 def check_output(path: Path, source: Path) -> None:
@@ -80,16 +109,20 @@ def _writer(path: Path) -> dict[str, Any]:
 
 
 def write_image(path: Path, pixels: UInt8) -> None:
-    """Write under a temporary name, then rename: a reader never meets half a file."""
     from PIL import Image
 
     options = _writer(path)
+    replace_file(path, lambda temporary: Image.fromarray(pixels).save(temporary, **options))
+
+
+def replace_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Write under a temporary name, then rename: a reader never meets half a file."""
     # Hidden, so that `walk` passes over what a killed process left behind.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            Image.fromarray(pixels).save(temporary, **options)
+            write(temporary)
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)

@@ -21,11 +21,14 @@ from hardy.suites.schema import (
     parse_edition,
     parse_suite,
 )
+from hardy.suites.sequences import FlipReference, Steps
 
 __all__ = [
     "SEVERITIES",
     "Edition",
+    "FlipReference",
     "Reference",
+    "Steps",
     "Suite",
     "edition",
     "editions",

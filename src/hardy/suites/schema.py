@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -19,9 +18,18 @@ from typing import Any, SupportsIndex
 
 from hardy.errors import InputError
 from hardy.registry import unknown
+from hardy.suites.checks import check_keys, check_name, check_rows, expect, is_number
+from hardy.suites.sequences import (
+    FlipReference,
+    Steps,
+    is_video,
+    parse_flips,
+    parse_steps,
+)
 
 SEVERITIES = (1, 2, 3, 4, 5)
 ID_RULES = ("file_stem", "row_index", "relative_path")
+KINDS = ("corruptions", "perturbations")
 
 _PROSE = frozenset({"title", "source", "images", "recipe_description"})
 
@@ -34,12 +42,19 @@ class Edition:
     side: int
     source: str
     corruptions: dict[str, tuple[dict[str, float], ...]]
+    perturbations: dict[str, Steps]
 
     def params(self, corruption: str, severity: SupportsIndex) -> dict[str, float]:
         """The named parameters of one corruption at one severity; a copy, so change it freely."""
         if corruption not in self.corruptions:
             raise unknown(f"corruption of edition {self.name}", corruption, self.corruptions)
         return dict(self.corruptions[corruption][_level(severity) - 1])
+
+    def steps(self, perturbation: str) -> Steps:
+        """How many frames a perturbation has, what it changes, and its parameters per level."""
+        if perturbation not in self.perturbations:
+            raise unknown(f"perturbation of edition {self.name}", perturbation, self.perturbations)
+        return self.perturbations[perturbation]
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,7 @@ class Suite:
 
     name: str
     version: int
+    kind: str  # "corruptions" or "perturbations"
     title: str
     source: str
     edition: Edition
@@ -71,16 +87,23 @@ class Suite:
     classes: int
     id_rule: str
     storage: str | None
+    noise_storage: str | None  # of noise sequences, where it differs
     recipe: str
     recipe_description: str
     counted: tuple[str, ...]
     validation: tuple[str, ...]
-    reference: Reference | None
+    reference: Reference | None  # of corruptions
+    flips: FlipReference | None  # of perturbations
 
     @property
     def corruptions(self) -> tuple[str, ...]:
         """All of them, in the canonical order: those that count, then those for validation."""
-        return self.counted + self.validation
+        return self.counted + self.validation if self.kind == "corruptions" else ()
+
+    @property
+    def perturbations(self) -> tuple[str, ...]:
+        """The same for a suite of sequences; of either kind a suite has just one."""
+        return self.counted + self.validation if self.kind == "perturbations" else ()
 
     def content_hash(self) -> str:
         """sha256 of everything that decides a pixel or a score, the edition's constants included.
@@ -88,20 +111,27 @@ class Suite:
         Prose is left out: rewording a title must not make stored results look stale.
         """
         content = _without_prose(asdict(self))
+        # The edition's constants of the other kind are none of this suite's business.
+        for other in set(KINDS) - {self.kind}:
+            del content["edition"][other]
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def parse_edition(data: Mapping[str, Any], where: str) -> Edition:
-    _check_keys(data, where, {"name": str, "side": int, "source": str, "corruptions": dict})
-    _check_name(data, where)
-    _expect(data["side"] >= 1, where, "side", "a length in pixels", data["side"])
-    tables = data["corruptions"].items()
+    required = {"name": str, "side": int, "source": str, "corruptions": dict}
+    check_keys(data, where, required, {"perturbations": dict})
+    check_name(data, where)
+    expect(data["side"] >= 1, where, "side", "a length in pixels", data["side"])
+    tables, sequences = data["corruptions"].items(), data.get("perturbations", {}).items()
     return Edition(
         name=data["name"],
         side=data["side"],
         source=data["source"],
         corruptions={name: _parse_rows(table, f"{where} [{name}]") for name, table in tables},
+        perturbations={
+            name: parse_steps(table, f"{where} [perturbations.{name}]") for name, table in sequences
+        },
     )
 
 
@@ -110,75 +140,85 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     required = {"name": str, "version": int, "title": str, "source": str, "edition": str}
     required |= {"images": str, "classes": int, "id_rule": str}
     required |= {"counted": list, "validation": list, "recipe": dict}
-    _check_keys(data, where, required, {"storage": str, "reference": dict})
-    _check_name(data, where)
-    _expect(data["version"] >= 1, where, "version", "1 or more", data["version"])
-    _expect(data["classes"] >= 2, where, "classes", "2 or more", data["classes"])
-    _expect(data["id_rule"] in ID_RULES, where, "id_rule", " or ".join(ID_RULES), data["id_rule"])
-    storage = data.get("storage")
-    if storage is not None:
-        _expect(_is_jpeg(storage), where, "storage", '"jpeg:1" to "jpeg:100"', storage)
+    optional = {"kind": str, "storage": str, "noise_storage": str, "reference": dict}
+    check_keys(data, where, required, optional)
+    check_name(data, where)
+    expect(data["version"] >= 1, where, "version", "1 or more", data["version"])
+    expect(data["classes"] >= 2, where, "classes", "2 or more", data["classes"])
+    expect(data["id_rule"] in ID_RULES, where, "id_rule", " or ".join(ID_RULES), data["id_rule"])
+    kind = data.get("kind", "corruptions")
+    expect(kind in KINDS, where, "kind", " or ".join(KINDS), kind)
+    for key in ("storage", "noise_storage"):
+        if key in data:
+            _check_storage(data[key], kind, where, key)
 
     recipe = data["recipe"]
-    _check_keys(recipe, f"{where} [recipe]", {"name": str, "description": str})
+    check_keys(recipe, f"{where} [recipe]", {"name": str, "description": str})
     named = re.fullmatch(r"[a-z0-9_.]+@[1-9]\d*", recipe["name"]) is not None
-    _expect(named, where, "recipe name", "a name and a version, as in none@1", recipe["name"])
+    expect(named, where, "recipe name", "a name and a version, as in none@1", recipe["name"])
 
     its_edition = edition(data["edition"])
     listed = [*data["counted"], *data["validation"]]
+    known: Iterable[str] = getattr(its_edition, kind)
+    one = kind.removesuffix("s")
     for name in listed:
-        if name not in its_edition.corruptions:
-            known = its_edition.corruptions
-            raise unknown(f"{where} corruption of edition {its_edition.name}", name, known)
+        if name not in known:
+            raise unknown(f"{where} {one} of edition {its_edition.name}", name, known)
     twice = sorted({name for name in listed if listed.count(name) > 1})
-    _expect(not twice, where, "counted and validation", "each corruption once", twice)
+    expect(not twice, where, "counted and validation", f"each {one} once", twice)
 
     reference = data.get("reference")
     return Suite(
         name=data["name"],
         version=data["version"],
+        kind=kind,
         title=data["title"],
         source=data["source"],
         edition=its_edition,
         images=data["images"],
         classes=data["classes"],
         id_rule=data["id_rule"],
-        storage=storage,
+        storage=data.get("storage"),
+        noise_storage=data.get("noise_storage"),
         recipe=recipe["name"],
         recipe_description=recipe["description"],
         counted=tuple(data["counted"]),
         validation=tuple(data["validation"]),
-        reference=None if reference is None else _parse_reference(reference, where, listed),
+        reference=(
+            _parse_reference(reference, where, listed)
+            if reference is not None and kind == "corruptions"
+            else None
+        ),
+        flips=(
+            parse_flips(reference, f"{where} [reference]", listed)
+            if reference is not None and kind == "perturbations"
+            else None
+        ),
     )
 
 
 def _parse_rows(table: Any, where: str) -> tuple[dict[str, float], ...]:
     """A header of parameter names over one row of values per severity."""
-    _check_keys(table, where, {"parameters": list, "severities": list})
+    check_keys(table, where, {"parameters": list, "severities": list})
     header, rows = table["parameters"], table["severities"]
-    _expect(len(rows) == len(SEVERITIES), where, "severities", "5 rows", f"{len(rows)} rows")
-    for row in rows:
-        is_row = isinstance(row, list) and len(row) == len(header)
-        _expect(is_row, where, "severities", f"{len(header)} values per row", row)
-        for value in row:
-            _expect(_is_number(value), where, "severities", "numbers", value)
-    return tuple(dict(zip(header, map(float, row), strict=True)) for row in rows)
+    expect(len(rows) == len(SEVERITIES), where, "severities", "5 rows", f"{len(rows)} rows")
+    return check_rows(rows, header, where, "severities")
 
 
 def _parse_reference(table: Mapping[str, Any], where: str, listed: list[str]) -> Reference:
     where = f"{where} [reference]"
     required = {"name": str, "source": str, "clean_percent": float}
-    _check_keys(table, where, required | {"paper_percent": dict}, {"fine_fraction": dict})
+    check_keys(table, where, required | {"paper_percent": dict}, {"fine_fraction": dict})
     paper, fine = table["paper_percent"], table.get("fine_fraction", {})
     for name in {**paper, **fine}:
         if name not in listed:
             raise unknown(f"{where} corruption", name, listed)
     missing = [name for name in listed if name not in paper]
-    _expect(not missing, where, "paper_percent", "every corruption of the suite", f"no {missing}")
+    expect(not missing, where, "paper_percent", "every corruption of the suite", f"no {missing}")
     for key, values, most in (("paper_percent", paper, 100), ("fine_fraction", fine, 1)):
         for value in values.values():
-            in_range = _is_number(value) and 0 < value <= most
-            _expect(in_range, where, key, f"errors above 0, up to {most}", value)
+            in_range = is_number(value) and 0 < value <= most
+            expect(in_range, where, key, f"errors above 0, up to {most}", value)
     return Reference(
         name=table["name"],
         source=table["source"],
@@ -188,32 +228,11 @@ def _parse_reference(table: Mapping[str, Any], where: str, listed: list[str]) ->
     )
 
 
-def _check_keys(
-    table: Any, where: str, required: Mapping[str, type], optional: Mapping[str, type] | None = None
-) -> None:
-    _expect(isinstance(table, Mapping), where, "content", "a table", table)
-    kinds = {**required, **(optional or {})}
-    for key, value in table.items():
-        if key not in kinds:
-            raise unknown(f"{where} key", key, kinds)
-        right = isinstance(value, kinds[key]) and not isinstance(value, bool)
-        _expect(right, where, key, f"a value of type {kinds[key].__name__}", value)
-    for key in required:
-        _expect(key in table, where, key, "this key", "none")
-
-
-def _check_name(data: Mapping[str, Any], where: str) -> None:
-    stem = where.rpartition("/")[2].removesuffix(".toml")
-    _expect(data["name"] == stem, where, "name", f'that of the file, "{stem}"', data["name"])
-
-
-def _expect(right: bool, where: str, key: str, expected: str, got: object) -> None:
-    if not right:
-        raise InputError(f"{where}: {key}: expected {expected}, got {got!r}; correct the file")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _check_storage(storage: str, kind: str, where: str, key: str) -> None:
+    if kind == "corruptions":
+        expect(_is_jpeg(storage), where, key, '"jpeg:1" to "jpeg:100"', storage)
+    else:
+        expect(is_video(storage), where, key, 'such as "x264:crf=20,preset=veryslow"', storage)
 
 
 def _is_jpeg(storage: str) -> bool:

@@ -148,44 +148,44 @@ def box_bytes(images, first_y, count_y, weight_y, first_x, count_x, weight_x, ba
 
 
 @kernel
+def _scan(near, far, row, zeros):
+    """One row of the distance, but for the step along the row: near and far are the last two."""
+    one, diagonal, knight = np.int32(65536), np.int32(91750), np.int32(143976)
+    near1, near2, near3, near4 = near[1:], near[2:], near[3:], near[4:]
+    far1, far3, inner = far[1:], far[3:], row[2:]
+    for x in range(len(zeros)):
+        jump = min(min(far1[x], far3[x]), min(near[x], near4[x])) + knight
+        best = min(min(jump, min(near1[x], near3[x]) + diagonal), near2[x] + one)
+        inner[x] = np.int32(0) if zeros[x] else min(inner[x], best)
+
+
+@kernel
 def chamfer(zeros, out):
     """Distance to the nearest True of (N, H, W), 5x5 mask, in OpenCV's 16-bit fixed point.
 
     OpenCV may hand this step to another library with float steps, hence a different last digit;
-    written out, the layer does not depend on how OpenCV was built.
+    written out, the layer does not depend on how OpenCV was built. Steps between rows vectorise,
+    which leaves the step along the row to be done one by one.
     """
     n, height, width = zeros.shape
-    one, diagonal, knight = np.int32(65536), np.int32(91750), np.int32(143976)
+    one = np.int32(65536)
     grid = np.empty((height + 4, width + 4), np.int32)
     for i in range(n):
         grid[:] = (2**31 - 1) >> 2
         for y in range(2, height + 2):
+            row = grid[y]
+            row[2:-2] = 2**31 - 1
+            _scan(grid[y - 1], grid[y - 2], row, zeros[i, y - 2])
+            best = row[1]
             for x in range(2, width + 2):
-                if zeros[i, y - 2, x - 2]:
-                    grid[y, x] = 0
-                    continue
-                grid[y, x] = min(
-                    min(
-                        min(grid[y - 2, x - 1], grid[y - 2, x + 1]),
-                        min(grid[y - 1, x - 2], grid[y - 1, x + 2]),
-                    )
-                    + knight,
-                    min(grid[y - 1, x - 1], grid[y - 1, x + 1]) + diagonal,
-                    min(grid[y - 1, x], grid[y, x - 1]) + one,
-                )
+                best = min(row[x], best + one)
+                row[x] = best
         for y in range(height + 1, 1, -1):
+            row, goal = grid[y], out[i, y - 2]
+            _scan(grid[y + 1], grid[y + 2], row, zeros[i, y - 2])
+            best = row[width + 2]
             for x in range(width + 1, 1, -1):
-                best = grid[y, x]
-                if best > one:
-                    best = min(
-                        best,
-                        min(
-                            min(grid[y + 2, x + 1], grid[y + 2, x - 1]),
-                            min(grid[y + 1, x + 2], grid[y + 1, x - 2]),
-                        )
-                        + knight,
-                        min(grid[y + 1, x + 1], grid[y + 1, x - 1]) + diagonal,
-                        min(grid[y + 1, x], grid[y, x + 1]) + one,
-                    )
-                    grid[y, x] = best
-                out[i, y - 2, x - 2] = np.float32(best) * np.float32(2.0**-16)
+                best = min(row[x], best + one)
+                row[x] = best
+            for x in range(width):
+                goal[x] = np.float32(row[x + 2]) * np.float32(2.0**-16)

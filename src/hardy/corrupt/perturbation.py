@@ -1,0 +1,144 @@
+"""What a perturbation is: a draw and a formula for the frames of a sequence, under a name.
+
+A sequence starts from a base image and a view of it: the window that is looked at, and what
+finishes it (a resize, or nothing). Perturbations that move the picture move the base under the
+window, so that what was outside comes in; the others change what is seen.
+
+Frames are made one by one, in any choice: frame k alone is frame k of the whole.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, overload
+
+from hardy.arrays.ops import Array, Ops, Window, ops_for
+from hardy.arrays.rng import Draws
+from hardy.corrupt.corruption import Fields, Size
+from hardy.registry import Registry
+
+# The indices of the frames that are wanted, in increasing order.
+Wanted = Sequence[int]
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """`draw` makes the random fields of one frame; what the whole sequence shares is frame 0's.
+
+    Both callables take the parameters of one level by name; an edition file holds them.
+    """
+
+    name: str
+    category: str
+    parameters: tuple[str, ...]
+    summary: str
+    draw: Callable[..., Fields]  # (draws, size, frame, **params)
+    frames: Callable[..., Iterator[Array]]  # (ops, scene, wanted, **params)
+
+
+PERTURBATIONS: Registry[Perturbation] = Registry("perturbation", "hardy.perturbations")
+
+
+class View(NamedTuple):
+    """The part of a base image that is looked at, and what is done to it before it is shown."""
+
+    window: Window
+    finish: Callable[[Array], Array] | None = None
+
+    def of(self, ops: Ops, images: Array) -> Array:
+        seen = ops.slide(images, 0, self.window)
+        return self.finish(seen) if self.finish else seen
+
+
+class Scene(NamedTuple):
+    """What a formula works on: images (N, H, W, 3), the window seen, and the draws by frame."""
+
+    images: Array
+    window: Window
+    fields: Callable[[int], Fields]
+
+
+def _nothing(draws: Draws, size: Size, frame: int, **_: float) -> Fields:
+    return {}
+
+
+def perturbation(
+    category: str, draw: Callable[..., Fields] = _nothing
+) -> Callable[[Callable[..., Iterator[Array]]], Callable[..., Iterator[Array]]]:
+    """Register a formula under its own name; parameters are its keyword-only arguments."""
+
+    def register(frames: Callable[..., Iterator[Array]]) -> Callable[..., Iterator[Array]]:
+        arguments = inspect.signature(frames).parameters.values()
+        parameters = tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
+        summary = (frames.__doc__ or "").split("\n")[0]
+        name = frames.__name__
+        PERTURBATIONS.add(name, Perturbation(name, category, parameters, summary, draw, frames))
+        return frames
+
+    return register
+
+
+def whole(images: Array) -> View:
+    """The view of everything."""
+    return View((0, 0, images.shape[1], images.shape[2]))
+
+
+def run(
+    perturbation: Perturbation,
+    bases: Array,
+    params: Mapping[str, Any],
+    *,
+    wanted: Wanted,
+    key: int,
+    ids: Array,
+    view: View | None = None,
+    on_base: bool = False,
+) -> Iterator[Array]:
+    """The wanted frames of a batch of bases (N, H, W, 3), each (N, height, width, 3).
+
+    With `on_base` the bases are changed, then seen and finished; else what is seen is changed.
+    """
+    ops = ops_for(bases)
+    view = view or whole(bases)
+    images = bases if on_base else view.of(ops, bases)
+    window = view.window if on_base else whole(images).window
+    draws, size = Draws(ops, key, ids), (window[2], window[3])
+
+    def fields(frame: int) -> Fields:
+        return perturbation.draw(draws, size, frame, **params)
+
+    for frame in perturbation.frames(ops, Scene(images, window, fields), wanted, **params):
+        yield view.finish(frame) if on_base and view.finish else frame
+
+
+class Frames(Sequence[Array]):
+    """The frames of one image, made when they are asked for; nothing is kept."""
+
+    def __init__(self, make: Callable[[Wanted], Iterator[Array]], count: int, ops: Ops) -> None:
+        """`make` gives the wanted frames, as batches of one image."""
+        self._make, self._places, self._ops = make, range(count), ops
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Array]:
+        return (batch[0] for batch in self._make(self._places))
+
+    @overload
+    def __getitem__(self, index: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Array]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if not isinstance(index, slice):
+            return next(self._make([self._places[index]]))[0]
+        places = self._places[index]
+        made = dict(zip(sorted(places), self._make(sorted(places)), strict=True))
+        return [made[k][0] for k in places]
+
+    def array(self) -> Array:
+        """All frames, (F, H, W, 3)."""
+        return self._ops.join(list(self._make(self._places)))

@@ -1,0 +1,183 @@
+"""CIFAR-10 and CIFAR-100 as their authors give them out, in the python and the binary form.
+
+The binary form is read a record at a time. The python form is pickled, and stays in memory (180 MB
+at most); `hardy.images.cifar_pickle` reads it without trusting it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hardy.errors import InputError
+from hardy.images import cifar_pickle
+from hardy.images.files import Convert, UInt8, rgb
+from hardy.images.numpy_files import Rows, numbered
+from hardy.images.source import Labels, Listing, check_id_rule, check_label_count
+
+SHAPE = (3, 32, 32)
+PIXELS = 3 * 32 * 32
+TRAIN = tuple(f"data_batch_{number}" for number in range(1, 6))
+
+
+class Layout(NamedTuple):
+    name: str
+    classes: int
+    splits: Mapping[str, tuple[str, ...]]  # split -> files
+    class_names: str  # a file, or in the python form a file and its key
+    labels: str  # the key of the python form
+    head: int  # bytes before the pixels of a binary record; the last of them is the label
+
+
+LAYOUTS = (
+    Layout(
+        "CIFAR-10, python form,",
+        10,
+        {"train": TRAIN, "test": ("test_batch",)},
+        "batches.meta:label_names",
+        "labels",
+        0,
+    ),
+    Layout(
+        "CIFAR-100, python form,",
+        100,
+        {"train": ("train",), "test": ("test",)},
+        "meta:fine_label_names",
+        "fine_labels",
+        0,
+    ),
+    Layout(
+        "CIFAR-10, binary form,",
+        10,
+        {"train": tuple(f"{name}.bin" for name in TRAIN), "test": ("test_batch.bin",)},
+        "batches.meta.txt",
+        "",
+        1,
+    ),
+    Layout(
+        "CIFAR-100, binary form,",
+        100,
+        {"train": ("train.bin",), "test": ("test.bin",)},
+        "fine_label_names.txt",
+        "",
+        2,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class CifarSource(Listing):
+    parts: tuple[Rows | UInt8, ...]
+    ends: tuple[int, ...]  # of the parts, counted in images
+
+    def read(self, index: int, convert: Convert = rgb) -> UInt8:
+        index = range(len(self))[index]
+        part = bisect_right(self.ends, index)
+        row = self.parts[part][index - (self.ends[part - 1] if part else 0)]
+        return convert(np.ascontiguousarray(row.reshape(SHAPE).transpose(1, 2, 0)))
+
+
+def find_cifar(folder: Path) -> Layout | None:
+    """The layout whose files lie in the folder. (A folder "train" may well be a class or split.)"""
+    for layout in LAYOUTS:
+        if any((folder / name).is_file() for files in layout.splits.values() for name in files):
+            return layout
+    return None
+
+
+def find_cifar_file(path: Path) -> Layout | None:
+    for layout in LAYOUTS:
+        if any(path.name in files for files in layout.splits.values()):
+            return layout
+    return None
+
+
+def open_cifar(folder: Path, layout: Layout, split: str | None, id_rule: str) -> CifarSource:
+    there = [
+        name
+        for name, files in layout.splits.items()
+        if any((folder / file).is_file() for file in files)
+    ]
+    if split is None and len(there) > 1:
+        raise InputError(
+            f"{folder} has a training and a test set; say which: {folder}:test or {folder}:train"
+        )
+    files = layout.splits[split or there[0]]
+    return open_cifar_files([folder / file for file in files], folder, layout, id_rule)
+
+
+def open_cifar_files(paths: list[Path], where: Path, layout: Layout, id_rule: str) -> CifarSource:
+    if check_id_rule(id_rule) != "row_index":
+        raise InputError(
+            f"{where}: expected the id rule row_index, got {id_rule}: the images of CIFAR go by "
+            "their place"
+        )
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"{path} is missing: expected {', '.join(p.name for p in paths)}")
+    read = _binary if layout.head else _python
+    parts, labels = zip(*(read(path, layout) for path in paths), strict=True)
+    together: Labels = np.concatenate(labels)
+    if together.size and together.max() >= layout.classes:
+        raise InputError(
+            f"{where}: expected labels below {layout.classes}, got {together.max()}; "
+            "the files are damaged or not CIFAR's"
+        )
+    return CifarSource(
+        layout.name,
+        str(where),
+        numbered(len(together)),
+        range(len(together)),
+        together,
+        _class_names(paths[0].parent, layout),
+        parts,
+        tuple(accumulate(map(len, labels))),
+    )
+
+
+def _binary(path: Path, layout: Layout) -> tuple[Rows, Labels]:
+    record = layout.head + PIXELS
+    size = path.stat().st_size
+    if size == 0 or size % record:
+        raise InputError(
+            f"{path}: expected records of {record} bytes, got {size:,} bytes, which is no whole "
+            "number of them; fetch the file again"
+        )
+    labels = np.memmap(path, np.uint8, "r").reshape(-1, record)[:, layout.head - 1]
+    return Rows(path, 0, record, PIXELS), labels.astype(np.int64)
+
+
+def _python(path: Path, layout: Layout) -> tuple[UInt8, Labels]:
+    batch = cifar_pickle.read(path)
+    images, labels = batch.get("data"), batch.get(layout.labels)
+    if not isinstance(images, np.ndarray) or images.ndim != 2 or images.shape[1] != PIXELS:
+        got = f"shape {images.shape}" if isinstance(images, np.ndarray) else "none"
+        raise InputError(f"{path}: expected an array data (N, {PIXELS}), got {got}")
+    if not isinstance(labels, list) or not all(
+        type(label) is int and 0 <= label < 1000 for label in labels
+    ):
+        raise InputError(f"{path}: expected a list {layout.labels} of class numbers")
+    numbers = np.array(labels, np.int64)
+    check_label_count(numbers, len(images), str(path))
+    return images, numbers
+
+
+def _class_names(folder: Path, layout: Layout) -> tuple[str, ...] | None:
+    """From the file that lies beside; a batch alone has none."""
+    file, _, key = layout.class_names.partition(":")
+    path = folder / file
+    if not path.is_file():
+        return None
+    if key:
+        found = cifar_pickle.read(path).get(key)
+        names = found if isinstance(found, list) else []
+    else:
+        names = path.read_text(encoding="utf-8", errors="replace").split()
+    names = [name.decode(errors="replace") if isinstance(name, bytes) else name for name in names]
+    if len(names) != layout.classes or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{path}: expected the names of {layout.classes} classes, got {names}")
+    return tuple(names)

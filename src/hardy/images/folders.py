@@ -1,0 +1,155 @@
+"""Folders of image files: class folders in the order of torchvision's ImageFolder, or flat + CSV.
+
+An image file is one whose suffix says so. Hidden files and folders are passed over; links are
+followed.
+"""
+
+import csv
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hardy.errors import InputError
+from hardy.images.files import SUFFIXES, Convert, UInt8, read_image, rgb
+from hardy.images.source import Faults, Ids, Labels, Listing, identify, number_labels, refuse
+
+LABELS = "labels.csv"
+
+
+class FolderSource(Listing):
+    def read(self, index: int, convert: Convert = rgb) -> UInt8:
+        return read_image(Path(self.where, self.files[index]), convert)
+
+
+class Scan(NamedTuple):
+    images: list[str]
+    folders: list[str]
+    others: list[str]
+
+
+def scan(folder: str, faults: Faults) -> Scan:
+    """Names in one folder, each kind sorted."""
+    images: list[str] = []
+    folders: list[str] = []
+    others: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if not entry.name.lower().endswith(SUFFIXES):
+                    (folders if entry.is_dir() else others).append(entry.name)
+                elif entry.is_file():
+                    images.append(entry.name)
+                else:
+                    got = "a folder" if entry.is_dir() else "a broken link or a device"
+                    refuse(faults, f"cannot read {entry.path}: expected an image file, got {got}")
+    except OSError as error:
+        refuse(faults, f"cannot list {folder}: {error.strerror}")
+    return Scan(sorted(images), sorted(folders), sorted(others))
+
+
+def class_folders(root: Path, top: Scan, id_rule: str, faults: Faults) -> FolderSource:
+    """One class per folder, sorted by name; in each, files sorted by folder and name."""
+    if top.images:
+        refuse(
+            faults,
+            f"{root / top.images[0]} lies beside class folders ({len(top.images):,} such files); "
+            f"put it into one, or write all labels into {root / LABELS}",
+        )
+    files: list[str] = []
+    classes: list[int] = []
+    for number, name in enumerate(top.folders):
+        inside = list(_tree(os.fspath(root), name, faults))
+        if not inside:
+            refuse(faults, f"the class folder {root / name} has no image files; fill or remove it")
+        files += inside
+        classes += [number] * len(inside)
+    if not files:
+        raise InputError(f"there are no image files in {root} or its folders")
+    kept, ids = identify(files, id_rule, faults, lambda index: str(root / files[index]))
+    labels = np.array(classes, np.int64)
+    return _source("class folders in", root, files, kept, ids, labels, tuple(top.folders))
+
+
+def flat_folder(root: Path, labels: Path | None, id_rule: str, faults: Faults) -> FolderSource:
+    """All images below the folder, sorted, with the labels of a CSV file if there is one."""
+    files = sorted(_tree(os.fspath(root), "", faults))
+    if labels is not None:
+        named = _read_csv(labels)
+        for missing in sorted(named.keys() - set(files)):
+            refuse(faults, f"{labels} has a label for {missing}, which is not in {root}")
+        for file in files:
+            if file not in named:
+                refuse(faults, f"{root / file} has no label in {labels}; add a line for it")
+        files = [file for file in files if file in named]
+    if not files:
+        raise InputError(f"there are no image files in {root}")
+    kept, ids = identify(files, id_rule, faults, lambda index: str(root / files[index]))
+    if labels is None:
+        return _source("folder", root, files, kept, ids, None, None)
+    numbers, classes = number_labels(named[file] for file in files)
+    return _source("folder", root, files, kept, ids, numbers, classes)
+
+
+def _source(
+    kind: str,
+    root: Path,
+    files: list[str],
+    kept: list[int],
+    ids: Ids,
+    labels: Labels | None,
+    classes: tuple[str, ...] | None,
+) -> FolderSource:
+    files = files if len(kept) == len(files) else [files[index] for index in kept]
+    labels = None if labels is None else labels[kept]
+    return FolderSource(kind, os.fspath(root), files, ids, labels, classes)
+
+
+def _tree(root: str, start: str, faults: Faults) -> Iterator[str]:
+    """Image files below root/start, relative to root: by folder, then by name."""
+    found: list[tuple[str, list[str]]] = []
+    ahead: list[tuple[str, tuple[str, ...]]] = [
+        (start, (os.path.realpath(os.path.join(root, start)),))
+    ]
+    while ahead:
+        place, above = ahead.pop()
+        inside = scan(os.path.join(root, place), faults)
+        found.append((place, inside.images))
+        for name in inside.folders:
+            below = os.path.join(place, name)
+            real = os.path.realpath(os.path.join(root, below))
+            if real in above:
+                refuse(faults, f"{os.path.join(root, below)} is a link to a folder around it")
+            else:
+                ahead.append((below, (*above, real)))
+    for place, images in sorted(found):
+        prefix = f"{place}/".replace(os.sep, "/") if place else ""
+        yield from (prefix + name for name in images)
+
+
+def _read_csv(path: Path) -> dict[str, str]:
+    """File -> label, from the first two columns or those that a first line calls file and label."""
+    named: dict[str, str] = {}
+    columns = (0, 1)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            for number, row in enumerate(csv.reader(stream), 1):
+                if number == 1 and {"file", "label"} <= set(row):
+                    columns = (row.index("file"), row.index("label"))
+                    continue
+                if not row:
+                    continue
+                if len(row) <= max(columns):
+                    raise InputError(f"{path}, line {number}: expected file,label, got {row}")
+                file, label = (row[column].strip() for column in columns)
+                if named.setdefault(file, label) != label:
+                    raise InputError(f"{path}, line {number}: a second label for {file}")
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"cannot read {path}: expected a CSV file of lines file,label ({error})"
+        ) from error
+    return named

@@ -1,0 +1,123 @@
+"""Images in order, decoded ahead by threads, a bounded number at a time.
+
+Threads, because Pillow decodes and resizes outside the interpreter lock: they share memory with the
+consumer, where processes would have to copy each image over.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.images.files import UInt8
+from hardy.images.recipes import RECIPES, Recipe
+from hardy.images.source import Faults, Ids, Labels, Source, refuse
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Images per task: arrays of small images would spend their time on handing over single ones.
+CHUNK = 8
+CHUNKS_AHEAD = 2  # per worker
+
+
+class Batch(NamedTuple):
+    indices: npt.NDArray[np.int64]  # of the images in the source
+    ids: Ids
+    labels: Labels | None
+    images: UInt8  # (N, H, W, 3)
+
+
+def load(
+    source: Source,
+    recipe: str | Recipe,
+    *,
+    batch: int = 64,
+    workers: int | None = None,
+    indices: Sequence[int] | None = None,
+    faults: Faults = None,
+) -> Iterator[Batch]:
+    """The source's images, prepared, in order, in batches of `batch`; the last may be smaller.
+
+    `workers` threads decode, as many as there are processors if left out; the result does not
+    depend on them. An image that cannot be read is raised, or, given a list `faults`, is put there
+    and left out.
+    """
+    if batch < 1:
+        raise InputError(f"expected batches of at least 1 image, got {batch}")
+    prepare = (RECIPES[recipe] if isinstance(recipe, str) else recipe).prepare
+    wanted = range(len(source)) if indices is None else indices
+
+    def read(chunk: list[int]) -> list[tuple[int, UInt8 | InputError]]:
+        results: list[tuple[int, UInt8 | InputError]] = []
+        for index in chunk:
+            try:
+                results.append((index, source.read(index, prepare)))
+            except InputError as error:
+                results.append((index, error))
+        return results
+
+    chunks = _chunks(wanted, min(CHUNK, batch))
+    ready: list[tuple[int, UInt8]] = []
+    for results in ordered_map(read, chunks, workers=workers):
+        for index, result in results:
+            if isinstance(result, InputError):
+                if faults is None:
+                    raise result
+                refuse(faults, str(result), index)
+            else:
+                ready.append((index, result))
+            if len(ready) == batch:
+                yield _batch(source, ready)
+                ready = []
+    if ready:
+        yield _batch(source, ready)
+
+
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], *, workers: int | None = None
+) -> Iterator[Result]:
+    """`map` with threads that work a little ahead of the consumer, and never further."""
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
+    if workers < 1:
+        raise InputError(f"expected at least 1 worker, got {workers}")
+    queue: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="hardy-load")
+    try:
+        remaining = iter(items)
+        queue.extend(
+            pool.submit(function, item) for item in islice(remaining, workers * CHUNKS_AHEAD)
+        )
+        while queue:
+            result = queue.popleft().result()
+            queue.extend(pool.submit(function, item) for item in islice(remaining, 1))
+            yield result
+    finally:
+        # Also when the consumer stops early: nothing keeps decoding behind its back.
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _chunks(indices: Sequence[int], size: int) -> Iterator[list[int]]:
+    for start in range(0, len(indices), size):
+        yield [int(index) for index in indices[start : start + size]]
+
+
+def _batch(source: Source, ready: list[tuple[int, UInt8]]) -> Batch:
+    numbers = np.array([index for index, _ in ready], np.int64)
+    shapes = {image.shape for _, image in ready}
+    if len(shapes) > 1:
+        sizes = ", ".join(f"{height} x {width}" for height, width, _ in sorted(shapes)[:3])
+        raise InputError(
+            f"expected images of one size in a batch, got {sizes}; take a recipe that makes them "
+            "equal, or batch=1"
+        )
+    ids = [source.ids[index] for index in numbers]
+    labels = None if source.labels is None else source.labels[numbers]
+    return Batch(numbers, ids, labels, np.stack([image for _, image in ready]))

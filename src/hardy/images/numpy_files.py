@@ -1,0 +1,212 @@
+"""Images in `.npy` and `.npz` files: uint8 (N, H, W, 3), read a row at a time.
+
+Nothing is ever unpickled. A row is read from the file when it is asked for, also out of an `.npz`,
+whose members `np.savez` stores as they are; only a member that `np.savez_compressed` wrote has to
+be kept in memory.
+"""
+
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.images.files import Convert, UInt8, rgb
+from hardy.images.source import (
+    Labels,
+    Listing,
+    check_id_rule,
+    check_label_count,
+    number_labels,
+)
+
+NPY_MAGIC = b"\x93NUMPY"
+EXPECTED = "expected uint8 images (N, H, W, 3)"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Equal records of bytes in a file; the pixels are the last `size` bytes of each."""
+
+    path: Path
+    offset: int
+    stride: int
+    size: int
+
+    def __getitem__(self, index: int) -> UInt8:
+        start = self.offset + index * self.stride + self.stride - self.size
+        row = np.fromfile(self.path, np.uint8, self.size, offset=start)
+        if len(row) != self.size:
+            raise InputError(f"cannot read {self.path}: it has become shorter since it was opened")
+        return row
+
+
+@dataclass(frozen=True)
+class ArraySource(Listing):
+    rows: Rows | UInt8
+    shape: tuple[int, int, int]
+
+    def read(self, index: int, convert: Convert = rgb) -> UInt8:
+        # A negative or too large index would read another record or none.
+        return convert(np.array(self.rows[range(len(self))[index]]).reshape(self.shape))
+
+
+def open_npy(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
+    with path.open("rb") as stream:
+        shape, dtype, fortran = _header(stream, str(path))
+        start = stream.tell()
+    rows = _rows(path, start, path.stat().st_size - start, shape, dtype, fortran, str(path))
+    given = None if labels is None else read_labels(labels)
+    return array_source("array", path, rows, shape, given, None, id_rule)
+
+
+def open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
+    """The members `images` and `labels`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            if "images" not in members:
+                raise InputError(
+                    f"{path}: expected the arrays images and labels, got "
+                    f"{', '.join(members) or 'none'}; write them with np.savez(path, images=...)"
+                )
+            rows, shape = _npz_images(path, archive, members["images"])
+            if labels is not None and "labels" in members:
+                raise InputError(f"{path} has labels, and so has {labels}; give only one of them")
+            given = None if labels is None else read_labels(labels)
+            if "labels" in members:
+                with archive.open(members["labels"]) as stream:
+                    given = _whole_numbers(_load(stream), f"{path}, labels")
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        raise InputError(f"cannot read {path}: {error or type(error).__name__}") from error
+    return array_source("array", path, rows, shape, given, None, id_rule)
+
+
+def array_source(
+    kind: str,
+    path: Path,
+    rows: Rows | UInt8,
+    shape: tuple[int, ...],
+    labels: Labels | None,
+    classes: tuple[str, ...] | None,
+    id_rule: str,
+) -> ArraySource:
+    """`shape` is that of all images, (N, H, W, 3)."""
+    if check_id_rule(id_rule) != "row_index":
+        raise InputError(
+            f"{path}: expected the id rule row_index, got {id_rule}: the images have no file names"
+        )
+    count, height, width, channels = shape
+    if labels is not None:
+        check_label_count(labels, count, str(path))
+    size = (height, width, channels)
+    return ArraySource(kind, str(path), numbered(count), range(count), labels, classes, rows, size)
+
+
+def numbered(count: int) -> list[str]:
+    """Names for rows: 00000, 00001, ... of one length, so that they sort."""
+    width = len(str(max(count - 1, 0)))
+    return [f"{index:0{width}}" for index in range(count)]
+
+
+def read_labels(path: Path) -> Labels:
+    """Class numbers from an `.npy` file, or one label per line of a text file."""
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(NPY_MAGIC)) == NPY_MAGIC:
+                stream.seek(0)
+                return _whole_numbers(_load(stream), str(path))
+        return number_labels(path.read_text(encoding="utf-8").split("\n")[:-1])[0]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"cannot read {path}: expected labels as .npy or one per line ({error})"
+        ) from error
+
+
+def _npz_images(
+    path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo
+) -> tuple[Rows | UInt8, tuple[int, ...]]:
+    where = f"{path}, images"
+    with archive.open(info) as stream:
+        shape, dtype, fortran = _header(stream, where)
+        start = stream.tell()
+    if info.compress_type == zipfile.ZIP_STORED:
+        with path.open("rb") as raw:
+            raw.seek(info.header_offset + 26)  # the lengths of the local name and extra field
+            lengths = np.frombuffer(raw.read(4), "<u2")
+        begin = info.header_offset + 30 + int(lengths.sum()) + start
+        return _rows(path, begin, info.file_size - start, shape, dtype, fortran, where), shape
+    _rows(path, 0, info.file_size - start, shape, dtype, fortran, where)  # for its checks
+    with archive.open(info) as stream:
+        images: UInt8 = _load(stream)
+    return images, shape
+
+
+def _header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, fortran, dtype = read(stream)
+    except (ValueError, KeyError) as error:
+        raise InputError(f"{where}: {EXPECTED} in NumPy's format, but {error}") from error
+    return shape, dtype, fortran
+
+
+def _rows(
+    path: Path,
+    start: int,
+    size: int,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    fortran: bool,
+    where: str,
+) -> Rows:
+    """Checked before a pixel is read, so that a wrong file costs nothing."""
+    todo = "convert it"
+    if dtype != np.uint8:
+        todo = "convert it: np.clip(images, 0, 255).astype(np.uint8), times 255 first if 1 is white"
+    elif len(shape) == 3 and shape[2] == 3:
+        todo = "one image alone needs a first axis: images[None]"
+    elif len(shape) == 3:
+        todo = "grey becomes RGB by np.repeat(images[..., None], 3, axis=-1)"
+    elif len(shape) == 4 and shape[1] == 3:
+        todo = "channels go last: np.moveaxis(images, 1, -1)"
+    elif fortran:
+        todo = "it is in Fortran order: np.ascontiguousarray(images)"
+    if dtype != np.uint8 or len(shape) != 4 or shape[3] != 3 or fortran or 0 in shape:
+        raise InputError(f"{where}: {EXPECTED}, got {dtype} {shape}; {todo}")
+    stride = shape[1] * shape[2] * shape[3]
+    if size < stride * shape[0]:
+        raise InputError(
+            f"{where}: expected {stride * shape[0]:,} bytes of pixels, got {size:,}: "
+            "the file is truncated; fetch or write it again"
+        )
+    return Rows(path, start, stride, stride)
+
+
+def _load(stream: IO[bytes]) -> npt.NDArray[Any]:
+    try:
+        loaded: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    except ValueError as error:
+        raise InputError(
+            f"cannot read {getattr(stream, 'name', 'the array')}: {error}; Hardy never unpickles: "
+            "save plain numbers"
+        ) from error
+    return loaded
+
+
+def _whole_numbers(labels: npt.NDArray[Any], where: str) -> Labels:
+    """Also (N, 1), which Keras gives."""
+    flat = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if flat.dtype.kind not in "iu" or flat.ndim != 1 or (flat.size and flat.min() < 0):
+        raise InputError(
+            f"{where}: expected class numbers (N,) from 0, got {labels.dtype} {labels.shape}"
+        )
+    return flat.astype(np.int64)

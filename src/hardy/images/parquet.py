@@ -1,0 +1,217 @@
+"""Parquet files with a column of encoded images, as Hugging Face's `datasets` writes them.
+
+The images are a struct of `bytes` and `path`, or plain bytes; class names come from the metadata
+that `datasets` leaves in the schema. Files are read by row groups, of which the last few stay in
+memory: reading in order is fast, reading at random is not.
+"""
+
+import json
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hardy.errors import HardyError, InputError, MissingResource
+from hardy.images.files import Convert, UInt8, decode_image, rgb
+from hardy.images.source import Faults, Labels, Listing, identify, number_labels
+
+MAGIC = b"PAR1"
+GROUPS_KEPT = 2
+
+
+class Columns(NamedTuple):
+    data: str  # of the encoded images: a column, or its field as in "image.bytes"
+    path: str | None
+    label: str | None
+    classes: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class ParquetSource(Listing):
+    paths: tuple[Path, ...]
+    columns: Columns
+    groups: Sequence[tuple[int, int]]  # file and row group
+    ends: Sequence[int]  # of the groups, counted in rows
+    rows: Sequence[int]  # of the images that are used
+    _kept: OrderedDict[int, Any] = field(default_factory=OrderedDict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def read(self, index: int, convert: Convert = rgb) -> UInt8:
+        row = self.rows[index]
+        group = bisect_right(self.ends, row)
+        data = self._group(group)[row - (self.ends[group - 1] if group else 0)].as_py()
+        name = f"{self.paths[self.groups[group][0]]}, row {row} ({self.files[index]})"
+        if data is None:
+            raise InputError(f"cannot read {name}: the image is not in the file, only its path")
+        return decode_image(data, name, convert)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes: without what is kept, and without the lock."""
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.repr)
+
+    def _group(self, group: int) -> Any:
+        with self._lock:  # the threads of a loader all want the same one
+            if group not in self._kept:
+                file, number = self.groups[group]
+                path = self.paths[file]
+                with _readable(path), _open(path) as opened:
+                    read = partial(opened.read_row_group, number)
+                    self._kept[group] = _values(read, self.columns.data)
+                while len(self._kept) > GROUPS_KEPT:
+                    self._kept.popitem(last=False)
+            return self._kept[group]
+
+
+def open_parquets(
+    paths: Sequence[Path], where: str, id_rule: str | None, faults: Faults
+) -> ParquetSource:
+    """`id_rule` None: by path if the images have one, else by row."""
+    groups: list[tuple[int, int]] = []
+    counts: list[int] = []
+    names: list[str | None] = []
+    labels: list[int | str | None] = []
+    columns: Columns | None = None
+    for number, path in enumerate(paths):
+        with _readable(path), _open(path) as file:
+            found = _columns(file.schema_arrow, path)
+            if columns is not None and found != columns:
+                raise InputError(f"{path} and {paths[0]} have different columns or class names")
+            columns = found
+            groups += [(number, group) for group in range(file.num_row_groups)]
+            counts += [
+                file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)
+            ]
+            rows = file.metadata.num_rows
+            names += _values(file.read, found.path).to_pylist() if found.path else [None] * rows
+            labels += _values(file.read, found.label).to_pylist() if found.label else []
+    if columns is None or not names:
+        raise InputError(f"there are no images in {where}")
+    named = all(names)
+    if id_rule is None:
+        id_rule = "relative_path" if named else "row_index"
+    if id_rule != "row_index" and not named:
+        raise InputError(
+            f"{where}: expected the id rule row_index, got {id_rule}: images have no file names"
+        )
+    files = [name or str(row) for row, name in enumerate(names)]
+    kept, ids = identify(files, id_rule, faults, lambda row: f"{where}, row {row} ({files[row]})")
+    numbers, classes = _numbers(labels, columns, where)
+    return ParquetSource(
+        "Parquet",
+        where,
+        [files[row] for row in kept],
+        ids,
+        None if numbers is None else numbers[kept],
+        classes,
+        tuple(paths),
+        columns,
+        groups,
+        list(accumulate(counts)),
+        kept,
+    )
+
+
+def _columns(schema: Any, path: Path) -> Columns:
+    """By what `datasets` wrote about the columns, else by their types and names."""
+    import pyarrow.types as types
+
+    features = _features(schema.metadata or {})
+    kinds = {field.name: field.type for field in schema}
+    images = [name for name, kind in kinds.items() if _holds_bytes(kind)]
+    said = [name for name in images if features.get(name, {}).get("_type") == "Image"]
+    images = said or [name for name in images if name in ("image", "img")] or images
+    if len(images) != 1:
+        raise InputError(
+            f"{path}: expected one column of images, a struct of bytes and path or plain bytes, "
+            f"got {', '.join(f'{name} ({kind})' for name, kind in kinds.items())}"
+        )
+    image = images[0]
+    said = [name for name, about in features.items() if about.get("_type") == "ClassLabel"]
+    labels = [name for name in ("label", "labels", "fine_label", *said) if name in kinds]
+    label = labels[0] if labels else None
+    classes = features.get(label or "", {}).get("names")
+    return Columns(
+        data=f"{image}.bytes" if types.is_struct(kinds[image]) else image,
+        path=f"{image}.path" if _has_path(kinds[image]) else None,
+        label=label,
+        classes=tuple(map(str, classes)) if isinstance(classes, list) else None,
+    )
+
+
+def _features(metadata: dict[bytes, bytes]) -> dict[str, dict[str, Any]]:
+    try:
+        features = json.loads(metadata.get(b"huggingface", b"{}"))["info"]["features"]
+        return {name: about for name, about in features.items() if isinstance(about, dict)}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}  # the columns speak for themselves
+
+
+def _is_binary(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def _holds_bytes(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    if not types.is_struct(kind):
+        return _is_binary(kind)
+    return kind.get_field_index("bytes") >= 0 and _is_binary(kind.field("bytes").type)
+
+
+def _has_path(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_struct(kind)) and kind.get_field_index("path") >= 0
+
+
+def _values(read: Callable[..., Any], column: str) -> Any:
+    """One column, or a field of one, of what `read` reads."""
+    import pyarrow.compute as compute
+
+    top, _, inner = column.partition(".")
+    values = read(columns=[column]).column(top)
+    return compute.struct_field(values, inner) if inner else values
+
+
+def _numbers(
+    labels: list[int | str | None], columns: Columns, where: str
+) -> tuple[Labels | None, tuple[str, ...] | None]:
+    # A split whose labels are kept secret has -1 in their place.
+    if not labels or all(label == -1 for label in labels):
+        return None, None
+    if all(isinstance(label, str) for label in labels):
+        return number_labels(map(str, labels))
+    if not all(type(label) is int and 0 <= label < 2**31 for label in labels):
+        raise InputError(f"{where}: expected class numbers from 0 or names in {columns.label}")
+    return np.array(labels, np.int64), columns.classes
+
+
+def _open(path: Path) -> Any:
+    try:
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise MissingResource(
+            f'{path} is a Parquet file, and reading it needs pyarrow: pip install "hardy[parquet]"'
+        ) from error
+    return ParquetFile(path)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except HardyError:
+        raise
+    # pyarrow's own errors are kinds of these.
+    except (OSError, ValueError, TypeError, NotImplementedError, KeyError) as error:
+        raise InputError(f"cannot read {path}: {str(error).splitlines()[0]}") from error

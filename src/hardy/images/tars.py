@@ -1,0 +1,143 @@
+"""Tar shards in the layout of WebDataset: `key.jpg` and `key.cls` lie one after the other.
+
+A tar is indexed once, header by header; an image is then read at its place. Nothing is ever
+unpacked to the disk.
+"""
+
+import os
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from hardy.errors import InputError
+from hardy.images.files import SUFFIXES, Convert, UInt8, decode_image, rgb
+from hardy.images.source import Faults, Listing, climbs, identify, number_labels, refuse
+
+LABEL = "cls"
+GZIP = b"\x1f\x8b"
+# The text of a class number or name; a longer one is something else.
+LONGEST_LABEL = 1000
+
+
+class Place(NamedTuple):
+    shard: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class TarSource(Listing):
+    shards: tuple[Path, ...]
+    places: Sequence[Place]
+
+    def read(self, index: int, convert: Convert = rgb) -> UInt8:
+        place = self.places[index]
+        shard = self.shards[place.shard]
+        name = f"{shard}:{self.files[index]}"
+        try:
+            with shard.open("rb") as stream:
+                stream.seek(place.offset)
+                data = stream.read(place.size)
+        except OSError as error:
+            raise InputError(f"cannot read {name}: {error}") from error
+        if len(data) != place.size:
+            raise InputError(f"cannot read {name}: the tar ends in the middle of it")
+        return decode_image(data, name, convert)
+
+
+@dataclass
+class _Sample:
+    """The files of one key."""
+
+    images: list[tuple[str, Place]] = field(default_factory=list)
+    label: str | None = None
+
+
+def open_tars(shards: Sequence[Path], where: str, id_rule: str, faults: Faults) -> TarSource:
+    found: list[tuple[str, Place, str | None]] = []
+    for number, shard in enumerate(shards):
+        for key, sample in _samples(shard, number, faults).items():
+            if len(sample.images) > 1:
+                names = ", ".join(name for name, _ in sample.images)
+                refuse(faults, f"{shard}: expected one image under the key {key}, got {names}")
+            elif sample.images:
+                found.append((*sample.images[0], sample.label))
+    labelled = any(label is not None for _, _, label in found)
+    files, places, texts = [], [], []
+    for file, place, label in found:
+        if labelled and label is None:
+            shard = shards[place.shard]
+            refuse(faults, f"{shard}:{file} has no .{LABEL} beside it; add its label")
+        else:
+            files.append(file)
+            places.append(place)
+            texts.append(label or "")
+    if not files:
+        raise InputError(
+            f"there are no images in {where}: expected key.jpg and key.{LABEL}, as WebDataset has "
+            "it; archives of other things have to be unpacked first"
+        )
+    kept, ids = identify(
+        files, id_rule, faults, lambda index: f"{shards[places[index].shard]}:{files[index]}"
+    )
+    labels, classes = number_labels(texts) if labelled else (None, None)
+    return TarSource(
+        f"{len(shards)} tar shards" if len(shards) > 1 else "tar",
+        where,
+        [files[index] for index in kept],
+        ids,
+        None if labels is None else labels[kept],
+        classes,
+        tuple(shards),
+        [places[index] for index in kept],
+    )
+
+
+def _samples(shard: Path, number: int, faults: Faults) -> dict[str, _Sample]:
+    samples: dict[str, _Sample] = {}
+    try:
+        with shard.open("rb") as stream:
+            if stream.read(2) == GZIP:
+                raise InputError(f"{shard} is compressed, and has no places to go to; gunzip it")
+            stream.seek(0)
+            with tarfile.open(fileobj=stream, mode="r:") as archive:
+                for member in archive:
+                    _add(samples, shard, number, member, archive, faults)
+                    archive.members.clear()  # type: ignore[attr-defined]  # else it remembers each
+    except (tarfile.TarError, OSError) as error:
+        refuse(faults, f"cannot read {shard} to its end: {error}; fetch it again")
+    return samples
+
+
+def _add(
+    samples: dict[str, _Sample],
+    shard: Path,
+    number: int,
+    member: tarfile.TarInfo,
+    archive: tarfile.TarFile,
+    faults: Faults,
+) -> None:
+    folder, _, name = member.name.rpartition("/")
+    first, _, ending = name.partition(".")
+    is_image = f".{ending}".lower().endswith(SUFFIXES)
+    if climbs(member.name):
+        refuse(faults, f"{shard}:{member.name}: the path climbs out of the archive; not used")
+        return
+    if member.isdir() or not first or not (is_image or ending == LABEL):
+        return
+    if not member.isreg() or member.issparse():
+        refuse(faults, f"{shard}:{member.name}: expected a file, got a link or device; not used")
+        return
+    clean = os.path.normpath(member.name).replace(os.sep, "/")
+    key = f"{folder}/{first}"
+    sample = samples.setdefault(key, _Sample())
+    if is_image:
+        sample.images.append((clean, Place(number, member.offset_data, member.size)))
+    elif member.size > LONGEST_LABEL or sample.label is not None:
+        refuse(faults, f"{shard}:{member.name}: expected one short label per key; not used")
+    else:
+        content = archive.extractfile(member)
+        text = content.read().decode(errors="replace").strip() if content else ""
+        sample.label = text

@@ -1,0 +1,60 @@
+"""Cells: one corruption at one severity, or one perturbation at one level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hardy.errors import InputError
+from hardy.registry import unknown
+from hardy.suites.schema import SEVERITIES, Suite
+
+# What `only` may say instead of names.
+GROUPS = ("counted", "validation", "all")
+
+
+class Cell(NamedTuple):
+    name: str
+    level: int  # the severity of a corruption, the difficulty of a noise sequence
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.level}"
+
+
+def levels(suite: Suite, name: str) -> tuple[int, ...]:
+    """All levels a name has in a suite."""
+    if suite.kind == "corruptions":
+        return SEVERITIES
+    return tuple(range(1, len(suite.edition.steps(name).levels) + 1))
+
+
+def choose_cells(
+    suite: Suite, only: Iterable[str] = ("counted",), severities: Iterable[int] | None = None
+) -> tuple[Cell, ...]:
+    """The cells of a suite, in its own order; by default all levels of what counts."""
+    groups = {
+        "counted": suite.counted,
+        "validation": suite.validation,
+        "all": suite.counted + suite.validation,
+    }
+    wanted: set[str] = set()
+    for word in only:
+        if word not in groups and word not in groups["all"]:
+            raise unknown(f"{suite.kind[:-1]} of {suite.name}", word, (*groups["all"], *GROUPS))
+        wanted.update(groups.get(word, (word,)))
+    chosen = None if severities is None else set(severities)
+    cells = tuple(
+        Cell(name, level)
+        for name in groups["all"]
+        if name in wanted
+        for level in levels(suite, name)
+        if chosen is None or level in chosen
+    )
+    if not cells or (chosen or set()) - {cell.level for cell in cells}:
+        there = sorted({level for name in wanted for level in levels(suite, name)})
+        got = ", ".join(map(str, sorted(chosen or ()))) or "none"
+        raise InputError(
+            f"expected severities among {', '.join(map(str, there))} for "
+            f"{', '.join(sorted(wanted)) or 'no name at all'}, got {got}"
+        )
+    return cells

@@ -1,0 +1,82 @@
+"""Pixels to the bytes of a file and back: JPEG, PNG, and x264 video."""
+
+from __future__ import annotations
+
+import io
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import HardyError, InputError, MissingResource
+
+UInt8 = npt.NDArray[np.uint8]
+
+
+def jpeg(image: UInt8, quality: int) -> bytes:
+    """4:2:0 with optimised Huffman tables; decodes to the same pixels as Pillow's own JPEG."""
+    import cv2
+
+    options = [cv2.IMWRITE_JPEG_QUALITY, quality, cv2.IMWRITE_JPEG_OPTIMIZE, 1]
+    return _encoded(".jpg", image, options)
+
+
+def png(image: UInt8) -> bytes:
+    return _encoded(".png", image, [])
+
+
+def _encoded(suffix: str, image: UInt8, options: list[int]) -> bytes:
+    import cv2
+
+    done, data = cv2.imencode(suffix, cv2.cvtColor(image, cv2.COLOR_RGB2BGR), options)
+    if not done:
+        raise HardyError(f"OpenCV could not encode an image of {image.shape} as {suffix}")
+    return data.tobytes()
+
+
+def jpeg_quality(storage: str) -> int:
+    """85 of "jpeg:85"."""
+    return int(storage.removeprefix("jpeg:"))
+
+
+def video(frames: UInt8, storage: str) -> bytes:
+    """MP4 at one frame per second, H.264 4:4:4, with the settings of "x264:crf=20,preset=..."."""
+    av = _av()
+    options = dict(word.split("=") for word in storage.removeprefix("x264:").split(","))
+    file = io.BytesIO()
+    height, width = frames[0].shape[:2]
+    with av.open(file, "w", format="mp4") as container:
+        # One thread: x264 may decide differently with more, and the bytes must not.
+        stream = container.add_stream("libx264", rate=1, options={**options, "threads": "1"})
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv444p"
+        stream.time_base = stream.codec_context.time_base = Fraction(1, 1)
+        for frame in frames:
+            picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode())
+    return file.getvalue()
+
+
+def read_video(path: Path) -> UInt8:
+    """All frames of a video file, (F, H, W, 3) RGB."""
+    av = _av()
+    try:
+        with av.open(str(path)) as container:
+            frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    except (av.error.FFmpegError, IndexError) as error:
+        raise InputError(f"cannot read {path}: {error}; fetch or build it again") from error
+    if not frames:
+        raise InputError(f"cannot read {path}: the video has no frames")
+    return np.stack(frames)
+
+
+def _av() -> Any:
+    try:
+        import av
+    except ImportError as error:
+        raise MissingResource(
+            'videos need PyAV, which is missing: pip install "hardy[video]"'
+        ) from error
+    return av
