@@ -1,4 +1,4 @@
-"""e**x to the last bit, in integer arithmetic that no library of ours or of others takes part in."""
+"""e**x to the last bit, in integer arithmetic, without any library of ours or others."""
 
 from __future__ import annotations
 

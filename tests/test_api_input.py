@@ -35,6 +35,8 @@ def test_the_public_names() -> None:
         "corrupt",
         "corruptions",
         "draw",
+        "perturb",
+        "perturbations",
         "replay",
         "suites",
     ]

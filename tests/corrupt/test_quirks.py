@@ -45,7 +45,7 @@ GLASS = {  # side, reach: the rows that one pass of seed 0 changes
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("side, reach", GLASS)
+@pytest.mark.parametrize(("side", "reach"), GLASS)
 def test_glass_copies_and_does_not_swap(side, reach):
     expected = np.arange(side * side).reshape(side, side)
     image = np.repeat(expected[None, ..., None], 3, -1).astype(np.uint8)
@@ -128,6 +128,14 @@ def test_plasma_is_normalised_before_the_crop():
     np.testing.assert_array_equal(
         fogged.max(axis=(1, 2, 3)), np.floor((1 + 1.5 * peaks) / (1 + 1.5) * 255)
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "side"),
+    [((224, 224), 256), ((299, 299), 512), ((64, 64), 64), ((32, 32), 32), ((45, 70), 128)],
+)
+def test_plasma_side_is_the_next_power_of_two(size, side):
+    assert hardy.draw("fog", 1, size)["steps"].shape == (1, side**2 - 1)
 
 
 def test_fog_leaves_black_alone():

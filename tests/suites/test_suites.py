@@ -246,6 +246,12 @@ def test_names_lists_the_files():
         "tiny_imagenet_c",
         "cifar10_c",
         "cifar100_c",
+        "imagenet_p",
+        "imagenet_p_299",
+        "imagenet64_p",
+        "tiny_imagenet_p",
+        "cifar10_p",
+        "cifar100_p",
     }
 
 

@@ -29,7 +29,9 @@ SEGMENT_BITS = 5
 
 
 def _hash(text: str, size: int) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=size).digest(), "little")
+    # Names of files need not be valid text; what is encodes as ever.
+    data = text.encode(errors="surrogateescape")
+    return int.from_bytes(blake2b(data, digest_size=size).digest(), "little")
 
 
 def derive_key(seed: int, edition: str, corruption: str, severity: int) -> int:

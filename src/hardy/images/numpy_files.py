@@ -60,8 +60,8 @@ def open_npy(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
         shape, dtype, fortran = _header(stream, str(path))
         start = stream.tell()
     rows = _rows(path, start, path.stat().st_size - start, shape, dtype, fortran, str(path))
-    given = None if labels is None else read_labels(labels)
-    return array_source("array", path, rows, shape, given, None, id_rule)
+    given, classes = (None, None) if labels is None else read_labels(labels)
+    return array_source("array", path, rows, shape, given, classes, id_rule)
 
 
 def open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
@@ -77,13 +77,13 @@ def open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
             rows, shape = _npz_images(path, archive, members["images"])
             if labels is not None and "labels" in members:
                 raise InputError(f"{path} has labels, and so has {labels}; give only one of them")
-            given = None if labels is None else read_labels(labels)
+            given, classes = (None, None) if labels is None else read_labels(labels)
             if "labels" in members:
                 with archive.open(members["labels"]) as stream:
                     given = _whole_numbers(_load(stream), f"{path}, labels")
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
         raise InputError(f"cannot read {path}: {error or type(error).__name__}") from error
-    return array_source("array", path, rows, shape, given, None, id_rule)
+    return array_source("array", path, rows, shape, given, classes, id_rule)
 
 
 def array_source(
@@ -113,14 +113,14 @@ def numbered(count: int) -> list[str]:
     return [f"{index:0{width}}" for index in range(count)]
 
 
-def read_labels(path: Path) -> Labels:
+def read_labels(path: Path) -> tuple[Labels, tuple[str, ...] | None]:
     """Class numbers from an `.npy` file, or one label per line of a text file."""
     try:
         with path.open("rb") as stream:
             if stream.read(len(NPY_MAGIC)) == NPY_MAGIC:
                 stream.seek(0)
-                return _whole_numbers(_load(stream), str(path))
-        return number_labels(path.read_text(encoding="utf-8").split("\n")[:-1])[0]
+                return _whole_numbers(_load(stream), str(path)), None
+        return number_labels(path.read_text(encoding="utf-8").splitlines())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"cannot read {path}: expected labels as .npy or one per line ({error})"

@@ -7,8 +7,8 @@ format: a folder that holds another one is refused.
 from __future__ import annotations
 
 import platform
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -16,53 +16,48 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from hardy.errors import HardyError, InputError
 from hardy.execute import Executor
 from hardy.images.source import Source
 from hardy.suites import load
 from hardy.suites.cells import Cell
-from hardy.suites.generate import Generated
-from hardy.suites.layout import Layout, encode_one, open_layout, units_of
-from hardy.suites.manifest import Writer, read_header, read_lines
+from hardy.suites.generate import Generated, Prepared
+from hardy.suites.layout import Layout, units_of
+from hardy.suites.manifest import (
+    LINES,
+    UNFINISHED,
+    Contents,
+    Writer,
+    read_contents,
+    read_header,
+)
+from hardy.suites.room import Plan, check_room, plan
 from hardy.suites.schema import Suite
+from hardy.suites.work import Done, Faults, Job, Task, layout_of, try_images, worker
 
 FORMATS = {"corruptions": ("jpeg", "png", "npy", "tar"), "perturbations": ("mp4", "npy")}
 LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
+# Images that are made together: fewer calls, and what they need still fits the processor's cache.
+TOGETHER = 8
+# What must agree for a folder to be extended, and how the message calls it.
+SAME = {
+    "suite": "suite",
+    "suite_hash": "version of the suite",
+    "seed": "seed",
+    "format": "format",
+    "images": "number of images",
+    "images_hash": "list of images and labels, as a hash,",
+    "shape": "size of images",
+}
 
-UInt8 = npt.NDArray[np.uint8]
-Track = Callable[[Iterator["Done"], int], Iterable["Done"]]
-
-
-class Done(NamedTuple):
-    """What one unit came to."""
-
-    unit: int
-    images: int
-    cells: dict[Cell, str]
-    faults: list[str]
+Track = Callable[[Iterator[Done], int], Iterable[Done]]
 
 
 class Outcome(NamedTuple):
-    built: int  # images, in the cells asked for
-    kept: int  # images that were there already
+    built: int  # images that were made, in one cell or more
+    kept: int  # images that were there already, in all cells
     faults: list[str]
-
-
-class Job(NamedTuple):
-    """All a worker needs; it travels to other processes."""
-
-    suite: str
-    source: Source
-    seed: int
-    format: str
-    folder: str
-    shape: tuple[int, ...]  # of one image
-
-
-def _layout(job: Job) -> Layout:
-    return open_layout(load(job.suite), Path(job.folder), job.format, job.source, job.shape)
 
 
 def default_format(suite: Suite) -> str:
@@ -81,9 +76,13 @@ def build(
     executor: Executor,
     seed: int = 0,
     format: str | None = None,
+    announce: Callable[[Plan], None] = lambda plan: None,
     track: Track = lambda done, total: done,
 ) -> Outcome:
-    """Write `cells` of all images to `folder`; what is there, by the manifest, is left alone."""
+    """Write `cells` of all images to `folder`; what the manifest lists is left alone.
+
+    `announce` is told what will be written, before it is; `track` may watch units being finished.
+    """
     format = format or default_format(suite)
     if format not in FORMATS[suite.kind]:
         raise InputError(
@@ -92,36 +91,61 @@ def build(
         )
     if not len(source):
         raise InputError(f"expected images to build from, got none: {source.describe()}")
-    sample = _sample(Generated(suite, source, tuple(cells), seed, stored=False))
-    job = Job(suite.name, source, seed, format, str(folder), sample.shape)
-    header = describe(job)
+    _check_folder(folder)
+    made_by = Generated(suite, source, tuple(cells), seed, stored=False)
+    index, first = _first(made_by)
+    job = Job(suite.name, source, seed, format, str(folder), first.shape)
+    header = describe(job) | {"first_image": [index, first.hash()]}
     _check_same_build(folder, header)
-    layout = _layout(job)
+    layout = layout_of(job)
+    layout.check()
     units = units_of(len(source), layout.size)
-    missing = _missing(folder, units, cells)
-    kept = len(source) - sum(len(units[unit]) for unit in missing)
-    if not missing:
-        return Outcome(0, kept, [])
-    outputs = sum(len(units[unit]) * len(rest) for unit, rest in missing.items())
-    _check_room(suite, format, outputs, sample, folder)
-    layout.begin(cells)
-    faults: list[str] = []
+    tasks, faults = _tasks(read_contents(folder, len(units)), layout, units, made_by)
+    images = sum(len(units[unit]) for task in tasks for unit in task.units)
+    kept = len(source) - images - len(faults)
+    if tasks:
+        outputs = sum(len(units[u]) * len(task.cells) for task in tasks for u in task.units)
+        sample = made_by.together([index], [first])
+        expected = plan(suite, format, sample, cells, images, outputs, folder)
+        check_room(expected, folder)
+        announce(expected)
     built = 0
-    with Writer(folder, header) as manifest:
-        done = executor.run(partial(_worker, job), list(missing.items()))
-        for result in track(done, sum(len(units[unit]) for unit in missing)):
-            faults += result.faults
-            built += result.images
-            if not result.faults:  # a unit with faults is tried again by the next run
-                manifest.add(result.unit, result.cells)
-    layout.finish(cells, source.labels)
-    return Outcome(built, kept, faults)
+    try:
+        with Writer(folder) as manifest:
+            _check_same_build(folder, header)  # again: from here on nobody else writes it
+            if tasks:
+                manifest.begin(header)
+                layout.begin(cells)
+            with closing(executor.run(partial(worker, job), tasks)) as results:
+                for done in track((done for result in results for done in result), images):
+                    manifest.add(done.unit, done.cells, sorted(done.faults))
+                    faults |= done.faults
+                    built += done.images
+            manifest.checkpoint()
+            layout.finish(cells, source.labels)
+    except OSError as error:
+        raise HardyError(
+            f"cannot write to {folder}: {error}; what is finished is kept: see to the disk, then "
+            "run the same command again"
+        ) from error
+    return Outcome(built, kept, [faults[index] for index in sorted(faults)])
+
+
+def _first(made_by: Generated) -> tuple[int, Prepared]:
+    """The first image that can be read."""
+    fault: InputError | None = None
+    for index in range(len(made_by.source)):
+        try:
+            return index, made_by.read(index)
+        except InputError as error:
+            fault = fault or error
+    raise InputError(f"none of the {len(made_by.source):,} images can be read: {fault}")
 
 
 def describe(job: Job) -> dict[str, Any]:
     """The manifest's head: what decides the bytes, then what is good to know."""
     suite = load(job.suite)
-    ids = sha256("\n".join(map(str, job.source.ids)).encode())
+    ids = sha256("\n".join(map(str, job.source.ids)).encode(errors="surrogateescape"))
     if job.source.labels is not None:
         ids.update(np.ascontiguousarray(job.source.labels, np.int64).tobytes())
     return {
@@ -135,6 +159,7 @@ def describe(job: Job) -> dict[str, Any]:
         "images": len(job.source),
         "images_hash": ids.hexdigest(),
         "files": list(job.source.files),
+        "ids": list(job.source.ids),
         "labels": None if job.source.labels is None else job.source.labels.tolist(),
         "classes": None if job.source.classes is None else list(job.source.classes),
         "source": job.source.describe(),
@@ -152,111 +177,61 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
-    before = read_header(folder)
-    if before is None:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError(
-                f"expected a new or empty folder, or one that Hardy is building, got {folder}; "
-                "name another one"
-            )
+def _check_folder(folder: Path) -> None:
+    """Ours, or without a file: a build that was killed at its start leaves the two names only."""
+    if not folder.exists() or read_header(folder) is not None:
         return
-    for key in ("suite", "suite_hash", "seed", "format", "images", "images_hash"):
-        if before.get(key) != header[key]:
-            raise InputError(
-                f"{folder} holds another build: its {key} is {before.get(key)}, that of this one "
-                f"is {header[key]}; name another folder"
-            )
-
-
-def _missing(
-    folder: Path, units: list[range], cells: Sequence[Cell]
-) -> dict[int, tuple[Cell, ...]]:
-    """Per unit the cells that the manifest does not list."""
-    listed: dict[int, set[Cell]] = {}
-    for unit, hashes in read_lines(folder):
-        listed.setdefault(unit, set()).update(hashes)
-    wanted = {
-        unit: tuple(cell for cell in cells if cell not in listed.get(unit, ()))
-        for unit in range(len(units))
-    }
-    return {unit: rest for unit, rest in wanted.items() if rest}
-
-
-def _check_room(suite: Suite, format: str, outputs: int, sample: Sample, folder: Path) -> None:
-    """Refuse before the start what the disk cannot hold, by what a sample takes."""
-    if format == "npy":
-        sizes = [image.nbytes for _, image in sample.made]
-    else:
-        kind = ("jpeg" if suite.storage else "png") if format == "tar" else format
-        # Half a block is what a small file wastes.
-        sizes = [len(encode_one(suite, kind, cell, image)) + 2048 for cell, image in sample.made]
-    need = outputs * sum(sizes) / len(sizes)
-    place = folder
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
-    if need > free:
-        raise HardyError(
-            f"{outputs:,} outputs need about {need / 1e9:,.1f} GB, and {place} has "
-            f"{free / 1e9:,.1f} GB free; make room, name another disk, or build fewer cells"
+    if not folder.is_dir() or {path.name for path in folder.iterdir()} - {LINES, UNFINISHED}:
+        raise InputError(
+            f"expected a new or empty folder, or one that Hardy is building, got {folder}; name "
+            "another one"
         )
 
 
-class Sample(NamedTuple):
-    """The first image that can be read, under some of the cells."""
+def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
+    before = read_header(folder)
+    if before is None:
+        return
+    for key, name in SAME.items():
+        if before.get(key) != header[key]:
+            raise InputError(
+                f"{folder} holds another build: its {name} is {before.get(key)}, that of this one "
+                f"is {header[key]}; name another folder"
+            )
+    (index, pixels), (now, now_pixels) = before["first_image"], header["first_image"]
+    if index == now and pixels != now_pixels:
+        raise InputError(
+            f"{folder} holds another build: the pixels of {header['files'][now]} were others than "
+            "they are now; name another folder"
+        )
 
-    shape: tuple[int, ...]
-    made: list[tuple[Cell, UInt8]]
 
-
-def _sample(made_by: Generated) -> Sample:
-    """Sequences are costly, so one of them stands for all."""
+def _tasks(
+    contents: Contents, layout: Layout, units: list[range], made_by: Generated
+) -> tuple[list[Task], Faults]:
+    """What is to be done, in the images' order; and images that were bad, and still are."""
     cells = made_by.cells
-    few = cells[:: max(1, len(cells) // 15)] if made_by.suite.kind == "corruptions" else cells[:1]
-    fault: InputError | None = None
-    for index in range(len(made_by.source)):
-        try:
-            chunk = made_by.chunk([index])
-        except InputError as error:
-            fault = fault or error
-            continue
-        made = [(cell, chunk.make(cell)[0]) for cell in few]
-        return Sample(made[0][1].shape[-3:], made)
-    raise InputError(f"none of the {len(made_by.source):,} images can be read: {fault}")
-
-
-def _worker(job: Job) -> Callable[[tuple[int, tuple[Cell, ...]]], Done]:
-    """Set up once per process: the function that builds one unit."""
-    layout = _layout(job)
-    units = units_of(len(job.source), layout.size)
-
-    def work(item: tuple[int, tuple[Cell, ...]]) -> Done:
-        number, cells = item
-        unit = units[number]
-        made_by = Generated(load(job.suite), job.source, cells, job.seed, stored=False)
-        got: list[int] = list(unit)
-        faults: list[str] = []
-        try:
-            chunk = made_by.chunk(got)
-        except InputError:
-            got, faults = _readable(made_by, unit)
-            if not got:
-                return Done(number, 0, {}, faults)
-            chunk = made_by.chunk(got)
-        hashes = {cell: layout.write(unit, cell, chunk.make(cell), got) for cell in cells}
-        return Done(number, len(got), hashes, faults)
-
-    return work
-
-
-def _readable(made_by: Generated, unit: range) -> tuple[list[int], list[str]]:
-    got, faults = [], []
-    for index in unit:
-        try:
-            made_by.chunk([index])
-        except InputError as error:
-            faults.append(str(error))
+    missing = ~np.stack([contents.listed(cell) for cell in cells], axis=1)
+    faults: Faults = {}
+    readable: set[int] = set()
+    for column, cell in enumerate(cells):
+        for unit, bad in contents.bad(cell).items():
+            for index in set(bad) - readable - faults.keys():
+                _, fault = try_images(made_by, [index])
+                faults |= fault
+                readable |= {index} - fault.keys()
+            missing[unit, column] |= not readable.isdisjoint(bad)
+        for unit in np.flatnonzero(~missing[:, column]).tolist():
+            if contents.hash(unit, cell) and not layout.there(units[unit], cell):
+                missing[unit, column] = True
+    tasks: list[Task] = []
+    for unit in np.flatnonzero(missing.any(axis=1)).tolist():
+        rest = tuple(cell for cell, lacks in zip(cells, missing[unit], strict=True) if lacks)
+        last = tasks[-1] if tasks else None
+        if last and last.cells == rest and (len(last.units) + 1) * layout.size <= TOGETHER:
+            tasks[-1] = Task((*last.units, unit), rest)
         else:
-            got.append(index)
-    return got, faults
+            tasks.append(Task((unit,), rest))
+    # The worker reports these again.
+    again = {index for task in tasks for unit in task.units for index in units[unit]}
+    return tasks, {index: fault for index, fault in faults.items() if index not in again}

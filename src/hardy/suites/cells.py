@@ -28,6 +28,13 @@ def levels(suite: Suite, name: str) -> tuple[int, ...]:
     return tuple(range(1, len(suite.edition.steps(name).levels) + 1))
 
 
+def cell_folder(suite: Suite, cell: Cell) -> str:
+    """`fog/3`; of sequences `tilt`, and `shot_noise_2` for the harder levels of noise."""
+    if suite.kind == "corruptions":
+        return f"{cell.name}/{cell.level}"
+    return cell.name if cell.level == 1 else f"{cell.name}_{cell.level}"
+
+
 def choose_cells(
     suite: Suite, only: Iterable[str] = ("counted",), severities: Iterable[int] | None = None
 ) -> tuple[Cell, ...]:

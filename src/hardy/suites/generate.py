@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from hardy.arrays.door import SMALLEST_SIDE
 from hardy.arrays.ops import ops_for
 from hardy.arrays.rng import derive_key, image_id
 from hardy.corrupt import CORRUPTIONS, engine
+from hardy.errors import InputError
 from hardy.images.recipes import RECIPES
 from hardy.images.source import Ids, Labels, Source
 from hardy.suites import encode
 from hardy.suites.cells import Cell
+from hardy.suites.manifest import content_hash
 from hardy.suites.schema import Suite
 from hardy.suites.stage import Stage
 
@@ -57,6 +60,16 @@ class Variants(Protocol):
     def describe(self) -> str: ...
 
 
+class Prepared(NamedTuple):
+    image: Any  # pixels, or the Stage of sequences
+    shape: tuple[int, ...]  # of one image that comes out
+
+    def hash(self) -> str:
+        """Of the pixels it is made of."""
+        pixels = self.image.pixels if isinstance(self.image, Stage) else self.image
+        return content_hash(np.ascontiguousarray(pixels).data.cast("B"))
+
+
 @dataclass(frozen=True)
 class Generated:
     """On the fly. `stored` applies the suite's storage step, as the published files have it."""
@@ -84,13 +97,37 @@ class Generated:
 
     def chunk(self, indices: Sequence[int]) -> Chunk:
         """Reads and prepares the images; an image that cannot be read is an InputError."""
+        return self.together(indices, [self.read(index) for index in indices])
+
+    def read(self, index: int) -> Prepared:
+        """One image, ready for all of its cells."""
         recipe = RECIPES[self.suite.recipe]
-        ids = [self.source.ids[index] for index in indices]
         if self.suite.kind == "perturbations":
             stage: Any = partial(Stage.of, recipe=recipe)
-            return _Perturbed(self, [self.source.read(index, stage) for index in indices], ids)
-        images = [self.source.read(index, recipe.prepare) for index in indices]
-        return _Corrupted(self, images, ids)
+            image: Any = self.source.read(index, stage)
+            least, shape = min(image.pixels.shape[1:3]), (*image.size, 3)
+        else:
+            image = self.source.read(index, recipe.prepare)
+            least, shape = min(image.shape[:2]), image.shape
+        if least < SMALLEST_SIDE:
+            raise InputError(
+                f"cannot use {self.source.files[index]}: expected at least {SMALLEST_SIDE} pixels "
+                f"per side, got {least}"
+            )
+        return Prepared(image, shape)
+
+    def together(self, indices: Sequence[int], images: Sequence[Prepared]) -> Chunk:
+        ids = [self.source.ids[index] for index in indices]
+        made_of = [image.image for image in images]
+        shapes = sorted({image.shape for image in images})
+        if len(shapes) > 1:
+            raise InputError(
+                f"expected images of one size, got {shapes[0]} and {shapes[-1]}; bring them to one"
+            )
+        if self.suite.kind == "perturbations":
+            return _Perturbed(self, made_of, ids)
+        numbers = np.array([image_id(value) for value in ids], np.uint64)
+        return _Corrupted(self, np.stack(made_of), numbers)
 
     def describe(self) -> str:
         step = f" + {self.suite.storage}" if self.stored and self.suite.storage else ""
@@ -100,16 +137,15 @@ class Generated:
 @dataclass(frozen=True)
 class _Corrupted:
     made_by: Generated
-    images: list[UInt8]
-    ids: Sequence[int | str]
+    clean: UInt8
+    ids: npt.NDArray[np.uint64]
 
     def make(self, cell: Cell) -> UInt8:
         suite = self.made_by.suite
-        clean = np.stack(self.images)
         key = derive_key(self.made_by.seed, suite.edition.name, cell.name, cell.level)
-        ids = np.array([image_id(value) for value in self.ids], np.uint64)
         params = suite.edition.params(cell.name, cell.level)
-        made: UInt8 = engine.run(CORRUPTIONS[cell.name], clean, params, key=key, ids=ids)
+        corruption = CORRUPTIONS[cell.name]
+        made: UInt8 = engine.run(corruption, self.clean, params, key=key, ids=self.ids)
         if self.made_by.stored and suite.storage:
             made = ops_for(made).jpeg(made, encode.jpeg_quality(suite.storage))
         return made

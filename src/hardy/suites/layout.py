@@ -2,7 +2,8 @@
 
 A layout cuts the images into units. `write` stores one unit of one cell and returns the hash of
 what it stored; `hash` reads that back. Paths never leave the folder. Of a unit with images that
-could not be read, `write` gets the others, and the list of those it got.
+could not be read, `write` gets the others, and the list of those it got; if there are none, it is
+not called.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.images.source import Labels, Source
 from hardy.suites import encode
-from hardy.suites.cells import Cell, levels
-from hardy.suites.manifest import content_hash, write_atomically
+from hardy.suites.array_layout import Arrays
+from hardy.suites.cells import Cell, cell_folder
+from hardy.suites.manifest import content_hash, write_file
 from hardy.suites.schema import Suite
 
 UInt8 = npt.NDArray[np.uint8]
-PART = ".part"
+LARGEST_UNIT = 500  # images
+UNIT_BYTES = 1 << 25  # of one cell, which a worker holds in memory a few times
 
 
 class Layout(Protocol):
@@ -35,16 +38,25 @@ class Layout(Protocol):
     def size(self) -> int:
         """Images in a unit."""
 
+    def check(self) -> None:
+        """Whether the images' names will do, before anything is written."""
+
     def begin(self, cells: Sequence[Cell]) -> None:
         """Before the first unit, in one process."""
 
     def write(self, unit: range, cell: Cell, images: UInt8, got: Sequence[int]) -> str: ...
 
+    def there(self, unit: range, cell: Cell) -> bool:
+        """Whether there is a file, whatever is in it."""
+
     def hash(self, unit: range, cell: Cell) -> str | None:
         """Of what is there; None if nothing is."""
 
     def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
-        """After the last unit of all cells, in one process."""
+        """After the last unit of all cells, in one process; twice is as good as once."""
+
+    def beside(self, labels: Labels | None) -> dict[str, bytes]:
+        """Files that belong to no cell."""
 
     def name(self, unit: range, cell: Cell) -> str:
         """The file of a unit, for messages; of an array also the rows."""
@@ -62,22 +74,24 @@ def open_layout(
 ) -> Layout:
     """`shape` is that of one image, after the suite's recipe."""
     if format == "tar":
-        return Shards(suite, folder, [_key(value) for value in source.ids], source.labels)
+        size = _unit_size(prod(shape))
+        keys = [_key(value) for value in source.ids]
+        return Shards(suite, folder, keys, source.labels, size)
     if format == "npy":
-        return Arrays(suite, folder, len(source), shape)
+        frames = 1
+        if suite.kind == "perturbations":
+            frames = max(steps.frames for steps in suite.edition.perturbations.values())
+        return Arrays(suite, folder, len(source), shape, _unit_size(prod(shape) * frames))
     return Files(suite, folder, source.files, format)
+
+
+def _unit_size(row: int) -> int:
+    return max(1, min(LARGEST_UNIT, UNIT_BYTES // row))
 
 
 def _key(value: int | str) -> str:
     """An id as WebDataset's key: no dots, which would end it, and no folders."""
     return str(value).replace(".", "_").replace("/", "_")
-
-
-def cell_folder(suite: Suite, cell: Cell) -> str:
-    """`fog/3`; of sequences `tilt`, and `shot_noise_2` for the harder levels of noise."""
-    if suite.kind == "corruptions":
-        return f"{cell.name}/{cell.level}"
-    return cell.name if cell.level == 1 else f"{cell.name}_{cell.level}"
 
 
 @dataclass(frozen=True)
@@ -90,11 +104,11 @@ class Files:
     format: str
     size: int = 1
 
-    def begin(self, cells: Sequence[Cell]) -> None:
+    def check(self) -> None:
         for name in self.names:
             place = PurePosixPath(name)
-            if place.is_absolute() or ".." in place.parts or "\0" in name:
-                raise InputError(f'the image name "{name}" leads out of the folder; rename it')
+            if place.is_absolute() or ".." in place.parts or "\0" in name or not place.name:
+                raise InputError(f"the image name {name!r} is no path in a folder; rename it")
         twice = len(self.names) - len({self._file(name) for name in self.names})
         if twice:
             raise InputError(
@@ -116,14 +130,23 @@ class Files:
 
     def write(self, unit: range, cell: Cell, images: UInt8, got: Sequence[int]) -> str:
         data = encode_one(self.suite, self.format, cell, images[0])
-        write_atomically(self.folder / self.path(unit.start, cell), data)
+        write_file(str(self.folder), self.path(unit.start, cell), data)
         return content_hash(data)
+
+    def there(self, unit: range, cell: Cell) -> bool:
+        return os.path.exists(f"{self.folder}/{self.name(unit, cell)}")
 
     def hash(self, unit: range, cell: Cell) -> str | None:
         return _file_hash(self.folder / self.path(unit.start, cell))
 
+    def begin(self, cells: Sequence[Cell]) -> None:
+        pass
+
     def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
         pass
+
+    def beside(self, labels: Labels | None) -> dict[str, bytes]:
+        return {}
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         return (self.path(index, cell) for cell in cells for index in range(count))
@@ -141,16 +164,21 @@ def encode_one(suite: Suite, format: str, cell: Cell, image: UInt8) -> bytes:
 
 @dataclass(frozen=True)
 class Shards:
-    """Tar files of up to 500 images, WebDataset's layout: `key.jpg` beside `key.cls`."""
+    """Tar files of some hundred images, WebDataset's layout: `key.jpg` beside `key.cls`."""
 
     suite: Suite
     folder: Path
     keys: Sequence[str]
     labels: Labels | None
-    size: int = 500
+    size: int
 
-    def begin(self, cells: Sequence[Cell]) -> None:
-        pass
+    def check(self) -> None:
+        twice = len(self.keys) - len(set(self.keys))
+        if twice:
+            raise InputError(
+                f"{twice} ids differ in their dots and slashes only and would share a place in the "
+                "tar; rename the images, or build with another format"
+            )
 
     def name(self, unit: range, cell: Cell) -> str:
         return f"{cell_folder(self.suite, cell)}/{unit.start // self.size:06d}.tar"
@@ -158,7 +186,7 @@ class Shards:
     def write(self, unit: range, cell: Cell, images: UInt8, got: Sequence[int]) -> str:
         file = io.BytesIO()
         format = "jpeg" if self.suite.storage else "png"
-        with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for index, image in zip(got, images, strict=True):
                 key = self.keys[index]
                 suffix = "jpg" if format == "jpeg" else "png"
@@ -166,14 +194,23 @@ class Shards:
                 if self.labels is not None:
                     _add(tar, f"{key}.cls", str(self.labels[index]).encode())
         data = file.getbuffer()
-        write_atomically(self.folder / self.name(unit, cell), data)
+        write_file(str(self.folder), self.name(unit, cell), data)
         return content_hash(data)
+
+    def there(self, unit: range, cell: Cell) -> bool:
+        return os.path.exists(f"{self.folder}/{self.name(unit, cell)}")
 
     def hash(self, unit: range, cell: Cell) -> str | None:
         return _file_hash(self.folder / self.name(unit, cell))
 
+    def begin(self, cells: Sequence[Cell]) -> None:
+        pass
+
     def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
         pass
+
+    def beside(self, labels: Labels | None) -> dict[str, bytes]:
+        return {}
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         starts = range(0, count, self.size)
@@ -191,102 +228,3 @@ def _file_hash(path: Path) -> str | None:
         return content_hash(path.read_bytes())
     except OSError:
         return None
-
-
-@dataclass(frozen=True)
-class Arrays:
-    """An array per corruption with the severities one after the other: the layout of CIFAR-10-C.
-
-    Of sequences, an array (N, F, H, W, 3) each. Severities that were not built are zeros, as the
-    manifest says. An array has the suffix .part until all that was asked for is in it.
-    """
-
-    suite: Suite
-    folder: Path
-    count: int
-    shape: tuple[int, ...]  # of one image
-    size: int = 500
-
-    def path(self, cell: Cell) -> str:
-        folder = cell_folder(self.suite, cell)
-        return f"{cell.name if self.suite.kind == 'corruptions' else folder}.npy"
-
-    def name(self, unit: range, cell: Cell) -> str:
-        first = self.first_row(cell) + unit.start
-        return f"{self.path(cell)}, rows {first} to {first + len(unit) - 1}"
-
-    def first_row(self, cell: Cell) -> int:
-        return self.count * (cell.level - 1) if self.suite.kind == "corruptions" else 0
-
-    def _place(self, cell: Cell) -> Path:
-        whole = self.folder / self.path(cell)
-        return whole if whole.exists() else whole.with_name(whole.name + PART)
-
-    def _whole_shape(self, cell: Cell) -> tuple[int, ...]:
-        if self.suite.kind == "corruptions":
-            return (self.count * len(levels(self.suite, cell.name)), *self.shape)
-        return (self.count, self.suite.edition.steps(cell.name).frames, *self.shape)
-
-    def _header(self, cell: Cell) -> bytes:
-        file = io.BytesIO()
-        shape = self._whole_shape(cell)
-        np.lib.format.write_array_header_1_0(
-            file, {"descr": "|u1", "fortran_order": False, "shape": shape}
-        )
-        return file.getvalue()
-
-    def _offset(self, unit: range, cell: Cell) -> int:
-        row = prod(self._whole_shape(cell)[1:])
-        return len(self._header(cell)) + (self.first_row(cell) + unit.start) * row
-
-    def begin(self, cells: Sequence[Cell]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for cell in cells:
-            header = self._header(cell)
-            with self._place(cell).open("ab") as file:
-                if file.tell() == 0:
-                    file.write(header)
-                file.truncate(len(header) + prod(self._whole_shape(cell)))
-
-    def write(self, unit: range, cell: Cell, images: UInt8, got: Sequence[int]) -> str:
-        row = self._whole_shape(cell)[1:]
-        if images.shape[1:] != row:
-            raise InputError(
-                f"expected images of {row} for {self.path(cell)}, got {images.shape[1:]}; an array "
-                "holds images of one size: take a source or a suite that has one"
-            )
-        if len(got) < len(unit):  # what could not be read is black, in its own row
-            images, some = np.zeros((len(unit), *row), np.uint8), images
-            images[np.asarray(got) - unit.start] = some
-        data = np.ascontiguousarray(images).data.cast("B")
-        with self._place(cell).open("r+b") as file:
-            file.seek(self._offset(unit, cell))
-            file.write(data)
-        return content_hash(data)
-
-    def hash(self, unit: range, cell: Cell) -> str | None:
-        header, length = self._header(cell), len(unit) * prod(self._whole_shape(cell)[1:])
-        try:
-            with self._place(cell).open("rb") as file:
-                if file.read(len(header)) != header:
-                    return None
-                file.seek(self._offset(unit, cell))
-                return content_hash(file.read(length))
-        except OSError:
-            return None
-
-    def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
-        for cell in cells:
-            place = self._place(cell)
-            if place.name.endswith(PART):
-                os.replace(place, self.folder / self.path(cell))
-        if labels is not None and self.suite.kind == "corruptions":
-            kind = np.uint8 if labels.max(initial=0) < 256 else np.int64
-            file = io.BytesIO()
-            np.save(file, np.tile(labels.astype(kind), len(levels(self.suite, cells[0].name))))
-            write_atomically(self.folder / "labels.npy", file.getbuffer())
-
-    def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
-        yield from dict.fromkeys(self.path(cell) for cell in cells)
-        if self.suite.kind == "corruptions":
-            yield "labels.npy"

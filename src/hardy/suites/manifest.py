@@ -7,71 +7,132 @@ the disk, so a file that they do not list is rebuilt and a file that they list i
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import json
 import os
+import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from hardy.errors import InputError
 from hardy.suites.cells import Cell
 
-HEADER, LINES = "manifest.json", "manifest.jsonl"
+HEADER, LINES, UNFINISHED = "manifest.json", "manifest.jsonl", ".unfinished"
 VERSION = 1
 CHECKPOINT_SECONDS = 5.0
+DIGEST = 16  # bytes
 
 
 def content_hash(data: bytes | memoryview) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
+    return blake2b(data, digest_size=DIGEST).hexdigest()
 
 
-def write_atomically(path: Path, data: bytes | memoryview) -> None:
-    """Under a temporary name, then renamed: a reader never meets half a file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+def write_file(folder: str, name: str, data: bytes | memoryview) -> None:
+    """Whole or not at all: it gets its name when all of it is there.
+
+    Until then it lies where a `Writer` sweeps what a killed process left behind; one name per
+    process is enough, which writes one file at a time.
+    """
+    temporary, target = f"{folder}/{UNFINISHED}/{os.getpid()}", f"{folder}/{name}"
+    with open(temporary, "wb") as file:
+        file.write(data)
     try:
-        temporary.write_bytes(data)
+        os.replace(temporary, target)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-    os.replace(temporary, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.replace(temporary, target)
 
 
 def read_header(folder: Path) -> dict[str, Any] | None:
     try:
-        header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
+        header = json.loads((folder / HEADER).read_bytes())
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{folder / HEADER}: expected JSON, but {error}") from error
     if not isinstance(header, dict) or header.get("manifest") != VERSION:
         raise InputError(f"{folder / HEADER}: expected a manifest of version {VERSION}")
     return header
 
 
-def read_lines(folder: Path) -> Iterator[tuple[int, dict[Cell, str]]]:
-    """(unit, hash per cell); a last line cut short by a crash is passed over."""
+class Contents:
+    """What the lines list. Millions of hashes, so they are kept as bytes."""
+
+    def __init__(self, units: int) -> None:
+        self._units = units
+        self._digests: dict[Cell, bytearray] = {}
+        self._listed: dict[Cell, npt.NDArray[np.bool_]] = {}
+        self._bad: dict[Cell, dict[int, tuple[int, ...]]] = {}
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        return tuple(self._listed)
+
+    def listed(self, cell: Cell) -> npt.NDArray[np.bool_]:
+        """Per unit."""
+        return self._listed.get(cell, np.zeros(self._units, np.bool_))
+
+    def hash(self, unit: int, cell: Cell) -> str:
+        """Of a listed unit; empty where none of its images could be read, and nothing written."""
+        digest = self._digests[cell][unit * DIGEST : (unit + 1) * DIGEST]
+        return digest.hex() if any(digest) else ""
+
+    def bad(self, cell: Cell) -> Mapping[int, tuple[int, ...]]:
+        """Unit -> its images that could not be read, and are not in what was written."""
+        return self._bad.get(cell, {})
+
+    def add(self, unit: int, cells: Mapping[Cell, str], bad: Sequence[int]) -> None:
+        if not 0 <= unit < self._units:
+            raise ValueError(f"expected a unit below {self._units}, got {unit}")
+        for cell, value in cells.items():
+            if cell not in self._listed:
+                self._listed[cell] = np.zeros(self._units, np.bool_)
+                self._digests[cell] = bytearray(self._units * DIGEST)
+            digest = bytes.fromhex(value) if value else bytes(DIGEST)
+            if len(digest) != DIGEST:
+                raise ValueError(f"expected a hash of {DIGEST} bytes, got {len(digest)}")
+            self._listed[cell][unit] = True
+            self._digests[cell][unit * DIGEST : (unit + 1) * DIGEST] = digest
+            self._bad.setdefault(cell, {}).pop(unit, None)
+            if bad:
+                self._bad[cell][unit] = tuple(bad)
+
+
+def read_contents(folder: Path, units: int) -> Contents:
+    """What the lines say, the later ones over the earlier."""
+    contents = Contents(units)
+    for number, line in enumerate(_whole_lines(folder / LINES), 1):
+        try:
+            entry = json.loads(line)
+            cells = {_cell(name): value for name, value in entry["cells"].items()}
+            contents.add(entry["unit"], cells, entry.get("bad", ()))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{folder / LINES}: line {number} is damaged ({line[:60]!r}); remove that line, "
+                "and the same `hardy build` makes what it spoke of again"
+            ) from error
+    return contents
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    """All but a last one that a crash cut short."""
     try:
-        file = (folder / LINES).open("rb")
+        with path.open("rb") as file:
+            yield from (line for line in file if line.endswith(b"\n"))
     except FileNotFoundError:
         return
-    with file:
-        for line in file:
-            if not line.endswith(b"\n"):
-                return
-            try:
-                entry = json.loads(line)
-                yield int(entry["unit"]), {_cell(k): str(v) for k, v in entry["cells"].items()}
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise InputError(
-                    f"{folder / LINES}: a line is damaged ({line[:60]!r}); remove it, and the same "
-                    "command builds what it spoke of again"
-                ) from error
 
 
+@cache
 def _cell(text: str) -> Cell:
     name, _, level = text.rpartition(":")
     return Cell(name, int(level))
@@ -80,10 +141,10 @@ def _cell(text: str) -> Cell:
 class Writer:
     """Appends finished units; one process at a time, by a lock on the file."""
 
-    def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = (folder / LINES).open("ab")
+        self._file = (folder / LINES).open("ab", buffering=0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -91,21 +152,24 @@ class Writer:
             raise InputError(
                 f"another process is building in {folder}; wait for it, or name another folder"
             ) from error
-        self._cut_broken_line()
+        # A line that a crash cut short must not be glued to the next one.
+        self._file.truncate(sum(map(len, _whole_lines(folder / LINES))))
+        self._sweep()
+        (folder / UNFINISHED).mkdir(exist_ok=True)
         self._waiting: list[bytes] = []
         self._due = time.monotonic() + CHECKPOINT_SECONDS
-        text = json.dumps({"manifest": VERSION, **header}, indent=2, ensure_ascii=False)
-        write_atomically(folder / HEADER, text.encode())
 
-    def _cut_broken_line(self) -> None:
-        """A line that a crash cut short must not be glued to the next one."""
-        path = self._folder / LINES
-        data = path.read_bytes()
-        if data and not data.endswith(b"\n"):
-            os.truncate(path, data.rfind(b"\n") + 1)
+    def _sweep(self) -> None:
+        shutil.rmtree(self._folder / UNFINISHED, ignore_errors=True)
 
-    def add(self, unit: int, cells: Mapping[Cell, str]) -> None:
-        entry = {"unit": unit, "cells": {str(cell): value for cell, value in cells.items()}}
+    def begin(self, header: Mapping[str, Any]) -> None:
+        text = json.dumps({"manifest": VERSION, **header}, indent=1)
+        write_file(str(self._folder), HEADER, text.encode())
+
+    def add(self, unit: int, cells: Mapping[Cell, str], bad: Sequence[int] = ()) -> None:
+        entry: dict[str, Any] = {"unit": unit, "cells": {str(k): v for k, v in cells.items()}}
+        if bad:
+            entry["bad"] = list(bad)
         self._waiting.append(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
         if time.monotonic() >= self._due:
             self.checkpoint()
@@ -113,10 +177,16 @@ class Writer:
     def checkpoint(self) -> None:
         """First what the lines speak of, then the lines."""
         if self._waiting:
-            os.sync()
-            self._file.write(b"".join(self._waiting))
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            _sync(self._file.fileno())
+            end = os.fstat(self._file.fileno()).st_size
+            rest = memoryview(b"".join(self._waiting))
+            try:
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+                os.fsync(self._file.fileno())
+            except OSError:
+                self._file.truncate(end)
+                raise
             self._waiting.clear()
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
@@ -130,6 +200,19 @@ class Writer:
         trace: TracebackType | None,
     ) -> None:
         try:
+            self._sweep()  # first: it makes room on a full disk
             self.checkpoint()
         finally:
             self._file.close()
+
+
+def _sync(handle: int) -> None:
+    """All that was written to the file system of `handle` is on the disk, or it is an OSError.
+
+    `os.sync` would wait for every other disk too, and has no way to say that a write failed.
+    """
+    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if syncfs is None:  # not Linux
+        os.sync()
+    elif syncfs(handle) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

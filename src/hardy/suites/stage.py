@@ -42,8 +42,11 @@ class Stage:
     @property
     def size(self) -> tuple[int, int]:
         """(H, W) of the frames."""
-        side = self.recipe.side if self.recipe else None
-        return (side, side) if side else (self.base.shape[1], self.base.shape[2])
+        height, width = self.base.shape[1:3]
+        if self.recipe is None:
+            return height, width
+        side = self.recipe.side
+        return (side, side) if side else self.recipe.window(height, width)[2:]
 
     def frames(
         self, edition: Edition, name: str, level: int, *, seed: int, id: int | str
@@ -75,7 +78,8 @@ class Stage:
         if on == "picture":
             return self.pixels, View(whole(self.pixels).window, _each(self.recipe.prepare))
         window = self.recipe.window(self.base.shape[1], self.base.shape[2])
-        return self.base, View(window, _each(self.recipe.shrink))
+        done = window[2:] == self.size
+        return self.base, View(window, None if done else _each(self.recipe.shrink))
 
 
 def _each(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -7,6 +7,9 @@ GIL is released, so two threads do the work of two processes; machine code is ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -24,6 +27,9 @@ def kernel(function: Callable[..., Any]) -> Any:
     """
     compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     compile_plain = compiled.compile
+    # numba takes cached code for good as long as the kernel's own file is unchanged. A kernel also
+    # depends on kernels and constants of other files, so the stamp that is compared covers them.
+    compiled._cache._cache_file._source_stamp = _sources()
 
     def compile_vectorised(signature: Any) -> Any:
         with global_compiler_lock:
@@ -35,3 +41,11 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     compiled.compile = compile_vectorised
     return compiled
+
+
+@cache
+def _sources() -> str:
+    """A digest of all that kernels are compiled from: this folder, and the constants of rng."""
+    here = Path(__file__).parent
+    files = [*sorted(here.glob("*.py")), here.parent / "rng.py"]
+    return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,0 +1,76 @@
+"""Golden SHA-256 of every (suite, corruption, severity): `make golden` writes them anew.
+
+The images are made of integer arithmetic, so that nothing but the corruptions can change a hash.
+Hashes change when bytes change, and bytes are promised to stay: a new file needs a reason in the
+changelog.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hardy
+from hardy.suites import SEVERITIES, edition, load
+
+FILE = Path(__file__).with_name("corruptions.json")
+# Besides every suite at its own side: a size that is odd, not square and no edition's.
+ODD = "cifar at 45x37"
+
+Digests = dict[str, dict[str, list[str]]]
+
+
+def synthetic(height: int, width: int) -> NDArray[np.uint8]:
+    """Three images: ramps under a little noise, flat blocks with pure black and white, noise."""
+    y, x, c = np.ogrid[:height, :width, :3]
+    mixed = (x * 73856093 ^ y * 19349663 ^ (c + 1) * 83492791) * 2654435761
+    noise = mixed >> 13 & 255
+    ramp = (x * 255 // (width - 1) * (c + 1) + y * 255 // (height - 1) * (3 - c)) // 4
+    blocks = (x // 7 * 89 + y // 5 * 57 + x // 7 * (y // 5) * 31 + c * (y // 10) * 40) % 320
+    ramps = ramp * 15 // 16 + noise // 16
+    flats = np.clip(blocks - 32, 0, 255)
+    return np.stack(np.broadcast_arrays(ramps, flats, noise)).astype(np.uint8)
+
+
+def digest(chosen: str, name: str, severity: int, size: tuple[int, int]) -> str:
+    """Of the three images corrupted with seed 0, as images called 0, 1 and 2."""
+    result = hardy.corrupt(synthetic(*size), name, severity, edition=chosen)
+    return hashlib.sha256(result.tobytes()).hexdigest()
+
+
+def sizes() -> dict[str, tuple[str, tuple[int, int]]]:
+    """Of each entry: edition and size."""
+    kept = [suite for suite in hardy.suites() if load(suite).corruptions]
+    named = {suite: load(suite).edition.name for suite in kept}
+    native = {suite: (name, (edition(name).side,) * 2) for suite, name in named.items()}
+    return native | {ODD: ("cifar", (45, 37))}
+
+
+def digests() -> Digests:
+    cache: dict[tuple[str, tuple[int, int]], dict[str, list[str]]] = {}
+    for chosen, size in sizes().values():
+        # Suites of one edition have the same bytes.
+        if (chosen, size) not in cache:
+            cache[chosen, size] = {
+                name: [digest(chosen, name, severity, size) for severity in SEVERITIES]
+                for name in edition(chosen).corruptions
+            }
+    return {entry: cache[cell] for entry, cell in sizes().items()}
+
+
+def main() -> None:
+    """Write the file, or with `-` print the digests."""
+    text = json.dumps(digests(), indent=1) + "\n"
+    if sys.argv[1:] == ["-"]:
+        sys.stdout.write(text)
+    else:
+        FILE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

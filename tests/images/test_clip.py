@@ -1,0 +1,108 @@
+"""A sequence as a file to look at: `hardy show --sequence`."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import hardy
+from hardy import cli, demo
+from hardy.images.clip import write_clip
+from hardy.images.recipes import eight_sevenths
+from tests.photos import photos
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    path = tmp_path / "photo.png"
+    Image.fromarray(photos(90, 120)[0]).save(path)
+    return path
+
+
+def test_gif_has_every_frame(photo: Path):
+    target = demo.write_sequence(photo, photo.with_name("tilt.gif"), "tilt", side=64)
+    with Image.open(target) as clip:
+        assert (clip.format, clip.size) == ("GIF", (64, 64))
+        assert getattr(clip, "n_frames") == 31  # noqa: B009
+        assert clip.info["loop"] == 0
+        clip.seek(30)
+        last = np.asarray(clip.convert("RGB")).astype(int)
+    picture, recipe = photos(90, 120)[0], eight_sevenths(64)
+    frames = hardy.perturb(picture, "tilt", id="photo", recipe=recipe)
+    assert np.abs(last - frames[30]).mean() < 8  # 256 colours
+
+
+@pytest.mark.parametrize("side", [64, 45])
+def test_mp4_has_every_frame(photo: Path, side: int):
+    av = pytest.importorskip("av")
+    target = demo.write_sequence(photo, photo.with_name("t.mp4"), "translate", side=side)
+    frames = hardy.perturb(photos(90, 120)[0], "translate", id="photo", recipe=eight_sevenths(side))
+    with av.open(str(target)) as clip:
+        seen = [frame.to_ndarray(format="rgb24") for frame in clip.decode(video=0)]
+        assert clip.streams.video[0].average_rate == 10
+    assert len(seen) == len(frames)
+    for frame, expected in zip(seen, frames, strict=True):
+        assert frame.shape == expected.shape
+        assert np.abs(frame.astype(int) - expected).mean() < 8
+
+
+def test_sheet_has_every_frame(tmp_path: Path):
+    frames = [np.full((16, 16, 3), 8 * k, np.uint8) for k in range(11)]
+    write_clip(tmp_path / "sheet.png", frames)
+    sheet = np.asarray(Image.open(tmp_path / "sheet.png"))
+    for level in range(11):
+        same = (sheet == 8 * level).all(axis=2)
+        assert same.sum() >= 16 * 16, level
+    assert sheet.shape[1] > 8 * 16
+
+
+def test_without_av(photo: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(
+        hardy.MissingResource, match=r'pip install "hardy\[video\]", or name a .gif'
+    ):
+        demo.write_sequence(photo, photo.with_name("tilt.mp4"), "tilt")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-o", "t.avi"), "expected a name that ends in one of .gif .mp4 .bmp"),
+        (("-o", "photo.png"), "it is the input itself"),
+        (("-o", "t.gif", "--level", "2"), "expected level 1, got 2"),
+        (("-o", "t.gif", "--sequence", "fog"), 'unknown perturbation "fog"'),
+    ],
+)
+def test_what_the_command_refuses(photo: Path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(photo.parent)
+    monkeypatch.setattr(
+        sys, "argv", ["hardy", "show", "photo.png", "--sequence", "tilt", *arguments]
+    )
+    before = sorted(photo.parent.iterdir())
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+    assert sorted(photo.parent.iterdir()) == before
+
+
+def test_the_command(photo: Path, monkeypatch, capsys):
+    monkeypatch.chdir(photo.parent)
+    arguments = ["--sequence", "shot_noise", "--level", "3", "--size", "32", "-o", "noise.gif"]
+    monkeypatch.setattr(sys, "argv", ["hardy", "show", "photo.png", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+    assert capsys.readouterr().out == "wrote noise.gif\n"
+    with Image.open("noise.gif") as clip:
+        assert clip.size == (32, 32)
+
+
+def test_perturbations_are_listed(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["hardy", "ls", "perturbations"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert tuple(line.split()[0] for line in lines) == hardy.perturbations()

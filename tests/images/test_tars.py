@@ -1,0 +1,170 @@
+"""Tar shards: WebDataset's layout, read in place; nothing climbs out, nothing is unpacked."""
+
+import gzip
+import io
+import pickle
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from hardy.errors import InputError
+from hardy.images import Fault, open_images
+from tests.photos import random_images
+
+IMAGES = random_images(9, 10, 12)
+
+
+def png(number: int) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(IMAGES[number]).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def members(path: Path, files: dict[str, bytes | str | tarfile.TarInfo]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in files.items():
+            if isinstance(content, tarfile.TarInfo):
+                archive.addfile(content)
+                continue
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
+def test_shards_of_a_folder_and_of_a_pattern(tmp_path: Path) -> None:
+    long = "n01/" + "long" * 40
+    members(
+        tmp_path / "b.tar",
+        {"n01/x.JPEG": png(2), "n01/x.cls": "4\n", f"{long}.png": png(3), f"{long}.cls": "0"},
+    )
+    members(
+        tmp_path / "a.tar",
+        {
+            "./1.cls": "7",
+            "./1.json": "{}",
+            "./1.png": png(0),
+            "._1.png": b"",
+            "2.1.png": png(1),
+            "2.cls": "7",
+        },
+    )
+    source = open_images(tmp_path)
+    assert list(source.files) == ["1.png", "2.1.png", "n01/x.JPEG", f"{long}.png"]
+    assert source.ids == ["1", "2.1", "n01/x", long]
+    assert open_images(tmp_path, id_rule="file_stem").ids == ["1", "2.1", "x", "long" * 40]
+    assert source.labels is not None
+    assert (source.labels.tolist(), source.classes) == ([7, 7, 4, 0], None)
+    for index in (3, 0, 2, 1):
+        np.testing.assert_array_equal(source.read(index), IMAGES[index])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(source)).read(3), IMAGES[3])
+    assert source.describe() == f"4 images of 3 classes, 2 tar shards {tmp_path}"
+    assert len(open_images(f"{tmp_path}/[b-z]*.tar")) == 2
+    assert len(open_images(tmp_path / "a.tar")) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tar", "b.tar"]
+
+
+def test_labels_may_be_names_or_missing(tmp_path: Path) -> None:
+    named = members(
+        tmp_path / "a.tar", {"1.png": png(0), "1.cls": "dog", "2.png": png(1), "2.cls": "cat"}
+    )
+    source = open_images(named)
+    assert source.labels is not None
+    assert (source.labels.tolist(), source.classes) == ([1, 0], ("cat", "dog"))
+    assert open_images(members(tmp_path / "b.tar", {"1.png": png(0)})).labels is None
+
+
+def link(name: str, kind: bytes, target: str) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+@pytest.mark.parametrize(
+    ("extra", "reason"),
+    [
+        ({"../x": b"out"}, r"\.\./x: the path climbs out of the archive; not used"),
+        ({"a/../../x.png": png(2), "a/../../x.cls": "1"}, "climbs out"),
+        ({"/etc/x.png": png(2)}, "/etc/x.png: the path climbs out"),
+        ({"..\\x.png": png(2)}, "climbs out"),
+        ({"C:x.png": png(2)}, "climbs out"),
+        ({"l.png": link("l.png", tarfile.SYMTYPE, "/etc/passwd")}, "expected a file, got a link"),
+        ({"l.png": link("l.png", tarfile.LNKTYPE, "1.png")}, "expected a file, got a link"),
+        ({"l.png": link("l.png", tarfile.FIFOTYPE, "")}, "expected a file, got a link or device"),
+        ({"3.png": png(2)}, r"3.png has no \.cls beside it; add its label"),
+        (
+            {"3.png": png(2), "3.jpg": png(2), "3.cls": "1"},
+            "one image under the key /3, got 3.png, 3.jpg",
+        ),
+        (
+            {"d/1.png": png(2), "d/1.cls": "1"},
+            r'a.tar:1.png and .*a.tar:d/1.png have the same id "1"',
+        ),
+        ({"3.png": png(2), "3.cls": "1" * 2000}, "expected one short label per key"),
+    ],
+)
+def test_what_is_wrong_in_a_tar_is_reported_and_the_rest_used(
+    tmp_path: Path, extra: dict[str, bytes | str | tarfile.TarInfo], reason: str
+) -> None:
+    good = {"1.png": png(0), "1.cls": "0", "2.png": png(1), "2.cls": "1"}
+    path = members(tmp_path / "in/a.tar", {**good, **extra})
+    with pytest.raises(InputError, match=reason):
+        open_images(path, id_rule="file_stem")
+    faults: list[Fault] = []
+    source = open_images(path, id_rule="file_stem", faults=faults)
+    assert list(source.files) == ["1.png", "2.png"]
+    np.testing.assert_array_equal(source.read(1), IMAGES[1])
+    assert 1 <= len(faults) <= 2
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.tar", "in"]
+
+
+def test_a_broken_image_in_a_tar(tmp_path: Path) -> None:
+    path = members(tmp_path / "a.tar", {"1.png": png(0)[:-40], "2.png": b"", "3.png": b"text"})
+    source = open_images(path)
+    for index, reason in enumerate(
+        ("1.png: .*truncated|broken", "2.png: the file is empty", "not an")
+    ):
+        with pytest.raises(InputError, match=f"cannot read {path}:.*{reason}"):
+            source.read(index)
+
+
+def test_broken_tars(tmp_path: Path) -> None:
+    path = members(tmp_path / "a.tar", {"1.png": png(0), "2.png": png(1), "3.png": png(2)})
+    data = path.read_bytes()
+    (tmp_path / "cut.tar").write_bytes(data[: data.index(png(2)) + 100])
+    with pytest.raises(
+        InputError, match=r"cannot read .*cut.tar to its end: unexpected end of data"
+    ):
+        open_images(tmp_path / "cut.tar")
+    faults: list[Fault] = []
+    source = open_images(tmp_path / "cut.tar", faults=faults)
+    assert list(source.files)[:2] == ["1.png", "2.png"]
+    np.testing.assert_array_equal(source.read(1), IMAGES[1])
+
+    (tmp_path / "z.tar").write_bytes(gzip.compress(data))
+    with pytest.raises(InputError, match=r"is compressed, .*gunzip it"):
+        open_images(tmp_path / "z.tar")
+    (tmp_path / "text.tar").write_text("not a tar" * 100)
+    with pytest.raises(InputError, match=r"cannot read .*text.tar to its end"):
+        open_images(tmp_path / "text.tar")
+    with pytest.raises(
+        InputError, match=r"there are no images in .*: expected key.jpg and key.cls"
+    ):
+        open_images(members(tmp_path / "other.tar", {"data_batch_1": b"x"}))
+
+    source = open_images(path)
+    path.write_bytes(data[:700])
+    with pytest.raises(InputError, match="the tar ends in the middle of it"):
+        source.read(1)
+
+
+def test_shards_of_two_kinds(tmp_path: Path) -> None:
+    members(tmp_path / "a.tar", {"1.png": png(0)})
+    (tmp_path / "b.parquet").touch()
+    with pytest.raises(InputError, match=r"expected .tar or .parquet files, and not both"):
+        open_images(tmp_path)
