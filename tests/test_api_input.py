@@ -230,7 +230,7 @@ def test_editions_that_are_none(edition: object, message: str) -> None:
         (np.arange(6).reshape(3, 2), r"got \[0, 1\] \(list\)"),
         (b"cat", r"expected ids in a list or array.*got b'cat' \(bytes\)"),
         ({0, 1, 2}, r"expected ids in a list or array.*\(set\)"),
-        (["a", "b", "\udce9"], "expected ids in Unicode"),
+        (["a", "b", "\ud800"], "expected ids in Unicode"),
     ],
 )
 def test_ids_that_are_none(ids: object, message: str) -> None:

@@ -16,7 +16,7 @@ from PIL import Image
 
 import hardy
 from hardy.corrupt import PERTURBATIONS
-from hardy.corrupt.perturbation import run
+from hardy.corrupt.perturbation import View, run
 from hardy.images.recipes import Recipe, eight_sevenths
 from hardy.suites import edition, editions
 from tests.photos import photos
@@ -131,6 +131,22 @@ def test_a_batch_is_its_images(name):
     whole = made(images, ids)
     for i in range(3):
         np.testing.assert_array_equal(made(images[i : i + 1], ids[i : i + 1])[:, 0], whole[:, i])
+
+
+@every
+@pytest.mark.parametrize("on_base", [True, False])
+def test_what_is_seen_is_finished_once(name, on_base):
+    image = np.ascontiguousarray(photos(40)[:1])
+    params, window = edition("cifar").steps(name).params(1), (0, 0, 40, 40)
+    options = {"wanted": [2], "key": 1, "ids": np.zeros(1, np.uint64), "on_base": on_base}
+
+    def made(base, view):
+        return next(run(PERTURBATIONS[name], base, params, view=view, **options))
+
+    inverted = made(image, View(window, lambda frames: 255 - frames))
+    plain = View(window)
+    expected = 255 - made(image, plain) if on_base else made(255 - image, plain)
+    np.testing.assert_array_equal(inverted, expected)
 
 
 @every

@@ -121,8 +121,9 @@ def build(
                     manifest.add(done.unit, done.cells, sorted(done.faults))
                     faults |= done.faults
                     built += done.images
-            manifest.checkpoint()
+            manifest.checkpoint()  # before arrays get the name that says they are whole
             layout.finish(cells, source.labels)
+            manifest.finish(len(units))
     except OSError as error:
         raise HardyError(
             f"cannot write to {folder}: {error}; what is finished is kept: see to the disk, then "

@@ -7,7 +7,8 @@
 | CIFAR-10-C, CIFAR-10-P                    | files `corruption.npy`, with `labels.npy`            |
 | ImageNet-P                                | folders `perturbation/class` with .mp4 files         |
 
-In a folder that was built here, only cells that its manifest lists in full are offered.
+In a folder that was built here, only cells that its manifest lists in full are offered; images
+that could not be read when it was built are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +25,21 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.images.files import read_image
+from hardy.images.numpy_files import read_labels
 from hardy.images.opening import open_images
-from hardy.images.source import Ids, Labels, Listing, Source, identify
+from hardy.images.source import Fault, Ids, Labels, Listing, Source, identify
 from hardy.suites import encode, load
-from hardy.suites.cells import Cell, choose_cells, levels
-from hardy.suites.layout import Arrays, Files, Layout, Shards, cell_folder, open_layout, units_of
-from hardy.suites.manifest import read_header, read_lines
+from hardy.suites.array_layout import Arrays
+from hardy.suites.cells import Cell, cell_folder, choose_cells, levels
+from hardy.suites.layout import Files, Layout, Shards, open_layout, units_of
+from hardy.suites.manifest import read_contents, read_header
 from hardy.suites.schema import Suite
 
 UInt8 = npt.NDArray[np.uint8]
 # The images of a cell at some places: (N, H, W, 3), or (N, F, H, W, 3) of sequences.
 Read = Callable[[Cell, Sequence[int]], UInt8]
+# Shards whose index is remembered: more than there are cells, which are read in turn.
+SHARDS_OPEN = 256
 
 
 @dataclass(frozen=True)
@@ -93,25 +98,33 @@ class ListedSource(Listing):
 def listed_source(header: dict[str, Any]) -> ListedSource:
     labels = None if header["labels"] is None else np.array(header["labels"], np.int64)
     classes = None if header["classes"] is None else tuple(header["classes"])
-    _, ids = identify(header["files"], load(header["suite"]).id_rule, None)
-    return ListedSource("manifest of", header["suite"], header["files"], ids, labels, classes)
+    files, ids = header["files"], header["ids"]
+    return ListedSource("manifest of", header["suite"], files, ids, labels, classes)
 
 
 def _open_built(folder: Path, header: dict[str, Any], suite: Suite) -> Stored:
+    if header["suite_hash"] != suite.content_hash():
+        raise InputError(
+            f"{folder} was built from version {header['suite_version']} of {suite.name}, and this "
+            f"Hardy has version {suite.version}; build it again"
+        )
     source = listed_source(header)
     layout = open_layout(suite, folder, header["format"], source, tuple(header["shape"]))
-    units = units_of(header["images"], layout.size)
-    counts: dict[Cell, set[int]] = {}
-    for unit, hashes in read_lines(folder):
-        for cell in hashes:
-            counts.setdefault(cell, set()).add(unit)
-    whole = [
-        cell for cell in choose_cells(suite, ["all"]) if len(counts.get(cell, ())) == len(units)
-    ]
+    contents = read_contents(folder, len(units_of(header["images"], layout.size)))
+    whole = [cell for cell in choose_cells(suite, ["all"]) if contents.listed(cell).all()]
     if not whole:
         raise InputError(f"{folder}: no cell is finished; run the same `hardy build` to the end")
+    bad = {index for cell in whole for some in contents.bad(cell).values() for index in some}
+    good = [index for index in range(len(source)) if index not in bad]
+    read = _reader(layout)
     return Stored(
-        suite, tuple(whole), source.ids, source.labels, source.classes, str(folder), _reader(layout)
+        suite,
+        tuple(whole),
+        [header["ids"][index] for index in good],
+        None if source.labels is None else source.labels[good],
+        source.classes,
+        str(folder),
+        lambda cell, indices: read(cell, [good[index] for index in indices]),
     )
 
 
@@ -125,23 +138,25 @@ def _reader(layout: Layout) -> Read:
     if isinstance(layout, Shards):
         shards = layout
 
-        @cache
-        def shard(cell: Cell) -> tuple[Source, dict[str, int]]:
-            source = open_images(
-                shards.folder / cell_folder(shards.suite, cell), id_rule="file_stem"
-            )
+        @lru_cache(SHARDS_OPEN)
+        def shard(number: int, cell: Cell) -> tuple[Source, dict[str, int]]:
+            unit = range(number * shards.size, (number + 1) * shards.size)
+            source = open_images(shards.folder / shards.name(unit, cell), id_rule="file_stem")
             return source, {str(name): place for place, name in enumerate(source.ids)}
 
-        def read_shard(cell: Cell, indices: Sequence[int]) -> UInt8:
-            source, places = shard(cell)
-            return np.stack([source.read(places[shards.keys[index]]) for index in indices])
+        def read_shards(cell: Cell, indices: Sequence[int]) -> UInt8:
+            images = []
+            for index in indices:
+                source, places = shard(index // shards.size, cell)
+                images.append(source.read(places[shards.keys[index]]))
+            return np.stack(images)
 
-        return read_shard
+        return read_shards
     files = layout
     assert isinstance(files, Files)
     read_one = encode.read_video if files.format == "mp4" else read_image
-    return lambda cell, indices: np.stack(
-        [read_one(files.folder / files.path(index, cell)) for index in indices]
+    return lambda cell, indices: _stack(
+        [files.folder / files.path(index, cell) for index in indices], read_one
     )
 
 
@@ -183,7 +198,7 @@ def _open_arrays(folder: Path, suite: Suite) -> Stored:
         raise InputError(f"{folder}: {odd} has {lengths[odd]} images, others have {count}")
     labels = None
     if (folder / "labels.npy").is_file():
-        labels = np.load(folder / "labels.npy", allow_pickle=False).astype(np.int64)
+        labels, _ = read_labels(folder / "labels.npy")
         if len(labels) not in (count, count * 5):
             raise InputError(
                 f"{folder / 'labels.npy'}: expected {count} labels, or {count * 5} for five "
@@ -207,51 +222,66 @@ def _open_files(folder: Path, suite: Suite) -> Stored:
     places: dict[Cell, Path] = {}
     for cell in choose_cells(suite, ["all"]):
         name = cell_folder(suite, cell)
-        found = [
-            path for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_dir()
-        ]
-        if found:
-            places[cell] = found[0]
+        around = (folder / name, *sorted(folder.glob(f"*/{name}")))
+        found = next((path for path in around if path.is_dir()), None)
+        if found is not None:
+            places[cell] = found
     if not places:
         raise InputError(
             f"expected {suite.title} in {folder}: folders such as "
             f"{cell_folder(suite, choose_cells(suite)[0])}, or .npy files; got neither"
         )
-    names = {
-        cell: _names(place, ".mp4" if suite.kind == "perturbations" else None)
-        for cell, place in places.items()
-    }
-    first = next(iter(names))
-    for cell, files in names.items():
-        if files != names[first]:
-            odd = sorted(set(files) ^ set(names[first]))
-            raise InputError(
-                f"{folder}: {cell} and {first} hold different files, {len(odd)} of them, such as "
-                f"{odd[0] if odd else 'their order'}; fetch what is missing"
-            )
-    files = names[first]
+    first = next(iter(places))
+    files = _names(places[first], suite)
     if not files:
         raise InputError(f"expected images in {places[first]}, got none")
-    classes = tuple(sorted({file.split("/")[0] for file in files}))
-    number = {name: index for index, name in enumerate(classes)}
-    labels = np.array([number[file.split("/")[0]] for file in files], np.int64)
-    _, ids = identify(files, suite.id_rule, None)
+    for cell, place in places.items():
+        odd = sorted(set(files).symmetric_difference(_names(place, suite)))
+        if odd:
+            raise InputError(
+                f"{folder}: {cell} and {first} hold different files, {len(odd)} of them, such as "
+                f"{odd[0]}; fetch what is missing"
+            )
+    labels: Labels | None = None
+    classes: tuple[str, ...] | None = None
+    if all("/" in file for file in files):
+        classes = tuple(sorted({file.split("/")[0] for file in files}))
+        number = {name: index for index, name in enumerate(classes)}
+        labels = np.array([number[file.split("/")[0]] for file in files], np.int64)
     read_one = encode.read_video if suite.kind == "perturbations" else read_image
 
     def read(cell: Cell, indices: Sequence[int]) -> UInt8:
-        return np.stack([read_one(places[cell] / files[index]) for index in indices])
+        return _stack([places[cell] / files[index] for index in indices], read_one)
 
-    return Stored(suite, tuple(places), ids, labels, classes, str(folder), read)
+    return Stored(suite, tuple(places), _ids(files, suite), labels, classes, str(folder), read)
 
 
-def _names(place: Path, suffix: str | None) -> list[str]:
+def _stack(paths: Sequence[Path], read_one: Callable[[Path], UInt8]) -> UInt8:
+    images = [read_one(path) for path in paths]
+    for path, image in zip(paths, images, strict=True):
+        if image.shape != images[0].shape:
+            raise InputError(
+                f"expected {paths[0]} and {path} to have one shape, got {images[0].shape} and "
+                f"{image.shape}; fetch or build them again"
+            )
+    return np.stack(images)
+
+
+def _ids(files: list[str], suite: Suite) -> Ids:
+    """By the suite's rule, or by path where two files have one name."""
+    faults: list[Fault] = []
+    _, ids = identify(files, suite.id_rule, faults)
+    return identify(files, "relative_path", None)[1] if faults else ids
+
+
+def _names(place: Path, suite: Suite) -> list[str]:
     """Files in class folders, `class/name`, sorted as the benchmark's own listing."""
-    if suffix is None:
+    if suite.kind == "corruptions":
         return list(open_images(place, id_rule="relative_path").files)
     return sorted(
         f"{entry.name}/{name}"
         for entry in os.scandir(place)
         if entry.is_dir()
         for name in os.listdir(entry)
-        if name.endswith(suffix)
+        if name.endswith(".mp4") and not name.startswith(".")
     )

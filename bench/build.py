@@ -1,0 +1,210 @@
+"""`python -m bench.build [--quick]`: `hardy build imagenet_c` against JPEG encoding alone.
+
+Both run in two processes, on the same outputs, in turns: half of the encoding, the build, the other
+half. The full run writes bench/results/build.md and build.json; --quick takes few photographs,
+prints the same and writes nothing. The exit status is 1 when the bar fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from bench.bars import Bar
+from bench.cpu import RESULTS, commit, machine, versions
+from bench.encoding import BLOCK, encode_alone, own, variants
+from bench.peer import frost_folder
+from bench.photos import PHOTOS, STEP_X, STEP_Y, folder
+from bench.table import grid
+
+LIMIT = 2.5
+WORKERS = 2
+FULL, QUICK = 1024, 128  # photographs
+SIZE = (500, 375)  # the usual one in ImageNet
+
+
+def write_photos(target: Path, count: int) -> None:
+    """Distinct crops of real photographs, as JPEG files in a class folder."""
+    from PIL import Image
+
+    (target / "n00000000").mkdir(parents=True)
+    photos = []
+    for package, name in PHOTOS:
+        with Image.open(folder(package) / name) as image:
+            photos.append(image.convert("RGB"))
+    for k in range(count):
+        photo = photos[k % len(photos)]
+        width, height = min(SIZE[0], photo.width), min(SIZE[1], photo.height)
+        left = int(k * STEP_X % 1 * (photo.width - width))
+        top = int(k * STEP_Y % 1 * (photo.height - height))
+        crop = photo.crop((left, top, left + width, top + height))
+        crop.save(target / "n00000000" / f"photo_{k:05d}.JPEG", quality=92)
+
+
+def build_time(photos: Path, out: Path) -> dict[str, float]:
+    """Wall seconds of a build, and of its start: until the first images are there."""
+    from hardy.execute import executor
+    from hardy.suites.build import build
+
+    made_by = variants(photos)
+    first = 0.0
+    began = time.perf_counter()
+
+    def track(done: Any, total: int) -> Any:
+        nonlocal first
+        for one in done:
+            first = first or time.perf_counter() - began
+            yield one
+
+    cells = made_by.cells
+    build(made_by.suite, made_by.source, out, cells, executor=executor(WORKERS), track=track)
+    seconds = time.perf_counter() - began
+    size = sum(path.stat().st_size for path in out.rglob("*.JPEG"))
+    return {"seconds": seconds, "first": first, "bytes": size}
+
+
+def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
+    """Process-CPU milliseconds per photograph and step, in one process, after a warm-up."""
+    from hardy.suites.build import TOGETHER
+    from hardy.suites.layout import open_layout
+    from hardy.suites.manifest import UNFINISHED, content_hash, write_file
+
+    made_by = variants(photos)
+    layout: Any = open_layout(made_by.suite, out, "jpeg", made_by.source, (224, 224, 3))
+    (out / UNFINISHED).mkdir(parents=True)
+    clock = Laps()
+    for start in range(0, count + TOGETHER, TOGETHER):
+        indices = list(range(start, start + TOGETHER))
+        clock.begin()
+        chunk = made_by.chunk(indices)
+        clock.lap("decode, resize, crop")
+        for cell in made_by.cells:
+            made = chunk.make(cell)
+            clock.lap("corrupt")
+            files = [own(image) for image in made]
+            clock.lap("encode")
+            for file in files:
+                content_hash(file)
+            clock.lap("hash")
+            for index, file in zip(indices, files, strict=True):
+                write_file(str(out), layout.path(index, cell), file)
+            clock.lap("write files")
+        if start == 0:
+            clock.seconds.clear()
+    return {step: 1e3 * seconds / count for step, seconds in clock.seconds.items()}
+
+
+class Laps:
+    """Process-CPU seconds per step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    def begin(self) -> None:
+        self._last = time.process_time()
+
+    def lap(self, step: str) -> None:
+        now = time.process_time()
+        self.seconds[step] += now - self._last
+        self._last = now
+
+
+def measure(count: int) -> dict[str, Any]:
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    results: dict[str, Any] = {"machine": machine(), "versions": versions(), "commit": commit()}
+    os.environ.setdefault("HARDY_TEXTURES", str(frost_folder()))
+    # In the checkout: a system's temporary folder may be of another kind, or in memory.
+    scratch = Path(tempfile.mkdtemp(dir=Path(__file__).parent, prefix=".build-"))
+    try:
+        photos = scratch / "photos"
+        say(f"{count} photographs ...")
+        write_photos(photos, count)
+        say("encoding alone, first half ...")
+        alone = encode_alone(photos, range(count // 2), WORKERS, "own")
+        say("build ...")
+        results["build"] = build_time(photos, scratch / "out")
+        say("encoding alone, second half ...")
+        alone += encode_alone(photos, range(count // 2, count), WORKERS, "own")
+        few = range(2 * WORKERS * BLOCK)
+        say("Pillow's own encoder, and the steps ...")
+        results["pillow_ms"] = 1e3 * encode_alone(photos, few, WORKERS, "pillow") / len(few)
+        results["steps_ms"] = steps(photos, scratch / "steps", 64)
+    finally:
+        shutil.rmtree(scratch)
+    return results | {
+        "photos": count,
+        "workers": WORKERS,
+        "alone_seconds": alone,
+        "ratio": results["build"]["seconds"] / alone,
+    }
+
+
+def bar(results: dict[str, Any]) -> Bar:
+    ratio, seconds = results["ratio"], results["build"]["seconds"]
+    return Bar(
+        f"build imagenet_c, {WORKERS} workers, within {LIMIT} times JPEG encoding alone",
+        f"{ratio:.2f}; {seconds:.1f} s against {results['alone_seconds']:.1f} s for "
+        f"{75 * results['photos']:,} outputs",
+        ratio <= LIMIT,
+    )
+
+
+def page(results: dict[str, Any]) -> str:
+    build, found, photos = results["build"], results["machine"], results["photos"]
+    per_photo = 1e3 * results["alone_seconds"] / photos
+    rows = [[step, f"{ms:.1f}"] for step, ms in results["steps_ms"].items()]
+    rows.append(["all", f"{sum(results['steps_ms'].values()):.1f}"])
+    libraries = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
+    return "\n".join(
+        [
+            "# hardy build imagenet_c",
+            "",
+            f"Machine: {found['cpu']}, {found['cores']} cores, load {found['load']:.2f} at the "
+            f"start. {libraries}. Commit {results['commit']}.",
+            "",
+            f"* {bar(results)}",
+            "",
+            f"{photos:,} JPEG photographs of {SIZE[0]} x {SIZE[1]}, 75 outputs each, "
+            f"{results['workers']} workers: {75 * photos / build['seconds']:,.0f} outputs/s, "
+            f"{build['bytes'] / 1e6:,.0f} MB written. The start of the workers is in it: the first "
+            f"images were there after {build['first']:.1f} s.",
+            "",
+            f"Encoding alone: {per_photo:.1f} ms per photograph, OpenCV's libjpeg-turbo at quality "
+            "85, 4:2:0, optimised Huffman tables, whose pixels equal Pillow's; the outputs are in "
+            f"memory, {results['workers']} processes, half of it before the build and half after. "
+            f"Pillow's own encoder takes {results['pillow_ms']:.1f} ms.",
+            "",
+            "Where a worker's time goes: process-CPU milliseconds per photograph, in one process.",
+            "",
+            grid(["step", "ms"], rows),
+            "",
+        ]
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.build", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few photographs; writes no files")
+    quick = parser.parse_args().quick
+    results = measure(QUICK if quick else FULL)
+    text = page(results)
+    print(text)
+    if not quick:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "build.md").write_text(text)
+        (RESULTS / "build.json").write_text(json.dumps(results, indent=1) + "\n")
+    return 0 if bar(results).holds else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,81 @@
+"""The yardstick of `bench.build`: encoding alone, of the outputs that the build writes."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Sequence
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Images whose outputs are in memory at a time; they are made outside of the timed part.
+BLOCK = 16
+
+
+def own(image: NDArray[np.uint8]) -> bytes:
+    from hardy.suites import encode
+
+    return encode.jpeg(image, 85)
+
+
+def pillow(image: NDArray[np.uint8]) -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "JPEG", quality=85, optimize=True)
+    return file.getvalue()
+
+
+ENCODERS = {"own": own, "pillow": pillow}
+
+
+def variants(folder: Path) -> Any:
+    """All 75 outputs of the photographs in a folder, as `build` makes them."""
+    from hardy.images.opening import open_images
+    from hardy.suites import load
+    from hardy.suites.cells import choose_cells
+    from hardy.suites.generate import Generated
+
+    suite = load("imagenet_c")
+    source = open_images(folder, id_rule=suite.id_rule)
+    return Generated(suite, source, choose_cells(suite), stored=False)
+
+
+def _share(folder: str, indices: Sequence[int], name: str, barrier: Any, results: Any) -> None:
+    """One process. All meet before and after every timed part, so that they encode together."""
+    made_by, encoder = variants(Path(folder)), ENCODERS[name]
+    seconds = 0.0
+    for start in range(0, len(indices), BLOCK):
+        chunk = made_by.chunk(indices[start : start + BLOCK])
+        outputs = [image for cell in made_by.cells for image in chunk.make(cell)]
+        barrier.wait()
+        began = time.perf_counter()
+        for image in outputs:
+            encoder(image)
+        barrier.wait()
+        seconds += time.perf_counter() - began
+    results.put(seconds)
+
+
+def encode_alone(folder: Path, indices: Sequence[int], workers: int, encoder: str) -> float:
+    """Wall seconds for the outputs of some images, `workers` processes encoding together."""
+    if len(indices) % (workers * BLOCK):
+        raise ValueError(f"expected a multiple of {workers * BLOCK} images, got {len(indices)}")
+    context = get_context("spawn")
+    barrier, results = context.Barrier(workers), context.Queue()
+    processes = [
+        context.Process(
+            target=_share, args=(str(folder), indices[k::workers], encoder, barrier, results)
+        )
+        for k in range(workers)
+    ]
+    for process in processes:
+        process.start()
+    seconds: float = max(results.get() for _ in processes)
+    for process in processes:
+        process.join()
+    return seconds

@@ -1,0 +1,130 @@
+"""Intervals: the bootstrap over source images, all variants of an image drawn together.
+
+A row holds what one source image contributed to all cells. Rows are drawn with replacement, so the
+correlation among the variants of an image is kept whatever it is. Equal numbers of rows, strata and
+seeds draw equal rows: two models' replicates on the same images are paired.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.metrics.classification import Floats
+
+REPLICATES = 1000
+LEVEL = 0.95
+_Z = 1.959963984540054  # the normal quantile that belongs to LEVEL
+
+# Weights drawn at a time: 16 MB per array of them.
+_CHUNK = 2_000_000
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+class Resampling(NamedTuple):
+    """How intervals are made."""
+
+    replicates: int = REPLICATES
+    seed: int = 0
+    strata: npt.NDArray[np.int64] | None = None  # the class of each image, where that was fixed
+
+    def __str__(self) -> str:
+        within = ", within classes" if self.strata is not None else ""
+        return f"{self.replicates:,} bootstrap replicates over images, seed {self.seed}{within}"
+
+
+def resample_means(columns: npt.ArrayLike, how: Resampling | None = None) -> Floats:
+    """Replicates of the column means of (images, columns): (replicates, columns).
+
+    Of the n_h images of a stratum n_h − 1 are drawn and weighted n_h/(n_h − 1) (Rao & Wu 1988),
+    which makes the variance of a mean the unbiased one, down to two images per class. Without
+    strata all images are one stratum.
+    """
+    how = how or Resampling()
+    values = np.asarray(columns)
+    if values.ndim != 2 or len(values) < 2:
+        raise InputError(
+            f"expected at least 2 images to resample, as an array (images, columns), got shape "
+            f"{values.shape}"
+        )
+    number = len(values)
+    slots = _slots(number, how.strata)
+    scaled = values[slots.order].astype(np.float64)
+    scaled *= slots.weight[:, None] / number
+
+    generator = np.random.Generator(np.random.PCG64(how.seed))
+    means = np.empty((how.replicates, values.shape[1]))
+    chunk = max(1, _CHUNK // number)
+    for start in range(0, how.replicates, chunk):
+        rows = min(chunk, how.replicates - start)
+        drawn = generator.random((rows, len(slots.first)))
+        drawn *= slots.size
+        index = drawn.astype(np.int64)
+        index += slots.first
+        index += number * np.arange(rows)[:, None]
+        counts = np.bincount(index.ravel(), minlength=rows * number).reshape(rows, number)
+        means[start : start + rows] = counts.astype(np.float64) @ scaled
+    return means
+
+
+class _Slots(NamedTuple):
+    order: npt.NDArray[np.int64]  # the rows, stratum by stratum
+    weight: Floats  # of each row in that order
+    first: npt.NDArray[np.int64]  # per draw, the first row of its stratum
+    size: npt.NDArray[np.int64]  # per draw, the size of its stratum
+
+
+def _slots(number: int, strata: npt.NDArray[np.int64] | None) -> _Slots:
+    labels = np.zeros(number, np.int64) if strata is None else np.asarray(strata)
+    if labels.shape != (number,):
+        raise InputError(
+            f"expected one stratum per image, {number} in all, got shape {labels.shape}"
+        )
+    _, labels, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    # An image alone in its class has no spread to measure: such images form one stratum together,
+    # and a single one joins the smallest of the others. Either way the interval gets wider.
+    alone = sizes == 1
+    if alone.sum() == 1:
+        others = np.where(alone, number + 1, sizes)
+        labels[labels == alone.argmax()] = others.argmin()
+    else:
+        labels = np.where(alone[labels], -1, labels)
+    order = np.argsort(labels, kind="stable")
+    _, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
+    return _Slots(
+        order,
+        np.repeat(sizes / (sizes - 1), sizes),
+        np.repeat(starts, sizes - 1),
+        np.repeat(sizes, sizes - 1),
+    )
+
+
+def percentile_interval(replicates: npt.ArrayLike) -> Interval:
+    """The middle 95 % of the replicates."""
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = np.quantile(np.asarray(replicates, np.float64), tails, method="weibull")
+    return Interval(float(low), float(high))
+
+
+def proportion_interval(hits: int, number: int) -> Interval:
+    """Wilson's interval of one proportion, for a single cell.
+
+    There the images are independent, and unlike the bootstrap it has a width when nothing went
+    wrong.
+    """
+    if not 0 <= hits <= number or number < 1:
+        raise InputError(f"expected from 0 to {number} of at least one image, got {hits}")
+    share = hits / number
+    spread = _Z * math.sqrt(share * (1 - share) / number + (_Z / (2 * number)) ** 2)
+    scale = 1 + _Z**2 / number
+    middle = share + _Z**2 / (2 * number)
+    low, high = (middle - spread) / scale, (middle + spread) / scale
+    return Interval(0.0 if hits == 0 else low, 1.0 if hits == number else high)

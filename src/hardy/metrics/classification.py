@@ -1,0 +1,97 @@
+"""What one prediction is worth: per image, from what the store keeps, without the model.
+
+Each function turns stored arrays of any shape into one number per image and cell. Every metric is a
+formula over the means of such numbers, so the bootstrap needs to resample nothing but means.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+# Guo et al. 2017: bins of equal width, closed on the right.
+ECE_BINS = 15
+
+
+class Outcomes(NamedTuple):
+    """The stored columns that calibration needs; all of one shape, the images along axis 0."""
+
+    rank: npt.NDArray[Any]  # of the label, 0 = top
+    log_prob: npt.NDArray[Any]  # of the label, natural logarithm
+    square_sum: npt.NDArray[Any]  # of all probabilities
+    confidence: npt.NDArray[Any]  # probability of the top class
+
+
+def wrong(rank: npt.ArrayLike, k: int = 1) -> Bools:
+    """Whether the label is outside the k best classes."""
+    ranks = np.asarray(rank)
+    if not np.issubdtype(ranks.dtype, np.integer) or (ranks.size and ranks.min() < 0):
+        raise InputError(
+            f"expected ranks of the label as whole numbers from 0 (best), got {ranks.dtype} with "
+            f"minimum {ranks.min() if ranks.size else 'none'}"
+        )
+    return np.asarray(ranks >= k, bool)
+
+
+def top_k_error(rank: npt.ArrayLike, k: int = 1) -> Floats:
+    """The share of images (axis 0) whose label is outside the k best classes."""
+    return np.asarray(wrong(rank, k).mean(axis=0, dtype=np.float64))
+
+
+def nll(log_prob: npt.ArrayLike) -> Floats:
+    """Negative log-likelihood of the label, in nats."""
+    values = -np.asarray(log_prob, np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(
+            "expected finite log-probabilities of the label, got an infinite one or a NaN; take "
+            "them from the logits by log-softmax, not from rounded probabilities"
+        )
+    return np.maximum(values, 0.0)  # a rounded log-softmax can exceed 0 by an ulp
+
+
+def brier(log_prob: npt.ArrayLike, square_sum: npt.ArrayLike) -> Floats:
+    """Σ_k (p_k − [k = label])² = Σ_k p_k² − 2 p_label + 1; from 0 to 2."""
+    label = np.exp(-nll(log_prob))
+    return np.asarray(np.asarray(square_sum, np.float64) - 2.0 * label + 1.0)
+
+
+def calibration_gap(
+    confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: int = ECE_BINS
+) -> Floats:
+    """Per image a term whose mean over axis 0 is the expected calibration error (ECE).
+
+    ECE = Σ_b |Σ_{i in b} (correct_i − confidence_i)| / n, bin b = ((b−1)/bins, b/bins].
+    The term of image i is (correct_i − confidence_i) times the sign of its bin's sum. Resampling
+    these terms holds the signs where they were observed (the delta method); resampling the
+    absolute values instead would add noise to every bin and push the interval upwards. The
+    estimate itself is still biased upwards where bins hold few images.
+    """
+    sure = np.asarray(confidence, np.float64)
+    if sure.size and not (sure.min() > 0 and sure.max() <= 1 + 1e-6):
+        raise InputError(
+            f"expected the top probability, above 0 and up to 1, got values from {sure.min()} to "
+            f"{sure.max()}; apply a softmax to the logits"
+        )
+    gap = np.asarray(correct, np.float64) - sure
+    # Stored confidences are rounded to float32: what exceeds an edge by that much is on the edge.
+    index = np.clip(np.ceil(sure * bins - 1e-6).astype(np.int64) - 1, 0, bins - 1)
+    columns = math.prod(sure.shape[1:])
+    flat = index.reshape(len(sure), columns) + bins * np.arange(columns)
+    sums = np.bincount(flat.ravel(), gap.reshape(-1), minlength=bins * columns)
+    signs = np.where(sums < 0, -1.0, 1.0)
+    return np.asarray(gap * signs[flat].reshape(gap.shape))
+
+
+def expected_calibration_error(
+    confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: int = ECE_BINS
+) -> Floats:
+    """ECE over axis 0; one number per cell."""
+    return np.asarray(calibration_gap(confidence, correct, bins).mean(axis=0))

@@ -1,0 +1,172 @@
+"""What a published table is, and the checks its file passes when it is read."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hardy.errors import InputError
+
+# A bound, a number, and the spread over training runs, as in ">76.7" and "58.1±0.4".
+_PRINTED = re.compile(
+    r"(?P<bound>>?)(?P<number>[+-]?\d+(?P<decimals>\.\d+)?)(±(?P<spread>\d+\.\d+))?"
+)
+_REQUIRED = {"name": str, "title": str, "suite": str, "csv": str}
+_OPTIONAL = {
+    "source": str,
+    "verified": bool,
+    "text": list,
+    "entries": str,
+    "mean": str,
+    "others": list,
+    "flag": list,
+}
+_FLAG = {"row": str, "column": str, "inconsistent": bool, "note": str}
+
+
+class Printed(NamedTuple):
+    """A number as it was printed; what it was rounded from lies within half a step of it."""
+
+    text: str
+    value: float
+    half_step: float
+    spread: float | None = None  # over training runs
+    is_bound: bool = False  # printed with ">": only a lower bound is known
+
+
+class Flag(NamedTuple):
+    """A remark on one number; `inconsistent` ones contradict the rest of their row."""
+
+    row: str
+    column: str
+    inconsistent: bool
+    note: str
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    title: str
+    source: str
+    suite: str  # ours where there is one of that name
+    verified: bool  # False: recalled, not read
+    columns: tuple[str, ...]  # of numbers
+    text_columns: tuple[str, ...]
+    metric: str | None  # what the entries are, in a table with a column per corruption
+    entries: tuple[str, ...]
+    mean: str | None  # the column that holds their mean
+    rows: dict[str, dict[str, Printed | None]]  # model or method -> column -> number
+    words: dict[str, dict[str, str]]  # model or method -> text column -> text
+    flags: tuple[Flag, ...]
+
+    def notes(self, row: str, column: str) -> tuple[str, ...]:
+        return tuple(f.note for f in self.flags if (f.row, f.column) == (row, column))
+
+    def consistent(self, row: str) -> bool:
+        """Whether no number of the row is flagged as contradicting the others."""
+        return not any(flag.inconsistent for flag in self.flags if flag.row == row)
+
+
+def parse_file(data: Mapping[str, Any], where: str) -> list[Table]:
+    _check_keys(data, where, {"source": str, "table": list}, {})
+    return [_parse_table(table, data["source"], where) for table in data["table"]]
+
+
+def parse_printed(text: str, where: str) -> Printed | None:
+    """A number as printed; an empty cell is None."""
+    if not text:
+        return None
+    match = _PRINTED.fullmatch(text)
+    if match is None:
+        raise InputError(f'{where}: expected a number like 76.7, >76.7 or 58.1±0.4, got "{text}"')
+    decimals = len(match["decimals"] or ".") - 1
+    spread = None if match["spread"] is None else float(match["spread"])
+    half_step = 0.5 * 10**-decimals
+    return Printed(text, float(match["number"]), half_step, spread, bool(match["bound"]))
+
+
+def _parse_table(data: Mapping[str, Any], source: str, where: str) -> Table:
+    where = f"{where} [{data.get('name')}]"
+    _check_keys(data, where, _REQUIRED, _OPTIONAL)
+    header, *lines = csv.reader(data["csv"].strip().splitlines())
+    text = tuple(data.get("text", ()))
+    columns = tuple(name for name in header[1:] if name not in text)
+    rows: dict[str, dict[str, Printed | None]] = {}
+    words: dict[str, dict[str, str]] = {}
+    for line in lines:
+        if len(line) != len(header):
+            raise InputError(
+                f"{where}: expected {len(header)} cells in every row, got {len(line)}: {line}"
+            )
+        if line[0] in rows:
+            raise InputError(f'{where}: expected different rows, got "{line[0]}" twice')
+        cells = dict(zip(header, line, strict=True))
+        spot = f"{where} {line[0]}"
+        rows[line[0]] = {name: parse_printed(cells[name], f"{spot}, {name}") for name in columns}
+        words[line[0]] = {name: cells[name] for name in text}
+    entries, mean = _parse_entries(data, header, columns, where)
+    return Table(
+        name=data["name"],
+        title=data["title"],
+        source=data.get("source", source),
+        suite=data["suite"],
+        verified=data.get("verified", True),
+        columns=columns,
+        text_columns=text,
+        metric=data.get("entries"),
+        entries=entries,
+        mean=mean,
+        rows=rows,
+        words=words,
+        flags=tuple(_parse_flag(flag, rows, columns, where) for flag in data.get("flag", ())),
+    )
+
+
+def _parse_entries(
+    data: Mapping[str, Any], header: list[str], columns: tuple[str, ...], where: str
+) -> tuple[tuple[str, ...], str | None]:
+    """The columns that are neither the mean nor among `others`."""
+    mean, others = data.get("mean"), data.get("others", [])
+    named = [*others, *([mean] if mean else [])]
+    missing = [name for name in [*named, *data.get("text", [])] if name not in header]
+    if missing or ("entries" not in data and named):
+        raise InputError(
+            f"{where}: expected text, others and mean to name columns, and the last two only in a "
+            f"table with entries, got {missing or named}"
+        )
+    if "entries" not in data:
+        return (), None
+    return tuple(name for name in columns if name not in named), mean
+
+
+def _parse_flag(
+    data: Mapping[str, Any],
+    rows: Mapping[str, Mapping[str, Printed | None]],
+    columns: tuple[str, ...],
+    where: str,
+) -> Flag:
+    _check_keys(data, where, _FLAG, {})
+    flag = Flag(**data)
+    if flag.row not in rows or flag.column not in columns or rows[flag.row][flag.column] is None:
+        raise InputError(
+            f'{where}: expected a flag to name a number of the table, got row "{flag.row}", column '
+            f'"{flag.column}"'
+        )
+    return flag
+
+
+def _check_keys(
+    data: Mapping[str, Any], where: str, required: Mapping[str, type], optional: Mapping[str, type]
+) -> None:
+    kinds = {**required, **optional}
+    missing = [key for key in required if key not in data]
+    strange = [key for key in data if key not in kinds]
+    wrong = [key for key in data if key in kinds and not isinstance(data[key], kinds[key])]
+    if missing or strange or wrong:
+        raise InputError(
+            f"{where}: expected the keys {', '.join(kinds)}, each of its type, got missing "
+            f"{missing}, unknown {strange}, of the wrong type {wrong}"
+        )

@@ -1,0 +1,192 @@
+"""A score: a number, its interval, and what it was made of.
+
+Two scores can be compared only when they were made alike, and then pair by pair: their replicates
+drew the same images.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hardy.errors import InputError
+from hardy.metrics.bootstrap import LEVEL, Interval, percentile_interval
+from hardy.metrics.classification import Floats
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """Everything besides the model that a score depends on."""
+
+    suite: str
+    version: int
+    suite_hash: str
+    kind: str  # "corruptions" or "perturbations"
+    names: tuple[str, ...]  # the ones averaged over; none for clean images
+    levels: tuple[int, ...]  # severities, or the difficulty of sequences
+    reference: str | None
+    images: int
+    images_hash: str  # of the ids, in the order of the rows
+    recipe: str
+    made: str  # "on the fly + jpeg:85", "official files"
+
+    def __str__(self) -> str:
+        parts = [f"{self.reference} reference"] if self.reference else []
+        parts += [self._cells(), f"{self.images:,} images", f"{self.suite} v{self.version}"]
+        return ", ".join([*parts, self.made])
+
+    def _cells(self) -> str:
+        if not self.names:
+            return "clean images"
+        noun = self.kind if len(self.names) > 1 else self.kind[:-1]
+        cells = f"{len(self.names)} {noun}"
+        if self.kind == "perturbations":
+            return f"{cells}, difficulty {self.levels[0]}"
+        if len(self.levels) == 1:
+            return f"{cells}, severity {self.levels[0]}"
+        return f"{cells} × {len(self.levels)}"
+
+
+@dataclass(frozen=True)
+class Score:
+    """Lower is better, for every one of them."""
+
+    name: str
+    value: float
+    interval: Interval
+    unit: str  # "%" or nothing; mCE and its kin are percents of the reference, printed bare
+    circumstances: Circumstances
+    resampling: str
+    replicates: Floats = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.figure()} ({self.circumstances})"
+
+    def figure(self) -> str:
+        """The number and its interval."""
+        return _figure(self.value, self.interval) + (f" {self.unit}" if self.unit else "")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and CSV."""
+        kept = {"name": self.name, "value": self.value, "unit": self.unit}
+        kept |= {"low": self.interval.low, "high": self.interval.high, "level": LEVEL}
+        kept |= {f.name: getattr(self.circumstances, f.name) for f in fields(Circumstances)}
+        return {**kept, "resampling": self.resampling}
+
+
+class Comparison(NamedTuple):
+    """Second minus first: below 0 the second is better."""
+
+    first: Score
+    second: Score
+    difference: float
+    interval: Interval
+    p_value: float
+
+    @property
+    def significant(self) -> bool:
+        return not self.interval.low <= 0 <= self.interval.high
+
+    def __str__(self) -> str:
+        unit = f" {self.first.unit}" if self.first.unit else ""
+        figure = _figure(self.difference, self.interval, sign="+")
+        floor = 2 / (len(self.first.replicates) + 1)
+        p_value = f"p = {self.p_value:.3f}" if self.p_value > floor else f"p ≤ {floor:.3f}"
+        return f"{self.first.name} {figure}{unit}, {p_value} ({self.first.circumstances})"
+
+
+def compare(first: Score, second: Score) -> Comparison:
+    """The paired difference of two models on the same images; refused for scores made differently.
+
+    The p-value is the bootstrap's: twice the share of replicates on the rarer side of 0.
+    """
+    unlike = differences(first, second)
+    if unlike:
+        raise InputError(
+            f"expected two scores made alike, got {'; '.join(unlike)}; score both models with the "
+            "same settings"
+        )
+    change = second.replicates - first.replicates
+    rarer = min((change <= 0).sum(), (change >= 0).sum())
+    return Comparison(
+        first,
+        second,
+        second.value - first.value,
+        percentile_interval(change),
+        min(1.0, 2 * (1 + int(rarer)) / (1 + len(change))),
+    )
+
+
+def differences(first: Score, second: Score) -> list[str]:
+    """What keeps two scores from being compared, in words."""
+    found = []
+    if first.name != second.name:
+        found.append(f"different metrics ({first.name} and {second.name})")
+    one, two = first.circumstances, second.circumstances
+    labels = {
+        "suite": "suites",
+        "version": "suite versions",
+        "suite_hash": "suite contents",
+        "levels": "severities" if one.kind == "corruptions" else "difficulties",
+        "reference": "references",
+        "images": "numbers of images",
+        "images_hash": "image sets",
+        "recipe": "preprocessing recipes",
+        "made": "ways of making the images",
+    }
+    for key, label in labels.items():
+        a, b = getattr(one, key), getattr(two, key)
+        if a != b:
+            found.append(f"different {label} ({_brief(a)} and {_brief(b)})")
+    if one.names != two.names:
+        found.append(_names_apart(one, two))
+    if first.resampling != second.resampling or len(first.replicates) != len(second.replicates):
+        found.append(f"different intervals ({first.resampling} and {second.resampling})")
+    return found
+
+
+def _names_apart(one: Circumstances, two: Circumstances) -> str:
+    parts = []
+    for here, there, which in ((one, two, "first"), (two, one, "second")):
+        only = [name for name in here.names if name not in there.names]
+        if only:
+            parts.append(f"only the {which} has {', '.join(only)}")
+    return f"different {one.kind} ({'; '.join(parts) or 'in another order'})"
+
+
+def _brief(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return text if len(text) <= 40 else f"{text[:12]}…"
+
+
+def _figure(value: float, interval: Interval, sign: str = "") -> str:
+    """As many decimals as the interval has a digit for, at least one.
+
+    A lopsided interval, as next to a bound, is written out instead of as ±.
+    """
+    half = (interval.high - interval.low) / 2
+    decimals = min(4, max(1, math.ceil(-math.log10(half)) if half > 0 else 1))
+    if abs(interval.low + half - value) > 0.25 * half:
+        ends = f"{interval.low:{sign}.{decimals}f} to {interval.high:{sign}.{decimals}f}"
+        return f"{value:{sign}.{decimals}f} [{ends}]"
+    return f"{value:{sign}.{decimals}f} ± {half:.{decimals}f}"
+
+
+def score_of(
+    name: str,
+    value: float,
+    replicates: Floats,
+    circumstances: Circumstances,
+    resampling: str,
+    *,
+    unit: str = "",
+    interval: Interval | None = None,
+) -> Score:
+    """A score whose interval is that of its replicates unless a better one is known."""
+    if not np.isfinite(value):
+        raise InputError(f"expected a finite {name}, got {value}; check the stored predictions")
+    interval = interval or percentile_interval(replicates)
+    return Score(name, value, interval, unit, circumstances, resampling, replicates)

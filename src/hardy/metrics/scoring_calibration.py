@@ -1,0 +1,67 @@
+"""All calibration scores of a model on a suite of corruptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hardy.metrics.bootstrap import Resampling
+from hardy.metrics.classification import Floats, Outcomes, brier, calibration_gap, nll, wrong
+from hardy.metrics.formulas import Formula, Split, build_scores, check_cells, positions, splitter
+from hardy.metrics.score import Circumstances, Score
+
+
+def calibration_scores(
+    clean: Outcomes,
+    cells: Outcomes,
+    circumstances: Circumstances,
+    *,
+    counted: Sequence[str],
+    how: Resampling | None = None,
+) -> dict[str, Score]:
+    """Scores by name from what is stored: (images,) and (images, corruptions, severities).
+
+    "NLL", "Brier score" and "ECE" (in percent) are means over all cells of the `counted`
+    corruptions, "clean NLL" and so on concern clean images, "NLL fog" and so on one corruption. The
+    ECE of a group is the mean of its cells' ECEs: pooled, over- and underconfident cells would
+    cancel.
+    """
+    around = replace(circumstances, reference=None)
+    for clean_part, part in zip(clean, cells, strict=True):
+        check_cells(np.shape(part), np.shape(clean_part), around)
+    number = len(np.asarray(clean.rank))
+    columns = []
+    for outcomes in (clean, cells):
+        correct = ~wrong(outcomes.rank)
+        per_image = (
+            nll(outcomes.log_prob),
+            brier(outcomes.log_prob, outcomes.square_sum),
+            calibration_gap(outcomes.confidence, correct),
+        )
+        columns.append([values.reshape(number, -1) for values in per_image])
+    groups: list[tuple[str, Sequence[str]]] = [("{}", counted)]
+    groups += [(f"{{}} {name}", [name]) for name in around.names]
+    formulas = []
+    width = 1 + len(around.names) * len(around.levels)
+    for place, (metric, unit) in enumerate((("NLL", ""), ("Brier score", ""), ("ECE", "%"))):
+        scale = 100.0 if unit else 1.0
+        split = splitter(place * width, len(around.names), len(around.levels))
+        formulas.append(Formula(f"clean {metric}", _first(split), (), unit, scale))
+        for label, wanted in groups:
+            index = positions(wanted, around.names)
+            if index:
+                names = tuple(around.names[i] for i in index)
+                compute = _average(split, index)
+                formulas.append(Formula(label.format(metric), compute, names, unit, scale))
+    both = [part for pair in zip(*columns, strict=True) for part in pair]
+    return build_scores(np.concatenate(both, axis=1), formulas, around, how or Resampling())
+
+
+def _first(split: Split) -> Callable[[Floats], Floats]:
+    return lambda means: split(means)[0]
+
+
+def _average(split: Split, index: list[int]) -> Callable[[Floats], Floats]:
+    return lambda means: split(means)[1][..., index, :].mean((-2, -1))

@@ -1,0 +1,133 @@
+"""ImageNet-P's formulas: how much predictions move along a sequence of frames.
+
+Frames that are compared: in a noise sequence every frame with the first, which is clean; in the
+others every frame with the one `difficulty` frames later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.metrics.classification import Floats
+
+Ints = npt.NDArray[np.int64]
+
+DIFFICULTIES = (1, 2, 3)
+TOP = 5
+
+
+class FlipReference(Protocol):
+    """The model that flips and distances are divided by. A suite's own reference is one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def flips(self) -> Mapping[str, float]: ...
+    @property
+    def top5_distance(self) -> Mapping[str, float]: ...
+
+
+def is_noise(perturbation: str) -> bool:
+    """The reference evaluator's rule."""
+    return "noise" in perturbation
+
+
+def pairs(frames: int, *, noise: bool, difficulty: int = 1) -> tuple[Ints, Ints]:
+    """The frames compared: indices of the earlier and of the later ones.
+
+    The difficulty of noise is another stored sequence, so it does not change the pairs.
+    """
+    if difficulty not in DIFFICULTIES:
+        raise InputError(f"expected difficulty 1, 2 or 3, got {difficulty!r}")
+    step = 1 if noise else difficulty
+    if frames <= step:
+        raise InputError(f"expected more than {step} frames to compare, got {frames}")
+    later = np.arange(step, frames)
+    return np.zeros_like(later) if noise else later - step, later
+
+
+def flips(top1: npt.ArrayLike, *, noise: bool, difficulty: int = 1) -> Floats:
+    """Per sequence the share of pairs with another top class; top1: (..., frames)."""
+    classes = np.asarray(top1)
+    earlier, later = pairs(classes.shape[-1], noise=noise, difficulty=difficulty)
+    return np.asarray((classes[..., earlier] != classes[..., later]).mean(axis=-1))
+
+
+def ranks_after(earlier: npt.ArrayLike, later: npt.ArrayLike) -> Ints:
+    """σ: the later rank (1 = best) of the class that was ranked i, from two lists (..., 5).
+
+    A class that is not in the later list has rank 6, which is all the top-5 distance asks.
+    """
+    before, after = np.asarray(earlier), np.asarray(later)
+    if before.shape != after.shape or before.shape[-1] > TOP:
+        raise InputError(
+            f"expected two lists of the same, at most {TOP} best classes, got shapes "
+            f"{before.shape} and {after.shape}"
+        )
+    same = before[..., :, None] == after[..., None, :]
+    return np.where(same.any(axis=-1), same.argmax(axis=-1) + 1, TOP + 1).astype(np.int64)
+
+
+def top5_distance(sigma: npt.ArrayLike) -> Ints:
+    """d = Σ_{i=1..5} |i − min(σ(i), 6)|; σ(1), σ(2), ... along the last axis.
+
+    Equal to the paper's double sum. Not symmetric: it follows the earlier frame's five classes.
+    """
+    ranks = np.minimum(np.asarray(sigma, np.int64)[..., :TOP], TOP + 1)
+    return np.asarray(np.abs(np.arange(1, ranks.shape[-1] + 1) - ranks).sum(axis=-1))
+
+
+def top5_distances(top5: npt.ArrayLike, *, noise: bool, difficulty: int = 1) -> Floats:
+    """Per sequence the mean distance d over its pairs; top5: (..., frames, 5)."""
+    classes = np.asarray(top5)
+    earlier, later = pairs(classes.shape[-2], noise=noise, difficulty=difficulty)
+    total = np.zeros(classes.shape[:-2])
+    # One pair at a time: all of them at once would take 25 bytes per pair and sequence.
+    for first, second in zip(earlier, later, strict=True):
+        total += top5_distance(ranks_after(classes[..., first, :], classes[..., second, :]))
+    return np.asarray(total / len(later))
+
+
+def ranks(scores: npt.ArrayLike) -> Ints:
+    """Rank of every class (1 = best) along the last axis; of equal scores the lower class leads."""
+    values = np.asarray(scores, np.float64)
+    order = np.argsort(-values, axis=-1, kind="stable")
+    ranked = np.empty(values.shape, np.int64)
+    places = np.broadcast_to(np.arange(1, values.shape[-1] + 1), values.shape)
+    np.put_along_axis(ranked, order, places, axis=-1)
+    return ranked
+
+
+def zipf_distance(earlier: npt.ArrayLike, later: npt.ArrayLike) -> Floats:
+    """d_Z = Σ_k w(τ(k)) |w(τ(k)) − w(τ'(k))| with w(r) = 1/r, over ranks of all classes."""
+    before = 1.0 / np.asarray(earlier, np.float64)
+    after = 1.0 / np.asarray(later, np.float64)
+    return np.asarray((before * np.abs(before - after)).sum(axis=-1))
+
+
+def zipf_columns(scores: npt.ArrayLike) -> Floats:
+    """What the store keeps per frame: (..., frames, classes) -> (..., frames, 4).
+
+    The distances to the first frame and to 1, 2 and 3 frames back; NaN where there is none.
+    """
+    ranked = ranks(scores)
+    frames = ranked.shape[-2]
+    kept = np.full((*ranked.shape[:-1], 1 + len(DIFFICULTIES)), np.nan)
+    kept[..., 1:, 0] = zipf_distance(ranked[..., :1, :], ranked[..., 1:, :])
+    for step in DIFFICULTIES:
+        if step < frames:
+            earlier, later = ranked[..., :-step, :], ranked[..., step:, :]
+            kept[..., step:, step] = zipf_distance(earlier, later)
+    return kept
+
+
+def zipf_distances(columns: npt.NDArray[Any], *, noise: bool, difficulty: int = 1) -> Floats:
+    """Per sequence the mean Zipf distance over its pairs, from `zipf_columns`."""
+    _, later = pairs(columns.shape[-2], noise=noise, difficulty=difficulty)
+    kept = np.asarray(columns[..., later, 0 if noise else difficulty], np.float64)
+    return np.asarray(kept.mean(axis=-1))

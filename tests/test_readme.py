@@ -1,0 +1,64 @@
+"""Every command and every line of Python in the README is run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+PYTHON = [text for language, text in BLOCKS if language == "python"]
+COMMANDS = [line for language, text in BLOCKS if language == "" for line in text.splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The files the README speaks of."""
+    noise = np.random.default_rng(0).integers(0, 256, (240, 300, 3)).astype(np.uint8)
+    Image.fromarray(noise).save(tmp_path / "photo.jpg")
+    for name in ("photos", "imagenet/val/n01440764", "imagenet/val/n01443537"):
+        (tmp_path / name).mkdir(parents=True)
+        Image.fromarray(noise).save(tmp_path / name / f"{name[-4:]}.jpg")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_python_runs_from_top_to_bottom(folder):
+    names: dict[str, object] = {}
+    for text in PYTHON:
+        exec(compile(text, "README.md", "exec"), names)
+    assert names["foggy"].size == (224, 224)
+    assert names["noisy"].shape == (2, 224, 224, 3)
+
+
+def test_there_are_commands_to_run():
+    assert sum(line.startswith("hardy ") for line in COMMANDS) >= 6
+
+
+def test_the_commands_run_in_order(folder):
+    hardy = str(Path(sys.executable).parent / "hardy")
+    for line in COMMANDS:
+        program, *words = shlex.split(line, comments=True)
+        if program == "hardy":
+            done = subprocess.run([hardy, *words], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    assert (folder / "sheet.png").stat().st_size > 100_000
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if not line.startswith("hardy ")])
+def test_other_commands_are_make_targets_or_the_install(line):
+    """`make` targets are run by CI, the install by building the environment; here: they exist."""
+    program, *words = shlex.split(line)
+    if program == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert words[0] in targets
+    else:
+        assert (program, words) == ("pip", ["install", "."])
