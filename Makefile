@@ -26,9 +26,12 @@ demo: $(READY)
 
 bench: $(BENCH_READY)
 	$(BIN)/python -m bench.cpu
+	$(BIN)/python -m bench.sequences
+	$(BIN)/python -m bench.build
 
 golden: $(READY)
 	$(BIN)/python -m tests.golden.make
+	$(BIN)/python -m tests.golden.make_sequences
 
 picture: $(READY)
 	$(BIN)/python -m examples.picture

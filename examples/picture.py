@@ -11,14 +11,14 @@ from PIL import Image, ImageDraw, ImageFont
 from skimage.data import chelsea
 
 import hardy
-from hardy.images.sheet import centre_crop
+from hardy.images.recipes import eight_sevenths
 
 TARGET = Path(__file__).parent.parent / "docs" / "corruptions.jpg"
 COLUMNS, SIDE, LINE, GAP = 5, 176, 20, 4
 
 
 def main() -> None:
-    clean = centre_crop(chelsea(), 224)
+    clean = eight_sevenths(224).prepare(chelsea())
     names = ["clean", *hardy.corruptions()]
     pictures = [clean, *(hardy.corrupt(clean, name, severity=3) for name in names[1:])]
     rows = -(-len(names) // COLUMNS)

@@ -36,7 +36,7 @@ def test_the_python_runs_from_top_to_bottom(folder):
     for text in PYTHON:
         exec(compile(text, "README.md", "exec"), names)
     assert names["foggy"].size == (224, 224)
-    assert names["noisy"].shape == (2, 224, 224, 3)
+    assert names["noisy"].shape == (1, 224, 224, 3)
 
 
 def test_there_are_commands_to_run():

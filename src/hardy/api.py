@@ -177,6 +177,9 @@ def _cell(
             "the clean image is the image itself, and there is nothing in between"
         )
     chosen = _edition(edition, size)
+    rows = CORRUPTIONS[name].rows
+    if chosen in rows:
+        return chosen, dict(rows[chosen][int(severity) - 1])
     return chosen, find_edition(chosen).params(name, int(severity))
 
 
@@ -192,15 +195,17 @@ def _fields(
     draws: Mapping[str, npt.NDArray[Any]],
     shape: tuple[int, ...],
 ) -> dict[str, npt.NDArray[Any]]:
-    """The draws, each of the shape and kind the formula reads: compiled code checks neither.
-
-    Fields under other names pass: a formula may know the reference's own draws as well.
-    """
+    """The draws, each of the shape and kind the formula reads: compiled code checks neither."""
     usual = engine.draw(corruption, (shape[1], shape[2]), params, key=0, ids=image_ids(0))
+    usual |= {name: np.empty((1, *shape[1:])) for name in corruption.replays}
     fields = {}
     for name, values in draws.items():
-        field = np.ascontiguousarray(values)
-        like = usual.get(name, field[:1])
+        if name not in usual:
+            raise InputError(
+                f"expected draws of {corruption.name} among {', '.join(usual) or 'none at all'}, "
+                f"got {name!r}; hardy.draw makes them"
+            )
+        field, like = np.ascontiguousarray(values), usual[name]
         whole = field.dtype.kind in "iu" and like.dtype.kind in "iu"
         fits = whole or np.can_cast(field.dtype, like.dtype, "same_kind")
         if field.shape != (shape[0], *like.shape[1:]) or not fits:

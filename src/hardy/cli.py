@@ -9,7 +9,9 @@ from typing import Annotated, TypeVar
 import typer
 
 import hardy
+from hardy.cli_build import build_suite, verify_folder
 from hardy.errors import HardyError, InputError
+from hardy.progress import watch
 
 Item = TypeVar("Item")
 
@@ -167,6 +169,10 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+app.command("build")(build_suite)
+app.command("verify")(verify_folder)
+
+
 def _parse_cell(text: str) -> tuple[str, int]:
     name, colon, severity = text.partition(":")
     # isdecimal also takes digits of other scripts, and so does int.
@@ -176,35 +182,7 @@ def _parse_cell(text: str) -> tuple[str, int]:
 
 
 def _progress(unit: str) -> Callable[[list[Item]], Iterable[Item]]:
-    """A bar with rate and remaining time on stderr, where somebody watches it."""
-
-    def track(items: list[Item]) -> Iterable[Item]:
-        if not sys.stderr.isatty():
-            yield from items
-            return
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}  {task.fields[rate]}"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(unit, total=len(items), rate="")
-            for item in items:
-                yield item
-                speed = bar.tasks[task].speed
-                bar.update(task, advance=1, rate=f"{speed:.1f}/s" if speed else "")
-
-    return track
+    return lambda items: watch(items, len(items), unit)
 
 
 def main() -> None:

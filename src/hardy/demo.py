@@ -9,7 +9,7 @@ from hardy.errors import MissingResource
 from hardy.images.clip import check_clip, write_clip
 from hardy.images.files import check_output, read_image, write_image
 from hardy.images.recipes import eight_sevenths
-from hardy.images.sheet import centre_crop, contact_sheet
+from hardy.images.sheet import contact_sheet
 from hardy.suites import SEVERITIES
 
 Track = Callable[[list[str]], Iterable[str]]
@@ -17,7 +17,7 @@ Track = Callable[[list[str]], Iterable[str]]
 
 def write_sheet(photo: Path, target: Path, *, side: int = 224, track: Track = iter) -> Path:
     """The contact sheet of a photograph: a row per corruption, clean and severities across."""
-    clean = centre_crop(read_image(photo), side)
+    clean = read_image(photo, eight_sevenths(side).prepare)
     check_output(target, photo)
     rows = [
         (name, [clean, *(corrupt(clean, name, s, ids=photo.stem) for s in SEVERITIES)])

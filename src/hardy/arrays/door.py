@@ -87,6 +87,8 @@ def from_pil(image: "Image") -> UInt8:
         raise
     except ValueError as error:
         raise InputError(f"{EXPECTED}, got PIL mode {image.mode} ({error})") from error
+    except (OSError, SyntaxError) as error:  # Pillow decodes a file when pixels are first wanted
+        raise InputError(f"expected an image that can be decoded, got {error}") from error
 
 
 def _deep_mode(image: "Image") -> str | None:

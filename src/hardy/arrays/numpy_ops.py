@@ -69,7 +69,8 @@ class NumpyOps(NumpySequenceOps):
 
     def scaled(self, words: Array, below: Any) -> Array:
         if isinstance(below, np.ndarray):
-            return words.astype(np.uint64) * below.astype(np.uint64) >> np.uint64(32)
+            scaled = words.astype(np.uint64) * below.astype(np.uint64) >> np.uint64(32)
+            return scaled.astype(np.int64)
         out = np.empty_like(words)
         random.scaled(words.reshape(-1), np.uint64(below), out.reshape(-1))
         return out

@@ -42,10 +42,10 @@ class NumpySequenceOps:
         sequences.run_down(fields, np.array(taps), first, out)
         return out
 
-    def running_mean(self, images: Bytes, total: Array, count: int) -> Bytes:
+    def running_mean(self, images: Bytes, total: Array, count: int) -> tuple[Bytes, Array]:
         out = np.empty_like(images)
         sequences.running_mean(images, total, count, out)
-        return out
+        return out, total
 
 
 def _window(batch: Array, window: Window) -> Bytes:

@@ -43,8 +43,11 @@ class SequenceOps(Protocol):
     def run_down(self, fields: Array, taps: Sequence[float], first: int) -> Array:
         """Columns of (N, H, W) correlated: tap k reads row y + first - k, zero outside."""
 
-    def running_mean(self, images: Array, total: Array, count: int) -> Array:
-        """Adds level / 255 to total (float32, changed in place); 255 total / count, truncated."""
+    def running_mean(self, images: Array, total: Array, count: int) -> tuple[Array, Array]:
+        """255 total / count, truncated, and total: a float32 sum of level / 255, images included.
+
+        The total that was given is used up.
+        """
 
 
 class Ops(SequenceOps, Protocol):
@@ -63,7 +66,7 @@ class Ops(SequenceOps, Protocol):
     def normal(self, words: Array) -> Array: ...
 
     def scaled(self, words: Array, below: Array) -> Array:
-        """Whole numbers 0 .. below - 1."""
+        """Whole numbers 0 .. below - 1, of a type that can index; `below` is a number or array."""
 
     # Arrays.
     def host(self, table: Any) -> Array:
@@ -79,9 +82,9 @@ class Ops(SequenceOps, Protocol):
 
     def where(self, condition: Array, yes: Array, no: Array) -> Array: ...
 
-    def maximum(self, a: Array, b: Array) -> Array: ...
+    def maximum(self, a: Array, b: Array | float) -> Array: ...
 
-    def minimum(self, a: Array, b: Array) -> Array: ...
+    def minimum(self, a: Array, b: Array | float) -> Array: ...
 
     def floor(self, array: Array) -> Array: ...
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,12 +90,13 @@ def size_for(scale: float, height: int, width: int) -> list[tuple[int, int]]:
     return [_enough(size, height, width) for size in shrunk]
 
 
-def enlarged(textures: Sequence[UInt8], height: int, width: int) -> tuple[UInt8, ...]:
-    """Textures with room for a crop; one too small is enlarged just enough (bilinear)."""
+@functools.lru_cache(maxsize=8)
+def enlarged(scale: float, height: int, width: int) -> tuple[UInt8, ...]:
+    """`load`, with room for a crop; one too small is enlarged just enough (bilinear)."""
     from PIL import Image
 
     roomy = []
-    for texture in textures:
+    for texture in load(scale):
         size = _enough((texture.shape[0], texture.shape[1]), height, width)
         if size != texture.shape[:2]:
             image = Image.fromarray(texture).resize(size[::-1], Image.Resampling.BILINEAR)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
@@ -14,13 +14,16 @@ from hardy.registry import Registry
 
 Fields = Mapping[str, Array]
 Size = tuple[int, int]
+Params = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Corruption:
     """`draw` makes the random fields of a batch, `apply` is a pure function of images and fields.
 
-    Both take the parameters of one severity by name; a suite file holds them.
+    Both take the parameters of one severity by name; the edition files hold them. `apply` may also
+    know other draws, one value per channel value: the reference's own, which `replay` can bring. A
+    plug-in, which has no row in the edition files, brings its rows along.
     """
 
     name: str
@@ -29,6 +32,8 @@ class Corruption:
     summary: str
     draw: Callable[..., Fields]  # (draws, size, **params)
     apply: Callable[..., Array]  # (ops, images, fields, **params)
+    replays: tuple[str, ...] = ()
+    rows: Mapping[str, Sequence[Params]] = field(default_factory=dict)  # of each edition
 
 
 CORRUPTIONS: Registry[Corruption] = Registry("corruption", "hardy.corruptions")
@@ -41,7 +46,7 @@ def _nothing(draws: Draws, size: Size, **_: float) -> Fields:
 
 
 def corruption(
-    category: str, draw: Callable[..., Fields] = _nothing
+    category: str, draw: Callable[..., Fields] = _nothing, replays: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Register a formula under its own name; parameters are its keyword-only arguments."""
 
@@ -50,7 +55,8 @@ def corruption(
         parameters = tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
         summary = (apply.__doc__ or "").split("\n")[0]
         name = apply.__name__
-        CORRUPTIONS.add(name, Corruption(name, category, parameters, summary, draw, apply))
+        made = Corruption(name, category, parameters, summary, draw, apply, replays)
+        CORRUPTIONS.add(name, made)
         return apply
 
     return register

@@ -35,4 +35,6 @@ def draw(
 
 def replay(corruption: Corruption, images: Array, params: Params, fields: Fields) -> Array:
     """The corruption with given fields instead of drawn ones."""
-    return corruption.apply(ops_for(images), images, fields, **params)
+    ops = ops_for(images)
+    moved = {name: ops.host(field) for name, field in fields.items()}
+    return corruption.apply(ops, images, moved, **params)

@@ -38,7 +38,7 @@ class Perturbation:
     frames: Callable[..., Iterator[Array]]  # (ops, scene, wanted, **params)
 
 
-PERTURBATIONS: Registry[Perturbation] = Registry("perturbation", "hardy.perturbations")
+PERTURBATIONS: Registry[Perturbation] = Registry("perturbation")
 
 
 class View(NamedTuple):
@@ -136,6 +136,8 @@ class Frames(Sequence[Array]):
         if not isinstance(index, slice):
             return next(self._make([self._places[index]]))[0]
         places = self._places[index]
+        if not places:
+            return []
         made = dict(zip(sorted(places), self._make(sorted(places)), strict=True))
         return [made[k][0] for k in places]
 

@@ -7,7 +7,7 @@ the others change from frame to frame. Hendrycks & Dietterich, ICLR 2019.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import ceil, pi, radians
+from math import ceil, pi, radians, sqrt
 
 from hardy.arrays.noise_tables import noise_table
 from hardy.arrays.ops import Array, Ops
@@ -82,7 +82,7 @@ def zoom_blur(ops: Ops, scene: Scene, wanted: Wanted, *, step: float) -> Iterato
     total = ops.cast(0.0 * ops.slide(scene.images, 0, scene.window), "float32")
     for i in range(wanted[-1] + 1):
         sized = ops.affine(canvas, _affine(scene, scale=1.0 + step * i), scene.window)
-        mean = ops.running_mean(sized, total, i + 1)
+        mean, total = ops.running_mean(sized, total, i + 1)
         if i in wanted:
             yield mean
 
@@ -195,7 +195,7 @@ def tilt_map(scene: Scene, degrees: float) -> tuple[float, ...]:
     """
     height, width = scene.images.shape[1:3]
     c, s = cos_sin(radians(degrees))
-    f, mx, my = (width * width + height * height) ** 0.5, width / 2, height / 2
+    f, mx, my = sqrt(width * width + height * height), width / 2, height / 2
     # Rows: f X1 + mx Z3, f Y2 + my Z3 and Z3 as functions of (X, Y, 1).
     z = (s * c, s, c * c + f)
     x = (f * c + mx * z[0], mx * z[1], mx * z[2] - f * s)

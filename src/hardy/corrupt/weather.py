@@ -93,7 +93,7 @@ def frost(
 ) -> Array:
     """A window of one of five photographs of frost, added to the weakened image."""
     size = images.shape[1:3]
-    sources = textures.enlarged(textures.load(texture_scale), *size)
+    sources = textures.enlarged(texture_scale, *size)
     crops = ops.crops(sources, fields["texture"], fields["row"], fields["column"], size)
     return frosted(ops, images, crops, float(image_weight), float(frost_weight))
 

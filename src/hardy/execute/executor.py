@@ -78,8 +78,10 @@ class Processes:
             theirs.close()
 
 
-def executor(workers: int) -> Executor:
-    """The one for that many workers; 1 stays in this process."""
+def executor(workers: int | None = None) -> Executor:
+    """The one for that many workers, None as many as processors; 1 stays in this process."""
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
     if workers < 1:
         raise InputError(f"expected at least 1 worker, got {workers}")
     return Serial() if workers == 1 else Processes(workers)

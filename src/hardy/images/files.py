@@ -131,14 +131,19 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         raise HardyError(f"cannot write {path}: {error}") from error
 
 
-def walk(folder: Path) -> tuple[list[Path], int]:
-    """Image files below `folder`, relative and sorted, and how many other files lie there.
+def walk(folder: Path) -> tuple[list[Path], int, list[str]]:
+    """Image files below `folder`, relative and sorted, how many others, and folders not readable.
 
     An image file is one whose suffix says so. Hidden files and folders are passed over, links to
     folders are not followed.
     """
-    images, others = [], 0
-    for where, folders, files in os.walk(folder):
+    images: list[Path] = []
+    others, closed = 0, []
+
+    def report(error: OSError) -> None:
+        closed.append(f"cannot list {error.filename}: {error.strerror}")
+
+    for where, folders, files in os.walk(folder, onerror=report):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
             if name.startswith("."):
@@ -147,4 +152,4 @@ def walk(folder: Path) -> tuple[list[Path], int]:
                 images.append(Path(where, name).relative_to(folder))
             else:
                 others += 1
-    return sorted(images), others
+    return sorted(images), others, closed

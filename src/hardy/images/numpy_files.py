@@ -81,7 +81,8 @@ def open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
             if "labels" in members:
                 with archive.open(members["labels"]) as stream:
                     given = _whole_numbers(_load(stream), f"{path}, labels")
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+    # RuntimeError: the archive is encrypted.
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise InputError(f"cannot read {path}: {error or type(error).__name__}") from error
     return array_source("array", path, rows, shape, given, classes, id_rule)
 
@@ -180,7 +181,7 @@ def _rows(
         todo = "channels go last: np.moveaxis(images, 1, -1)"
     elif fortran:
         todo = "it is in Fortran order: np.ascontiguousarray(images)"
-    if dtype != np.uint8 or len(shape) != 4 or shape[3] != 3 or fortran or 0 in shape:
+    if dtype != np.uint8 or len(shape) != 4 or shape[3] != 3 or fortran or min(shape) < 1:
         raise InputError(f"{where}: {EXPECTED}, got {dtype} {shape}; {todo}")
     stride = shape[1] * shape[2] * shape[3]
     if size < stride * shape[0]:
@@ -196,8 +197,8 @@ def _load(stream: IO[bytes]) -> npt.NDArray[Any]:
         loaded: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
     except ValueError as error:
         raise InputError(
-            f"cannot read {getattr(stream, 'name', 'the array')}: {error}; Hardy never unpickles: "
-            "save plain numbers"
+            f"cannot read {getattr(stream, 'name', 'the array')}: {error}; Hardy never runs a "
+            "pickle: save plain numbers"
         ) from error
     return loaded
 

@@ -11,16 +11,6 @@ UInt8 = npt.NDArray[np.uint8]
 PAPER, INK, GAP = (255, 255, 255), (30, 30, 30), 4
 
 
-def centre_crop(image: UInt8, side: int) -> UInt8:
-    """The benchmark's view: shorter side to 8/7 of `side` (bilinear), then the middle."""
-    height, width = image.shape[:2]
-    shorter = round(side * 8 / 7)
-    size = width * shorter // min(height, width), height * shorter // min(height, width)
-    resized = np.asarray(Image.fromarray(image).resize(size, Image.Resampling.BILINEAR))
-    top, left = (resized.shape[0] - side) // 2, (resized.shape[1] - side) // 2
-    return resized[top : top + side, left : left + side].copy()
-
-
 def contact_sheet(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[UInt8]]]) -> UInt8:
     """Pictures in a table, with the columns' names on top and each row's name at its left."""
     side = rows[0][1][0].shape[0]

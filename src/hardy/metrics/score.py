@@ -130,6 +130,7 @@ def differences(first: Score, second: Score) -> list[str]:
         "suite": "suites",
         "version": "suite versions",
         "suite_hash": "suite contents",
+        "kind": "kinds of suite",
         "levels": "severities" if one.kind == "corruptions" else "difficulties",
         "reference": "references",
         "images": "numbers of images",

@@ -82,7 +82,7 @@ class Arrays:
             images, some = np.zeros((len(unit), *images.shape[1:]), np.uint8), images
             images[np.asarray(got) - unit.start] = some
         data = np.ascontiguousarray(images).data.cast("B")
-        with self._place(cell).open("r+b") as file:
+        with open(self._place(cell), "r+b") as file:
             file.seek(self._offset(unit, cell))
             file.write(data)
         return content_hash(data)

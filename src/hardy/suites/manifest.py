@@ -62,7 +62,7 @@ def write_file(folder: str, name: str, data: bytes | memoryview) -> None:
 def read_header(folder: Path) -> dict[str, Any] | None:
     try:
         header = json.loads((folder / HEADER).read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / HEADER}: expected JSON, but {error}") from error
@@ -112,7 +112,6 @@ class Contents:
             self._bad.setdefault(cell, {}).pop(unit, None)
             if bad:
                 self._bad[cell][unit] = tuple(bad)
-
 
     def lines(self) -> Iterator[bytes]:
         """The same again, in an order that does not depend on how it came about."""

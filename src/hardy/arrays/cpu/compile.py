@@ -25,11 +25,16 @@ def kernel(function: Callable[..., Any]) -> Any:
     (3.5 times faster bilinear mixing) and changes no arithmetic. numba has it off and offers only
     a process-wide setting, so it is on just while one of our kernels compiles.
     """
-    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    try:
+        compiled.enable_caching()
+    except RuntimeError:
+        pass  # no folder can be written: every process compiles anew, as `hardy doctor` says
+    else:
+        # numba takes cached code for good as long as the kernel's own file is unchanged. A kernel
+        # also depends on kernels and constants of other files, so the stamp covers them.
+        compiled._cache._cache_file._source_stamp = _sources()
     compile_plain = compiled.compile
-    # numba takes cached code for good as long as the kernel's own file is unchanged. A kernel also
-    # depends on kernels and constants of other files, so the stamp that is compared covers them.
-    compiled._cache._cache_file._source_stamp = _sources()
 
     def compile_vectorised(signature: Any) -> Any:
         with global_compiler_lock:
@@ -41,6 +46,11 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     compiled.compile = compile_vectorised
     return compiled
+
+
+def cache_folder(compiled: Any) -> str | None:
+    """Where a kernel's machine code is kept; None if nowhere can be written."""
+    return getattr(compiled._cache, "cache_path", None)
 
 
 @cache

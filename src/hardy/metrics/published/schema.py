@@ -94,6 +94,7 @@ def _parse_table(data: Mapping[str, Any], source: str, where: str) -> Table:
     header, *lines = csv.reader(data["csv"].strip().splitlines())
     text = tuple(data.get("text", ()))
     columns = tuple(name for name in header[1:] if name not in text)
+    entries, mean = _parse_entries(data, header, columns, where)
     rows: dict[str, dict[str, Printed | None]] = {}
     words: dict[str, dict[str, str]] = {}
     for line in lines:
@@ -107,7 +108,6 @@ def _parse_table(data: Mapping[str, Any], source: str, where: str) -> Table:
         spot = f"{where} {line[0]}"
         rows[line[0]] = {name: parse_printed(cells[name], f"{spot}, {name}") for name in columns}
         words[line[0]] = {name: cells[name] for name in text}
-    entries, mean = _parse_entries(data, header, columns, where)
     return Table(
         name=data["name"],
         title=data["title"],

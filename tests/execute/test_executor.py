@@ -1,0 +1,184 @@
+"""Executors: the same results wherever the work runs, and no work that nobody waits for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from hardy.errors import HardyError, InputError
+from hardy.execute import Executor, Processes, Serial, executor
+
+
+def squares(log: str) -> Callable[[int], int]:
+    """Writes one line per set-up."""
+    with open(log, "a") as file:
+        file.write(f"{os.getpid()}\n")
+    return lambda item: item * item
+
+
+def stubborn(folder: str) -> Callable[[int], None]:
+    """Writes the worker's number, and then works for ever."""
+
+    def work(item: int) -> None:
+        Path(folder, str(os.getpid())).touch()
+        time.sleep(600)
+
+    return work
+
+
+def failing() -> Callable[[int], int]:
+    def work(item: int) -> int:
+        if item == 3:
+            raise InputError("three is no number")
+        return item
+
+    return work
+
+
+def dying() -> Callable[[int], int]:
+    def work(item: int) -> int:
+        if item == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item
+
+    return work
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_item_once_and_one_set_up_per_process(workers: int, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    found = executor(workers).run(partial(squares, str(log)), iter(range(50)))
+    assert sorted(found) == [k * k for k in range(50)]
+    pids = log.read_text().split()
+    assert len(pids) == len(set(pids)) <= workers
+
+
+def test_which_executor() -> None:
+    assert isinstance(executor(1), Serial)
+    found = executor(2)
+    assert isinstance(found, Processes)
+    assert found.workers == 2
+    default = executor()
+    assert isinstance(default, Serial | Processes)
+    with pytest.raises(InputError, match="at least 1 worker, got 0"):
+        executor(0)
+
+
+@pytest.mark.parametrize("chosen", [Serial(), Processes(2)])
+def test_items_are_taken_when_they_are_needed(chosen: Executor, tmp_path: Path) -> None:
+    taken = []
+
+    def items() -> Iterator[int]:
+        for k in range(100):
+            taken.append(k)
+            yield k
+
+    results = chosen.run(partial(squares, str(tmp_path / "log")), items())
+    next(results)
+    assert len(taken) <= 6
+    results.close()
+
+
+def test_an_error_arrives_as_it_was() -> None:
+    for chosen in (Serial(), Processes(2)):
+        with pytest.raises(InputError, match="three is no number"):
+            list(chosen.run(failing, range(10)))
+
+
+def test_a_worker_that_dies() -> None:
+    got: list[int] = []
+    with pytest.raises(HardyError, match=r"a worker process died.*run the same command again"):
+        got.extend(Processes(2).run(dying, range(1000)))
+
+
+def test_an_interrupt_does_not_wait_for_work(tmp_path: Path) -> None:
+    def items() -> Iterator[int]:
+        yield from range(2)
+        wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        next(Processes(2).run(partial(stubborn, str(tmp_path)), items()))
+    assert time.monotonic() - began < 20
+    pids = [int(path.name) for path in tmp_path.iterdir()]
+    wait_for(lambda: not any(map(alive, pids)))
+
+
+DRIVER = """
+import sys
+from functools import partial
+from hardy.execute import Processes
+from tests.execute.test_executor import stubborn
+if __name__ == "__main__":
+    try:
+        list(Processes(2).run(partial(stubborn, sys.argv[1]), range(4)))
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_their_parent(how: signal.Signals, tmp_path: Path) -> None:
+    """Killed alone; or interrupted as a terminal does it, the whole group at once."""
+    script, marks = tmp_path / "driver.py", tmp_path / "marks"
+    script.write_text(DRIVER)
+    marks.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(marks)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for(lambda: len(list(marks.iterdir())) == 2)
+    pids = [int(path.name) for path in marks.iterdir()]
+    if how == signal.SIGKILL:
+        process.kill()
+    else:
+        os.killpg(process.pid, how)
+    out, err = process.communicate(timeout=20)
+    wait_for(lambda: not any(map(alive, pids)))
+    if how == signal.SIGINT:
+        assert (out, err) == ("interrupted\n", "")
+
+
+def test_an_interrupt_while_workers_start_is_the_parents_alone(tmp_path: Path) -> None:
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_for(lambda: len(children.read_text().split()) >= 3)  # two workers and a tracker
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (out, err) == ("interrupted\n", "")

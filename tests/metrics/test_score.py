@@ -1,0 +1,152 @@
+"""What a score prints, and which scores may be compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hardy.errors import InputError
+from hardy.metrics import Circumstances, Interval, Score, compare, differences
+from hardy.metrics.score import score_of
+
+FIFTEEN = tuple(f"corruption_{i}" for i in range(15))
+AROUND = Circumstances(
+    suite="imagenet_c",
+    version=1,
+    suite_hash="ab" * 32,
+    kind="corruptions",
+    names=FIFTEEN,
+    levels=(1, 2, 3, 4, 5),
+    reference="AlexNet",
+    images=50_000,
+    images_hash="cd" * 32,
+    recipe="resize256_crop224@1",
+    made="on the fly + jpeg:85",
+)
+SPREAD = np.linspace(-0.3, 0.3, 1001)
+
+
+def score(value: float = 76.7, name: str = "mCE", **changes: Any) -> Score:
+    made = replace(AROUND, **changes)
+    return score_of(name, value, value + SPREAD, made, "1,000 replicates")
+
+
+def test_a_score_prints_what_it_is() -> None:
+    assert str(score()) == (
+        "mCE 76.7 ± 0.3 (AlexNet reference, 15 corruptions × 5, 50,000 images, imagenet_c v1, "
+        "on the fly + jpeg:85)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "cells"),
+    [
+        ({"names": ()}, "clean images"),
+        ({"names": ("fog",)}, "1 corruption × 5"),
+        ({"levels": (3,)}, "15 corruptions, severity 3"),
+        ({"kind": "perturbations", "levels": (2,)}, "15 perturbations, difficulty 2"),
+    ],
+)
+def test_what_it_averages_over(changes: dict[str, Any], cells: str) -> None:
+    assert f"({cells}, 50,000 images" in str(score(reference=None, **changes))
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "figure"),
+    [
+        (76.7, 76.4, 77.0, "76.7 ± 0.3"),
+        (57.62, 45.1, 70.2, "57.6 ± 12.6"),
+        (26.224, 26.17, 26.27, "26.22 ± 0.05"),
+        (0.7443, 0.7437, 0.7449, "0.7443 ± 0.0006"),
+        (0.0, 0.0, 3.7, "0.0 [0.0 to 3.7]"),
+        (12.0, 12.0, 12.0, "12.0 ± 0.0"),
+    ],
+)
+def test_digits_follow_the_interval(value: float, low: float, high: float, figure: str) -> None:
+    assert replace(score(value), interval=Interval(low, high)).figure() == figure
+
+
+def test_the_unit() -> None:
+    assert replace(score(23.9), unit="%").figure() == "23.9 ± 0.3 %"
+
+
+def test_as_dict_is_plain() -> None:
+    kept = json.loads(json.dumps(score().as_dict()))
+    assert kept["value"] == 76.7
+    assert kept["level"] == 0.95
+    assert kept["reference"] == "AlexNet"
+    assert kept["low"] < 76.7 < kept["high"]
+    assert "replicates" not in kept
+
+
+def test_compare_pairs_the_replicates() -> None:
+    """A constant gap on every replicate is certain, however wide each interval is."""
+    comparison = compare(score(76.7), score(76.5))
+    assert comparison.difference == pytest.approx(-0.2)
+    assert comparison.interval == pytest.approx((-0.2, -0.2))
+    assert comparison.significant
+    assert comparison.p_value == pytest.approx(2 / 1002)
+    assert str(comparison).startswith("mCE -0.2 ± 0.0, p ≤ 0.002 (AlexNet reference, 15")
+
+
+def test_compare_equal_models() -> None:
+    comparison = compare(score(), score())
+    assert (comparison.difference, comparison.p_value) == (0, 1)
+    assert not comparison.significant
+
+
+def test_p_value_counts_the_rarer_side() -> None:
+    second = replace(score(), replicates=score().replicates + np.linspace(-0.1, 0.9, 1001))
+    assert compare(score(), second).p_value == pytest.approx(2 * 102 / 1002)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"suite": "cifar10_c"}, r"different suites \(imagenet_c and cifar10_c\)"),
+        ({"version": 2}, r"different suite versions \(1 and 2\)"),
+        ({"suite_hash": "ef" * 32}, r"different suite contents \(abababababab… and efef"),
+        ({"levels": (1, 2)}, r"different severities \(1, 2, 3, 4, 5 and 1, 2\)"),
+        ({"reference": "resnet50"}, r"different references \(AlexNet and resnet50\)"),
+        ({"reference": None}, r"different references \(AlexNet and None\)"),
+        ({"images": 5000}, r"different numbers of images \(50000 and 5000\)"),
+        ({"images_hash": "00" * 32}, "different image sets"),
+        ({"recipe": "crop224@1"}, "different preprocessing recipes"),
+        ({"made": "official files"}, r"ways of making the images \(on the fly .* official files"),
+        ({"names": FIFTEEN[1:]}, r"different corruptions \(only the first has corruption_0\)"),
+        ({"names": (*FIFTEEN, "rain")}, r"only the second has rain"),
+        ({"names": FIFTEEN[::-1]}, "in another order"),
+        ({"name": "relative mCE"}, r"different metrics \(mCE and relative mCE\)"),
+    ],
+)
+def test_unlike_scores_are_refused_and_the_difference_named(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=f"expected two scores made alike, got .*{message}"):
+        compare(score(), score(**changes))
+
+
+def test_every_circumstance_is_checked() -> None:
+    """A field added to the circumstances and forgotten in the comparison fails here."""
+    for name, value in vars(AROUND).items():
+        other = ("x",) if isinstance(value, tuple) else "another"
+        assert differences(score(), score(**{name: other})), name
+
+
+def test_all_differences_are_named_at_once() -> None:
+    assert len(differences(score(), score(suite="x", recipe="y", images=3))) == 3
+
+
+def test_other_replicates_are_refused() -> None:
+    other = replace(score(), resampling="500 replicates", replicates=np.zeros(500))
+    with pytest.raises(InputError, match=r"different intervals \(1,000 replicates and 500"):
+        compare(score(), other)
+
+
+def test_a_score_is_finite() -> None:
+    with pytest.raises(InputError, match="expected a finite mCE, got nan"):
+        score(float("nan"))

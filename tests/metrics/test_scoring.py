@@ -1,0 +1,235 @@
+"""From stored arrays to named scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hardy.errors import InputError
+from hardy.metrics import (
+    Circumstances,
+    MeasuredReference,
+    Outcomes,
+    Resampling,
+    calibration_scores,
+    compare,
+    corruption_scores,
+    sequence_scores,
+    zipf_columns,
+)
+from hardy.suites import load
+
+RNG = np.random.default_rng(0)
+NAMES = ("fog", "snow", "spatter")
+IMAGES = 200
+AROUND = Circumstances(
+    "s", 1, "h", "corruptions", NAMES, (1, 2, 3, 4, 5), None, IMAGES, "i", "r", "on the fly"
+)
+CLEAN = RNG.integers(0, 3, IMAGES)
+RANK = RNG.integers(0, 9, (IMAGES, 3, 5))
+REFERENCE = MeasuredReference("AlexNet", 0.5, {"fog": 0.8, "snow": 0.9, "spatter": 0.6})
+FEW = Resampling(replicates=50)
+
+
+def scores(**changes: object) -> dict[str, float]:
+    settings: dict[str, object] = {"counted": ["fog", "snow"], "validation": ["spatter"]}
+    settings |= {"reference": REFERENCE, "how": FEW, **changes}
+    made = corruption_scores(CLEAN, RANK, AROUND, **settings)  # type: ignore[arg-type]
+    return {name: score.value for name, score in made.items()}
+
+
+def test_corruption_scores() -> None:
+    e0, e = (CLEAN > 0).mean(), (RANK > 0).mean(axis=(0, 2))
+    by_severity = (RANK > 0).mean(axis=0)
+    areas = (e0 / 2 + by_severity[:, :4].sum(axis=1) + by_severity[:, 4] / 2) / 5
+    expected = {
+        "clean error": e0,
+        "clean top-5 error": 0.0,
+        "mean error": e[:2].mean(),
+        "mCE": (e[0] / 0.8 + e[1] / 0.9) / 2,
+        "relative mCE": ((e[0] - e0) / 0.3 + (e[1] - e0) / 0.4) / 2,
+        "mAUDE": areas[:2].mean(),
+        "validation error": e[2],
+        "validation mCE": e[2] / 0.6,
+        "mean top-5 error": (RANK[:, :2] >= 5).mean(),
+    }
+    for i, name in enumerate(NAMES):
+        yardstick = REFERENCE.errors[name]
+        expected[f"error {name}"] = e[i]
+        expected[f"CE {name}"] = e[i] / yardstick
+        expected[f"relative CE {name}"] = (e[i] - e0) / (yardstick - 0.5)
+        expected[f"AUDE {name}"] = areas[i]
+    found = scores()
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(100 * value), name
+
+
+def test_validation_does_not_touch_the_test_corruptions() -> None:
+    """Tuning on it must not see them."""
+    made = corruption_scores(
+        CLEAN, RANK, AROUND, counted=["fog", "snow"], validation=["spatter"], how=FEW
+    )
+    assert made["validation error"].circumstances.names == ("spatter",)
+    assert made["mean error"].circumstances.names == ("fog", "snow")
+    clean = made["clean error"].circumstances  # the same whatever else was run
+    assert (clean.names, clean.levels) == ((), ())
+
+
+def test_only_scores_with_a_reference_name_it() -> None:
+    made = corruption_scores(CLEAN, RANK, AROUND, counted=NAMES, reference=REFERENCE, how=FEW)
+    named = {n for n, s in made.items() if s.circumstances.reference == "AlexNet"}
+    assert named == {n for n in made if "CE" in n}
+    assert all(s.circumstances.reference is None for n, s in made.items() if n not in named)
+
+
+def test_the_interval_holds_the_value_and_narrows_with_more_images() -> None:
+    few = corruption_scores(CLEAN, RANK, AROUND, counted=NAMES)["mean error"]
+    four = replace(AROUND, images=4 * IMAGES)
+    many = corruption_scores(np.tile(CLEAN, 4), np.tile(RANK, (4, 1, 1)), four, counted=NAMES)
+    assert few.interval.low < few.value < few.interval.high
+    width = many["mean error"].interval
+    ratio = (few.interval.high - few.interval.low) / (width.high - width.low)
+    assert ratio == pytest.approx(2, rel=0.15)
+
+
+def test_a_faultless_model_still_has_an_interval_on_clean_images() -> None:
+    made = corruption_scores(0 * CLEAN, RANK, AROUND, counted=NAMES, how=FEW)
+    assert made["clean error"].interval == pytest.approx(
+        (0.0, 100 * 1.96**2 / (200 + 1.96**2)), 1e-3
+    )
+
+
+def test_some_severities_only() -> None:
+    part = replace(AROUND, levels=(1, 3))
+    made = corruption_scores(CLEAN, RANK[..., [0, 2]], part, counted=NAMES, how=FEW)
+    assert "mAUDE" not in made  # its curve needs all of them
+    assert made["mean error"].value == pytest.approx(100 * (RANK[..., [0, 2]] > 0).mean())
+    with pytest.raises(InputError, match=r"severities 1 to 5 for scores against AlexNet.*got 1, 3"):
+        corruption_scores(CLEAN, RANK[..., [0, 2]], part, counted=NAMES, reference=REFERENCE)
+
+
+def test_a_suite_brings_its_own_reference() -> None:
+    suite = load("imagenet_c")
+    around = replace(AROUND, names=suite.counted)
+    ranks = np.ones((IMAGES, 15, 5), int)
+    made = corruption_scores(
+        CLEAN, ranks, around, counted=suite.counted, reference=suite.reference, how=FEW
+    )
+    assert suite.reference is not None
+    fine = [suite.reference.errors[name] for name in suite.counted]
+    assert made["mCE"].value == pytest.approx(np.mean([100 / error for error in fine]))
+
+
+def test_refusals() -> None:
+    with pytest.raises(InputError, match=r"got \(200,\) and \(200, 2, 5\)"):
+        corruption_scores(CLEAN, RANK[:, :2], AROUND, counted=NAMES)
+    rest = replace(REFERENCE, errors={"snow": 0.5, "spatter": 0.5})
+    with pytest.raises(InputError, match="AlexNet for every corruption, got none for fog"):
+        corruption_scores(CLEAN, RANK, AROUND, counted=NAMES, reference=rest)
+
+
+def outcomes(rank: np.ndarray) -> Outcomes:
+    confidence = RNG.uniform(0.3, 1, rank.shape)
+    return Outcomes(rank, np.log(RNG.uniform(0.1, 1, rank.shape)), confidence**2, confidence)
+
+
+def test_calibration_scores() -> None:
+    clean, cells = outcomes(CLEAN), outcomes(RANK)
+    made = calibration_scores(clean, cells, AROUND, counted=["fog", "snow"], how=FEW)
+    kinds = ("", "clean ", " fog", " snow", " spatter")
+    assert len(made) == 3 * len(kinds)
+    assert made["NLL"].value == pytest.approx(-cells.log_prob[:, :2].mean())
+    assert made["NLL spatter"].value == pytest.approx(-cells.log_prob[:, 2].mean())
+    assert made["clean NLL"].value == pytest.approx(-clean.log_prob.mean())
+    briers = cells.square_sum - 2 * np.exp(cells.log_prob) + 1
+    assert made["Brier score"].value == pytest.approx(briers[:, :2].mean())
+    assert made["Brier score snow"].value == pytest.approx(briers[:, 1].mean())
+    assert made["ECE"].unit == "%"
+    eces = []
+    for cell in range(15):
+        confidence = cells.confidence.reshape(IMAGES, 15)[:, cell]
+        right = RANK.reshape(IMAGES, 15)[:, cell] == 0
+        bins = np.ceil(confidence * 15)
+        gaps = [abs((right - confidence)[bins == b].sum()) for b in range(1, 16)]
+        eces.append(sum(gaps) / IMAGES)
+    assert made["ECE"].value == pytest.approx(100 * np.mean(eces[:10]))
+    assert made["ECE spatter"].value == pytest.approx(100 * np.mean(eces[10:]))
+
+
+def test_two_models_on_the_same_images_are_paired() -> None:
+    """The second is wrong wherever the first is, and on one image more."""
+    worse = RANK.copy()
+    worse[0] = 1
+    first, second = (
+        corruption_scores(CLEAN, ranks, AROUND, counted=NAMES)["mean error"]
+        for ranks in (RANK, worse)
+    )
+    assert (second.replicates >= first.replicates).all()
+    assert compare(first, second).interval.low >= 0
+
+
+TURNS = ("gaussian_noise", "tilt", "shear")
+FRAMES = 6
+SCORES = {name: RNG.normal(size=(40, FRAMES, 10)).cumsum(axis=1) for name in TURNS}
+TOP5 = {name: np.argsort(-s, axis=-1)[..., :5] for name, s in SCORES.items()}
+SEQUENCES = replace(AROUND, kind="perturbations", names=TURNS, levels=(1,), images=40)
+
+
+def test_sequence_scores() -> None:
+    zipf = {name: zipf_columns(s) for name, s in SCORES.items()}
+    suite = load("imagenet_p")
+    made = sequence_scores(
+        TOP5,
+        SEQUENCES,
+        counted=["gaussian_noise", "tilt"],
+        validation=["shear"],
+        zipf=zipf,
+        reference=suite.flips,
+        how=FEW,
+    )
+    tops = {name: top[..., 0] for name, top in TOP5.items()}
+    noise = (tops["gaussian_noise"][:, 1:] != tops["gaussian_noise"][:, :1]).mean()
+    tilt = (tops["tilt"][:, 1:] != tops["tilt"][:, :-1]).mean()
+    shear = (tops["shear"][:, 1:] != tops["shear"][:, :-1]).mean()
+    assert made["flip probability"].value == pytest.approx(100 * (noise + tilt) / 2)
+    assert made["FP tilt"].value == pytest.approx(100 * tilt)
+    assert made["mFR"].value == pytest.approx(100 * (noise / 0.2365 + tilt / 0.0705) / 2)
+    assert made["validation mFR"].value == pytest.approx(100 * shear / 0.1066)
+    ratios = [made["uT5D gaussian_noise"].value / 4.77, made["uT5D tilt"].value / 1.75]
+    assert made["mT5D"].value == pytest.approx(100 * np.mean(ratios))
+    assert made["top-5 distance"].value == pytest.approx(
+        (made["uT5D gaussian_noise"].value + made["uT5D tilt"].value) / 2
+    )
+    assert made["Zipf tilt"].value == pytest.approx(zipf["tilt"][:, 1:, 1].mean())
+    assert made["Zipf gaussian_noise"].value == pytest.approx(
+        zipf["gaussian_noise"][:, 1:, 0].mean()
+    )
+    assert "10 perturbations" not in str(made["mFR"])
+    assert "AlexNet reference, 2 perturbations, difficulty 1" in str(made["mFR"])
+
+
+def test_difficulty_changes_the_pairs_and_has_no_reference() -> None:
+    harder = replace(SEQUENCES, levels=(2,))
+    made = sequence_scores(TOP5, harder, counted=TURNS, how=FEW)
+    tops = TOP5["tilt"][..., 0]
+    assert made["FP tilt"].value == pytest.approx(100 * (tops[:, 2:] != tops[:, :-2]).mean())
+    assert not any(s.circumstances.reference for s in made.values())
+    assert "Zipf tilt" not in made
+    with pytest.raises(InputError, match=r"difficulty 1 for scores against AlexNet.*got 2"):
+        sequence_scores(TOP5, harder, counted=TURNS, reference=load("imagenet_p").flips)
+
+
+def test_sequence_refusals() -> None:
+    with pytest.raises(InputError, match=r"best classes of gaussian_noise as \(41, frames, 5\)"):
+        sequence_scores(TOP5, replace(SEQUENCES, images=41), counted=TURNS)
+    odd = {"wobble": TOP5["tilt"]}
+    with pytest.raises(InputError, match=r"flips above 0 of AlexNet.*none for wobble"):
+        sequence_scores(
+            odd,
+            replace(SEQUENCES, names=("wobble",)),
+            counted=[],
+            reference=load("imagenet_p").flips,
+        )
