@@ -94,8 +94,12 @@ def test_five_classes_are_enough_for_the_distance() -> None:
 def test_ranks_break_ties_by_class_index() -> None:
     scores = np.array([[0.5, 2, 2, -1, 0.5], [0, 0, 0, 0, 0]])
     assert ranks(scores).tolist() == [[3, 1, 2, 5, 4], [1, 2, 3, 4, 5]]
-    many = np.random.default_rng(5).integers(0, 20, (3, CLASSES))
+    rng = np.random.default_rng(5)
+    many = rng.integers(0, 20, (3, CLASSES))
     assert (ranks(many) == rankdata(-many, method="ordinal", axis=-1)).all()
+    mixed = rng.normal(size=(2, 3, CLASSES)).astype(np.float32)  # one row with ties among others
+    mixed[1, 0] = np.round(mixed[1, 0], 1)
+    assert (ranks(mixed) == rankdata(-mixed, method="ordinal", axis=-1)).all()
 
 
 def test_pairs() -> None:

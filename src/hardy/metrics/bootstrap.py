@@ -108,7 +108,10 @@ def _slots(number: int, strata: npt.NDArray[np.int64] | None) -> _Slots:
 
 
 def percentile_interval(replicates: npt.ArrayLike) -> Interval:
-    """The middle 95 % of the replicates."""
+    """The middle 95 % of the replicates.
+
+    It can only show what the images showed: where none or a handful fail, it is too narrow.
+    """
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     low, high = np.quantile(np.asarray(replicates, np.float64), tails, method="weibull")
     return Interval(float(low), float(high))

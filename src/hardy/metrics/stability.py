@@ -95,18 +95,31 @@ def top5_distances(top5: npt.ArrayLike, *, noise: bool, difficulty: int = 1) -> 
 
 def ranks(scores: npt.ArrayLike) -> Ints:
     """Rank of every class (1 = best) along the last axis; of equal scores the lower class leads."""
-    values = np.asarray(scores, np.float64)
-    order = np.argsort(-values, axis=-1, kind="stable")
-    ranked = np.empty(values.shape, np.int64)
-    places = np.broadcast_to(np.arange(1, values.shape[-1] + 1), values.shape)
+    order = _best_first(scores)
+    ranked = np.empty(order.shape, np.int64)
+    places = np.broadcast_to(np.arange(1, order.shape[-1] + 1), order.shape)
     np.put_along_axis(ranked, order, places, axis=-1)
     return ranked
 
 
+def _best_first(scores: npt.ArrayLike) -> Ints:
+    """A stable sort is five times slower, so only rows with ties get one."""
+    values = np.asarray(scores)
+    values = np.negative(values, dtype=np.float32 if values.dtype == np.float32 else np.float64)
+    order = np.argsort(values, axis=-1)
+    best = np.take_along_axis(values, order, axis=-1)
+    tied = (best[..., 1:] == best[..., :-1]).any(axis=-1)
+    if tied.any():
+        order[tied] = np.argsort(values[tied], axis=-1, kind="stable")
+    return order
+
+
 def zipf_distance(earlier: npt.ArrayLike, later: npt.ArrayLike) -> Floats:
     """d_Z = Σ_k w(τ(k)) |w(τ(k)) − w(τ'(k))| with w(r) = 1/r, over ranks of all classes."""
-    before = 1.0 / np.asarray(earlier, np.float64)
-    after = 1.0 / np.asarray(later, np.float64)
+    return _weight_distance(1.0 / np.asarray(earlier), 1.0 / np.asarray(later))
+
+
+def _weight_distance(before: Floats, after: Floats) -> Floats:
     return np.asarray((before * np.abs(before - after)).sum(axis=-1))
 
 
@@ -115,14 +128,14 @@ def zipf_columns(scores: npt.ArrayLike) -> Floats:
 
     The distances to the first frame and to 1, 2 and 3 frames back; NaN where there is none.
     """
-    ranked = ranks(scores)
-    frames = ranked.shape[-2]
-    kept = np.full((*ranked.shape[:-1], 1 + len(DIFFICULTIES)), np.nan)
-    kept[..., 1:, 0] = zipf_distance(ranked[..., :1, :], ranked[..., 1:, :])
+    weights = 1.0 / ranks(scores)
+    frames = weights.shape[-2]
+    kept = np.full((*weights.shape[:-1], 1 + len(DIFFICULTIES)), np.nan)
+    kept[..., 1:, 0] = _weight_distance(weights[..., :1, :], weights[..., 1:, :])
     for step in DIFFICULTIES:
         if step < frames:
-            earlier, later = ranked[..., :-step, :], ranked[..., step:, :]
-            kept[..., step:, step] = zipf_distance(earlier, later)
+            earlier, later = weights[..., :-step, :], weights[..., step:, :]
+            kept[..., step:, step] = _weight_distance(earlier, later)
     return kept
 
 
