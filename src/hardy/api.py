@@ -196,6 +196,11 @@ def _fields(
     shape: tuple[int, ...],
 ) -> dict[str, npt.NDArray[Any]]:
     """The draws, each of the shape and kind the formula reads: compiled code checks neither."""
+    if not isinstance(draws, Mapping):
+        raise InputError(
+            f"expected draws as a mapping of names to arrays, got {type(draws).__name__}; "
+            "hardy.draw makes one"
+        )
     usual = engine.draw(corruption, (shape[1], shape[2]), params, key=0, ids=image_ids(0))
     usual |= {name: np.empty((1, *shape[1:])) for name in corruption.replays}
     fields = {}
@@ -231,6 +236,13 @@ def _seed(seed: object) -> int:
     return int(seed)
 
 
+def _wrong_count(expected: int, got: int) -> InputError:
+    return InputError(
+        f"expected one id per image, {expected} in all, got {got}; "
+        "leave ids out to number the images from 0"
+    )
+
+
 def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint64]:
     """One 64-bit number per image; `count` is how many there must be, where that is known."""
     if ids is None and count is not None:
@@ -239,6 +251,8 @@ def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint6
     if isinstance(ids, np.ndarray):
         ids = ids.tolist()
     text = isinstance(ids, str | bytes)
+    if count is not None and isinstance(ids, Sequence) and not text and len(ids) != count:
+        raise _wrong_count(count, len(ids))
     given = list(ids) if isinstance(ids, Sequence) and not text else [ids]
     numbers: dict[int, object] = {}
     for value in given:
@@ -250,10 +264,7 @@ def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint6
             )
         numbers[number] = value
     if count is not None and len(given) != count:
-        raise InputError(
-            f"expected one id per image, {count} in all, got {len(given)}; "
-            "leave ids out to number the images from 0"
-        )
+        raise _wrong_count(count, len(given))
     return np.array(list(numbers), dtype=np.uint64)
 
 

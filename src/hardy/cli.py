@@ -1,5 +1,6 @@
 """The command line: parse, call one function, print."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -10,7 +11,7 @@ import typer
 
 import hardy
 from hardy.cli_build import build_suite, verify_folder
-from hardy.errors import HardyError, InputError
+from hardy.errors import HardyError, InputError, printable
 from hardy.progress import watch
 
 Item = TypeVar("Item")
@@ -91,7 +92,7 @@ def corrupt_files(
     from hardy.folder import corrupt_file, corrupt_folder
 
     name, severity = _parse_cell(cell)
-    if not source.is_dir():
+    if not os.path.isdir(source):
         written = corrupt_file(source, target, name, severity, seed=seed, edition=edition)
         typer.echo(f"wrote {written}")
         return
@@ -103,7 +104,7 @@ def corrupt_files(
     if outcome.bad:
         typer.secho(f"{len(outcome.bad)} files could not be used:", fg="red", err=True)
         for line in outcome.bad:
-            typer.echo(f"  {line}", err=True)
+            typer.echo(f"  {printable(line)}", err=True)
         raise typer.Exit(1)
 
 
@@ -176,7 +177,7 @@ app.command("verify")(verify_folder)
 def _parse_cell(text: str) -> tuple[str, int]:
     name, colon, severity = text.partition(":")
     # isdecimal also takes digits of other scripts, and so does int.
-    if not (name and colon and severity.isdecimal()):
+    if not (name and colon and severity.isdecimal() and len(severity) < 9):
         raise InputError(f'expected --with NAME:SEVERITY such as fog:3, got "{text}"')
     return name, int(severity)
 
@@ -188,8 +189,9 @@ def _progress(unit: str) -> Callable[[list[Item]], Iterable[Item]]:
 def main() -> None:
     try:
         app()
-    except HardyError as error:
-        typer.secho(f"error: {error}", fg="red", err=True)
+    except (HardyError, OSError, MemoryError) as error:
+        reason = str(error) or "not enough memory"
+        typer.secho(f"error: {printable(reason)}", fg="red", err=True)
         sys.exit(2)
 
 

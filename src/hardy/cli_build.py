@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hardy.errors import InputError
+from hardy.errors import InputError, printable
 from hardy.progress import watch
 
 
@@ -97,7 +97,7 @@ def build_suite(
     bad = [fault.reason for fault in faults] + outcome.faults
     if bad:
         typer.secho(f"{len(bad):,} images could not be used:", fg="red", err=True)
-        typer.echo("\n".join(f"  {reason}" for reason in bad), err=True)
+        typer.echo("\n".join(f"  {printable(reason)}" for reason in bad), err=True)
         raise typer.Exit(1)
 
 
@@ -115,7 +115,7 @@ def verify_folder(
     ):
         if names:
             typer.secho(f"{len(names):,} {what}:", fg="red")
-            typer.echo("\n".join(f"  {name}" for name in names))
+            typer.echo("\n".join(f"  {printable(name)}" for name in names))
     left_out = f"; {report.left_out:,} images could not be read" if report.left_out else ""
     typer.echo(f"{report.checked:,} checked in {folder}{left_out}")
     if not report.fine:

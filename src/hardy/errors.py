@@ -11,3 +11,8 @@ class InputError(HardyError, ValueError):
 
 class MissingResource(HardyError):
     """Something Hardy needs and does not carry, such as the frost photographs, is not here."""
+
+
+def printable(text: str) -> str:
+    """For a terminal: what a file name may hold, line breaks and escape codes, is spelled out."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

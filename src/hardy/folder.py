@@ -5,11 +5,12 @@ suffix when it comes with others: `a/b/cat.jpg` has the id "a/b/cat". So a file 
 one at the top of a folder agree.
 """
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from hardy.api import corrupt
+from hardy.api import corrupt, draw
 from hardy.errors import InputError
 from hardy.images.files import check_output, read_image, walk, write_image
 
@@ -27,7 +28,7 @@ def corrupt_file(
     source: Path, target: Path, name: str, severity: int, *, seed: int = 0, edition: str = "auto"
 ) -> Path:
     """Write the corrupted image to `target`, or by its stem into that folder; returns the path."""
-    if target.is_dir():
+    if os.path.isdir(target):
         target = target / f"{source.stem}.png"
     clean = read_image(source)
     check_output(target, source)
@@ -51,6 +52,7 @@ def corrupt_folder(
     be used are left out and reported; whatever else goes wrong stops the run.
     """
     images, others, bad = _plan(source, target)
+    draw(name, severity, (64, 64), seed=seed, edition=edition)  # what is wrong for all, at once
     inside = target.resolve()
     done = 0
     for path in track(images):
@@ -59,19 +61,21 @@ def corrupt_folder(
             raise InputError(
                 f"{output.parent} is a link that leads out of {target}; remove it first"
             )
+        key = path.with_suffix("").as_posix()
         try:
             clean = read_image(source / path)
+            made = corrupt(clean, name, severity, seed=seed, ids=key, edition=edition)
         except InputError as error:
-            bad.append(str(error))
+            reason = str(error)
+            bad.append(reason if str(path) in reason else f"{source / path}: {reason}")
             continue
-        key = path.with_suffix("").as_posix()
-        write_image(output, corrupt(clean, name, severity, seed=seed, ids=key, edition=edition))
+        write_image(output, made)
         done += 1
     return Outcome(done, bad, others)
 
 
 def _plan(source: Path, target: Path) -> tuple[list[Path], int, list[str]]:
-    if target.exists() and not target.is_dir():
+    if os.path.lexists(target) and not os.path.isdir(target):
         raise InputError(
             f"{source} is a folder and {target} is a file; name a folder for the output"
         )

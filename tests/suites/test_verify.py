@@ -12,8 +12,13 @@ from hardy.suites.manifest import HEADER
 from hardy.suites.verify import verify
 from tests.suites.helpers import built, tree, write_photos, write_rows
 
-FORMATS = {"jpeg": "contrast/2/n00000001/photo_001.JPEG", "png": "contrast/2/n00000001/photo_001.png",
-           "npy": "contrast.npy", "tar": "contrast/2/000000.tar"}  # fmt: skip
+# A file of each.
+FORMATS = {
+    "jpeg": "contrast/2/n00000001/photo_001.JPEG",
+    "png": "contrast/2/n00000001/photo_001.png",
+    "npy": "contrast.npy",
+    "tar": "contrast/2/000000.tar",
+}
 
 
 @pytest.fixture(scope="module")

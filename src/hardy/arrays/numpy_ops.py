@@ -22,6 +22,7 @@ Array = Any
 _BORDERS = {"nearest": filters.NEAREST, "reflect": filters.REFLECT}
 # From this many taps a side a filter is cheaper as matrix products.
 _MANY_TAPS = 40
+_LONGEST_JPEG = 65500
 _EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)
 
 
@@ -55,7 +56,7 @@ class NumpyOps(NumpySequenceOps):
     def words(self, key: int, ids: NDArray[np.uint64], stream: int, count: int) -> Array:
         out = np.empty((len(ids), -(-count // 4), 4), np.uint32)
         random.philox_words(np.uint64(key), ids, np.uint32(stream), out)
-        return np.ascontiguousarray(out.reshape(len(ids), -1)[:, :count])
+        return np.ascontiguousarray(out.reshape(len(ids), out.shape[1] * 4)[:, :count])
 
     def uniform(self, words: Array, low: float, high: float) -> Float64:
         out = np.empty(words.shape)
@@ -203,6 +204,11 @@ class NumpyOps(NumpySequenceOps):
 
     def jpeg(self, images: Bytes, quality: int) -> Bytes:
         """OpenCV carries the same libjpeg-turbo as Pillow and reaches it with fewer copies."""
+        if max(images.shape[1:3]) > _LONGEST_JPEG:
+            raise InputError(
+                f"JPEG holds sides of at most {_LONGEST_JPEG} pixels, got "
+                f"{images.shape[1]} x {images.shape[2]}; crop the image"
+            )
         out = np.empty_like(images)
         for image, target in zip(images, out, strict=True):
             swapped = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hardy.errors import MissingResource
+from hardy.errors import InputError, MissingResource
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -60,7 +60,19 @@ TEXTURES = (
 )
 TEXTURE_SIZES = tuple((texture.height, texture.width) for texture in TEXTURES)
 
+LARGEST = 2**28  # pixels of an enlarged photograph
+
 _lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """In a forked child: a thread of the parent may have held it, and is not here to let go."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def load(scale: float) -> tuple[UInt8, ...]:
@@ -115,8 +127,15 @@ def _enough(size: tuple[int, int], height: int, width: int) -> tuple[int, int]:
     if h > height and w > width:
         return size
     if (height + 1) * w >= (width + 1) * h:
-        return height + 1, -(-(height + 1) * w // h)
-    return -(-(width + 1) * h // w), width + 1
+        enough = height + 1, -(-(height + 1) * w // h)
+    else:
+        enough = -(-(width + 1) * h // w), width + 1
+    if enough[0] * enough[1] > LARGEST:
+        raise InputError(
+            f"a photograph of frost over {height} x {width} pixels would be {enough[0]} x "
+            f"{enough[1]} and fill the memory; crop the image"
+        )
+    return enough
 
 
 def shrink(image: UInt8, factor: float) -> UInt8:
@@ -174,7 +193,8 @@ def faults(where: Path) -> list[str]:
 
 def _read(where: Path) -> dict[str, bytes]:
     paths = [where / texture.file for texture in TEXTURES]
-    readable = (path for path in paths if path.is_file() and os.access(path, os.R_OK))
+    # os.path, because Path.is_file raises where a folder above may not be entered.
+    readable = (path for path in paths if os.path.isfile(path) and os.access(path, os.R_OK))
     return {path.name: path.read_bytes() for path in readable}
 
 

@@ -9,9 +9,11 @@ from hardy.arrays.tables import clipped_zoom
 from hardy.corrupt.blur import trail
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.corrupt.digital import recolour
+from hardy.errors import InputError
 
 WATER = (175 / 255.0, 238 / 255.0, 238 / 255.0)  # pale turquoise
 MUD = (63 / 255.0, 42 / 255.0, 20 / 255.0)
+LARGEST_PLASMA = 16384
 
 
 def draw_snow(draws: Draws, size: Size, *, zoom: float, **_: float) -> Fields:
@@ -99,7 +101,13 @@ def frost(
 
 
 def plasma_side(size: Size) -> int:
-    return 1 << (max(size) - 1).bit_length()
+    side = 1 << (max(size) - 1).bit_length()
+    if side > LARGEST_PLASMA:
+        raise InputError(
+            f"fog is a square cloud over the longer side, here {max(size)} pixels, and beyond "
+            f"{LARGEST_PLASMA} it would fill the memory; crop the image"
+        )
+    return side
 
 
 def draw_fog(draws: Draws, size: Size, **_: float) -> Fields:

@@ -95,7 +95,7 @@ def _decode(file: Path | bytes, name: str, convert: Convert) -> UInt8:
 def check_output(path: Path, source: Path) -> None:
     """Refuse, before any work, a format that is not written and a name that is the input's."""
     _writer(path)
-    if path.exists() and path.samefile(source):
+    if os.path.exists(path) and os.path.samefile(path, source):
         raise InputError(f"cannot write {path}: it is the input itself; name another output")
 
 
@@ -127,7 +127,7 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: too large for the format
         raise HardyError(f"cannot write {path}: {error}") from error
 
 

@@ -45,11 +45,14 @@ def video(frames: UInt8, storage: str) -> bytes:
     """MP4 at one frame per second, H.264 4:4:4, with the settings of "x264:crf=20,preset=..."."""
     av = _av()
     options = dict(word.split("=") for word in storage.removeprefix("x264:").split(","))
+    # One thread: x264 may decide differently with more, and the bytes must not. For the same reason
+    # not the instructions of the very newest processors: with AVX-512, x264's macroblock tree reads
+    # memory that nobody has set, and what it decides differs from run to run.
+    options |= {"threads": "1", "x264-params": "asm=SSSE3"}
     file = io.BytesIO()
     height, width = frames[0].shape[:2]
     with av.open(file, "w", format="mp4") as container:
-        # One thread: x264 may decide differently with more, and the bytes must not.
-        stream = container.add_stream("libx264", rate=1, options={**options, "threads": "1"})
+        stream = container.add_stream("libx264", rate=1, options=options)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv444p"
         stream.time_base = stream.codec_context.time_base = Fraction(1, 1)
         for frame in frames:

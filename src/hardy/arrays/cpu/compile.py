@@ -7,12 +7,14 @@ GIL is released, so two threads do the work of two processes; machine code is ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 
 _config: Any = numba.config
@@ -40,6 +42,13 @@ def kernel(function: Callable[..., Any]) -> Any:
         with global_compiler_lock:
             before, _config.SLP_VECTORIZE = _config.SLP_VECTORIZE, 1
             try:
+                return compile_plain(signature)
+            except Exception:
+                # Damaged by a crash, or its disk is full: start it anew, do without for now. An
+                # error of the kernel itself comes again.
+                with suppress(OSError):
+                    compiled._cache.flush()
+                compiled._cache = NullCache()
                 return compile_plain(signature)
             finally:
                 _config.SLP_VECTORIZE = before

@@ -1,0 +1,179 @@
+"""`hardy build` and `hardy verify`, from their arguments to files, messages and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardy import cli
+from hardy.execute import Processes, Serial
+from hardy.suites import build
+from tests.suites.helpers import tree, write_photos
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """Run `hardy ...` beside a folder `val` of photographs; gives exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    write_photos(tmp_path / "val", 4)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hardy", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+BUILD = ("build", "imagenet_c", "--images", "val", "--out", "c", "--workers", "1")
+
+
+def test_build_resume_extend_verify(run) -> None:
+    code, out, err = run(*BUILD, "--only", "contrast, fog", "--severities", "1,3")
+    assert (code, err) == (0, "")
+    first, plan, last = out.splitlines()
+    assert first == "4 images of 2 classes, class folders in val"
+    assert plan.startswith(
+        "to write: 4 cells of ImageNet-C for 4 images as jpeg, 16 in all, about "
+    )
+    assert " kB; c has " in plan
+    assert plan.endswith("B free")
+    assert last == "built 4 images in c"
+    assert sum(name.endswith(".JPEG") for name in tree(Path("c"))) == 16
+
+    code, out, _ = run(*BUILD, "--only", "contrast", "--severities", "1")
+    assert (code, out) == (0, "built 0 images in c, 4 were there\n")
+    code, out, _ = run(*BUILD, "--only", "contrast", "--severities", "2")
+    assert code == 0
+    assert "to write: 1 cell of ImageNet-C for 4 images as jpeg, 4 in all" in out
+    assert run("verify", "c") == (0, "20 checked in c\n", "")
+
+
+def test_what_verify_finds(run) -> None:
+    run(*BUILD, "--only", "contrast", "--severities", "1,2,3")
+    at = Path("c/contrast")
+    (at / "1/n00000000/photo_000.JPEG").unlink()
+    (at / "2/n00000000/photo_000.JPEG").write_bytes(b"other")
+    (at / "3/mine.txt").touch()
+    code, out, err = run("verify", "c")
+    assert (code, err) == (1, "")
+    assert out.splitlines() == [
+        "1 are missing:",
+        "  contrast/1/n00000000/photo_000.JPEG",
+        "1 are altered:",
+        "  contrast/2/n00000000/photo_000.JPEG",
+        "1 do not belong here:",
+        "  contrast/3/mine.txt",
+        "12 checked in c",
+        "delete what is altered: the same `hardy build` makes what is missing again",
+    ]
+    (at / "2/n00000000/photo_000.JPEG").unlink()
+    (at / "3/mine.txt").unlink()
+    assert run(*BUILD, "--only", "contrast", "--severities", "1,2,3")[0] == 0
+    assert run("verify", "c") == (0, "12 checked in c\n", "")
+
+
+def test_bad_images_are_listed_at_the_end(run) -> None:
+    Path("val/n00000000/photo_000.JPEG").write_bytes(b"")
+    Path("val/n00000001/folder.JPEG").mkdir()
+    code, out, err = run(*BUILD, "--only", "contrast", "--severities", "1")
+    assert code == 1
+    assert out.endswith("built 3 images in c\n")
+    title, *reasons = err.splitlines()
+    assert title == "2 images could not be used:"
+    assert "folder.JPEG: expected an image file, got a folder" in reasons[0]
+    assert "photo_000.JPEG: the file is empty" in reasons[1]
+    code, out, err = run(*BUILD, "--only", "contrast", "--severities", "1")
+    assert (code, out) == (1, "built 0 images in c, 3 were there\n")
+    assert len(err.splitlines()) == 3
+    assert run("verify", "c") == (0, "3 checked in c; 1 images could not be read\n", "")
+
+
+def test_arrays_labels_seed_and_format(run) -> None:
+    rows = np.zeros((3, 32, 32, 3), np.uint8)
+    np.save("rows.npy", rows)
+    Path("labels.txt").write_text("3\n1\n2\n")
+    arguments = ("build", "cifar10_c", "--images", "rows.npy", "--labels", "labels.txt", "--out",
+                 "a", "--workers", "1", "--only", "gaussian_noise", "--severities", 1)  # fmt: skip
+    assert run(*arguments)[0] == 0
+    assert sorted(tree(Path("a"))) == ["gaussian_noise.npy", "labels.npy", "manifest.json",
+                                       "manifest.jsonl"]  # fmt: skip
+    np.testing.assert_array_equal(np.load("a/labels.npy"), [3, 1, 2] * 5)
+    code, _, err = run(*arguments, "--seed", "2")
+    assert code == 2
+    assert "its seed is 0, that of this one is 2" in err
+    assert run(*arguments[:7], "b", *arguments[8:], "--seed", "2", "--format", "png")[0] == 0
+    assert len(list(Path("b/gaussian_noise/1").iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("imagenet", *BUILD[2:]), 'unknown suite "imagenet"'),
+        ((*BUILD[1:], "--only", "fgo"), 'did you mean "fog"'),
+        ((*BUILD[1:], "--only", ","), "no name at all"),
+        ((*BUILD[1:], "--severities", "1,x"), 'expected --severities such as 1,3, got "1,x"'),
+        ((*BUILD[1:], "--severities", ""), 'expected --severities such as 1,3, got ""'),
+        ((*BUILD[1:], "--severities", "7"), "expected severities among 1, 2, 3, 4, 5"),
+        ((*BUILD[1:], "--format", "mp4"), 'among jpeg, png, npy, tar, got "mp4"'),
+        ((*BUILD[1:], "--format", "gif"), "gif"),
+        ((*BUILD[1:], "--workers", "0"), "--workers"),
+        ((*BUILD[1:], "--seed", "-1"), "--seed"),
+        ((*BUILD[1:], "--labels", "x.csv"), "x.csv"),
+        (("imagenet_c", "--images", "nowhere", "--out", "c"), "there is no nowhere"),
+        (("imagenet_c", "--images", "val", "--out", "val/c"), "lie one within the other"),
+        (("imagenet_c", "--images", "val", "--out", "."), "lie one within the other"),
+        (("imagenet_c", "--images", "val/n00000000", "--out", "val"), "lie one within the other"),
+    ],
+)
+def test_mistakes_are_one_message_and_code_2(run, arguments: tuple[str, ...], message: str) -> None:
+    before = tree(Path())
+    code, _, err = run("build", *arguments)
+    assert code == 2
+    assert message in " ".join(err.split())
+    assert tree(Path()) == before
+
+
+def test_verify_of_something_else(run) -> None:
+    code, _, err = run("verify", "val")
+    assert code == 2
+    assert "expected a folder that `hardy build` wrote, got val without manifest.json" in err
+
+
+def test_a_bar_is_shown_to_a_terminal_only(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, out, err = run(*BUILD, "--only", "contrast", "--severities", "1")
+    assert code == 0
+    assert out.endswith("built 4 images in c\n")
+    assert "4/4" in err
+    assert "/s" in err
+    assert "4/4" in run("verify", "c")[2]
+
+
+def test_an_interrupt(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build, "build", interrupted)
+    code, out, err = run(*BUILD)
+    assert (code, out) == (130, "")
+    assert err == "stopped; what is finished is kept, and the same command resumes\n"
+
+
+@pytest.mark.parametrize(("workers", "kind"), [((), None), (("--workers", 1), Serial),
+                                               (("--workers", 2), Processes)])  # fmt: skip
+def test_workers(run, workers: tuple[object, ...], kind: type | None, monkeypatch) -> None:
+    seen = []
+
+    def watch(*_: object, executor: object, **__: object) -> build.Outcome:
+        seen.append(executor)
+        return build.Outcome(0, 0, [])
+
+    monkeypatch.setattr(build, "build", watch)
+    assert run(*BUILD[:-2], *workers)[0] == 0
+    assert kind is None or type(seen[0]) is kind
