@@ -153,7 +153,7 @@ def forged(folder: Path, pickled: bytes) -> Path:
 @pytest.mark.parametrize(
     "pickled",
     [
-        b"cos\nsystem\n(U\x06touch xtR.",
+        b"cos\nsystem\n(U\x07touch xtR.",
         b"c__builtin__\neval\n(U\x011tR.",
         b"\x80\x02cnumpy\nload\n.",
         b"\x80\x02cnumpy.core.multiarray\nfromfile\n.",
@@ -173,6 +173,12 @@ def test_other_names_in_a_pickle_are_refused(tmp_path: Path, pickled: bytes) -> 
 DATA = planes(random_images(2, 32, 32))
 
 
+def laughs() -> bytes:
+    nested = b"]" + b"".join(b"q%c0](h%ch%ce" % (n, n, n) for n in range(60))
+    whole = python2({b"data": DATA, b"labels": [1, 2]}) + b"."
+    return nested + whole.replace(python2(b"u1"), b"h\x3b", 1)
+
+
 @pytest.mark.parametrize(
     ("pickled", "reason"),
     [
@@ -188,14 +194,18 @@ DATA = planes(random_images(2, 32, 32))
             python2({b"data": DATA, b"labels": [1, 2]}).replace(b"u1", b"O8") + b".",
             "in the place of",
         ),
-        (python2({b"data": DATA, b"labels": [1, 2]})[:-900], "EOFError|truncated"),
+        (python2({b"data": DATA, b"labels": [1, 2]})[:-900], "but only 5\\d* remain|exhausted"),
         (python2([1, 2]) + b".", "AttributeError"),
         (
             python2({b"data": DATA}).replace(struct.pack("<i", 2), struct.pack("<i", 9), 1) + b".",
             "reshape",
         ),
         (b"\x80\x02not a pickle", "expected a pickled file of CIFAR"),
-        (b"", "EOFError"),
+        (b"", "pickle exhausted"),
+        (b"\x80\x02Nr" + struct.pack("<I", 2**27) + b".", "more than 1,000,000 places in the mem"),
+        (b"Np134217728\n.", "more than 1,000,000 places in the memo"),
+        # A list of two of a list of two of..., 2**60 in all.
+        (laughs(), "in the place of bytes"),
     ],
 )
 def test_pickles_that_are_not_cifar(tmp_path: Path, pickled: bytes, reason: str) -> None:

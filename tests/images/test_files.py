@@ -1,5 +1,6 @@
 """Reading, writing and walking: each odd file has one behaviour."""
 
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -224,4 +225,23 @@ def test_walk_finds_images_by_suffix(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "link").symlink_to(tmp_path / "b")
-    assert walk(tmp_path) == ([Path("a.jpg"), Path("b/1.jpeg"), Path("b/2.PNG")], 2)
+    assert walk(tmp_path) == ([Path("a.jpg"), Path("b/1.jpeg"), Path("b/2.PNG")], 2, [])
+
+
+def test_walk_reports_a_folder_that_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open" / "a.png").touch()
+    (tmp_path / "closed").mkdir()
+    scandir = os.scandir
+
+    def forbidding(path: object) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(os, "scandir", forbidding)
+    images, _, closed = walk(tmp_path)
+    assert images == [Path("open/a.png")]
+    assert closed == [f"cannot list {tmp_path / 'closed'}: Permission denied"]

@@ -4,6 +4,7 @@ import os
 import pickle
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,6 +77,8 @@ def test_equal_ids_name_both_files(tmp_path: Path) -> None:
         ("empty class", "the class folder .*empty has no image files"),
         ("beside", "beside.png lies beside class folders .*labels.csv"),
         ("cycle", "a/loop is a link to a folder around it"),
+        ("loop", "cannot read .*a/0.png: Too many levels of symbolic links"),
+        ("loop without suffix", "cannot read .*a/0: Too many levels of symbolic links"),
     ],
 )
 def test_what_is_wrong_in_a_folder_is_reported_and_the_rest_used(
@@ -95,6 +98,10 @@ def test_what_is_wrong_in_a_folder_is_reported_and_the_rest_used(
             put(tmp_path, "beside.png")
         case "cycle":
             (tmp_path / "a/loop").symlink_to(tmp_path / "a")
+        case "loop":
+            (tmp_path / "a/0.png").symlink_to("0.png")
+        case "loop without suffix":
+            (tmp_path / "a/0").symlink_to("0")
     with pytest.raises(InputError, match=reason):
         open_images(tmp_path)
     faults: list[Fault] = []
@@ -126,6 +133,8 @@ def labelled(root: Path, text: str, **options: object) -> Source:
         ("b.png,7\na.png,3\n", [3, 7], None),
         ("\ufefffile,label\r\na.png,dog\r\nb.png, cat\r\n", [1, 0], ("cat", "dog")),
         ("note,label,file\nx,5,a.png\ny,4,b.png\n\n", [5, 4], None),
+        ("filename,class\na.png,5\nb.png,4\n", [5, 4], None),
+        ("Class, Image\n5,a.png\n4,b.png\n", [5, 4], None),
         ('"a.png","a dog, asleep"\n"b.png","1"\n', [1, 0], ("1", "a dog, asleep")),
     ],
 )
@@ -147,6 +156,9 @@ def test_labels_of_a_flat_folder(
     [
         ("a.png,1\n", "b.png has no label in .*labels.csv; add a line"),
         ("a.png,1\nb.png,2\nc.png,3\n", "has a label for c.png, which is not in"),
+        ("a.png,1\nb.png,\n", r"labels.csv, line 2: expected file,label, got \['b.png', ''\]"),
+        ("file,label\nb.png, \na.png,1\n", "labels.csv, line 2: expected file,label, got"),
+        ("a.png,1\n,2\nb.png,3\n", r"labels.csv, line 2: expected file,label, got \['', '2'\]"),
     ],
 )
 def test_labels_and_files_that_do_not_pair(tmp_path: Path, text: str, reason: str) -> None:
@@ -154,7 +166,10 @@ def test_labels_and_files_that_do_not_pair(tmp_path: Path, text: str, reason: st
     with pytest.raises(InputError, match=reason):
         labelled(tmp_path, text)
     faults: list[Fault] = []
-    assert "a.png" in labelled(tmp_path, text, faults=faults).files
+    source = labelled(tmp_path, text, faults=faults)
+    assert source.files[0] == "a.png"
+    assert source.labels is not None
+    assert (source.labels[0], source.classes) == (1, None)
     assert len(faults) == 1
 
 
@@ -162,6 +177,7 @@ def test_labels_and_files_that_do_not_pair(tmp_path: Path, text: str, reason: st
     ("text", "reason"),
     [
         ("a.png\n", "line 1: expected file,label, got"),
+        ("name,kind\na.png,1\n", r"line 1: .*the columns' names, file,label, got \['name', 'kind'"),
         ("a.png,1\nb.png,2\na.png,3\n", "line 3: a second label for a.png"),
         ("\udcff", "expected a CSV file of lines file,label"),
     ],
@@ -180,8 +196,22 @@ def test_nothing_there(tmp_path: Path) -> None:
         open_images(tmp_path / "gone")
     with pytest.raises(InputError, match="got an image; name the folder it is in"):
         open_images(put(tmp_path, "a.png") / "a.png")
-    with pytest.raises(InputError, match="only the files of CIFAR have splits"):
+    with pytest.raises(InputError, match="only the folders of CIFAR have splits; leave :test out"):
         open_images(f"{tmp_path}:test")
+
+
+@pytest.mark.parametrize("path", [b"g", 3, None, "a\0b", ["a"]])
+def test_paths_that_are_none(path: Any) -> None:
+    with pytest.raises(InputError, match=r"expected the path of class folders, .*got"):
+        open_images(path)
+
+
+def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
+    put(tmp_path, "a.png")
+    with pytest.raises(InputError, match=r"expected a list to put faults into, or None, got \(\)"):
+        open_images(tmp_path, faults=())  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected the path of a file of labels, got b'x'"):
+        open_images(tmp_path, labels=b"x")  # type: ignore[arg-type]
 
 
 def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +140,15 @@ def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
         next(load(Counting(), "none@1", batch=0))
     with pytest.raises(InputError, match="at least 1 worker, got 0"):
         next(load(Counting(), "none@1", workers=0))
+    wrong: Any
+    for wrong in (2.5, "a", None):
+        with pytest.raises(InputError, match=f"1 image, got {wrong!r}; give a whole number"):
+            next(load(Counting(), "none@1", batch=wrong))
+    for wrong in (2.5, "a"):
+        with pytest.raises(InputError, match=f"1 worker, got {wrong!r}; give a whole number"):
+            next(load(Counting(), "none@1", workers=wrong))
+    with pytest.raises(InputError, match="expected a list to put faults into"):
+        next(load(Counting(), "none@1", faults=()))  # type: ignore[arg-type]
     with pytest.raises(InputError, match='unknown recipe "resize"'):
         next(load(Counting(), "resize"))
     for number, size in enumerate(((10, 12), (12, 10))):

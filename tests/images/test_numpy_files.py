@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.images import open_images
+from hardy.images import numpy_files, open_images
 from tests.photos import random_images
 
 IMAGES = random_images(5, 9, 11)
@@ -172,3 +172,83 @@ def test_other_archives_and_rules(tmp_path: Path) -> None:
         open_images(tmp_path / "c.npz", labels=saved(tmp_path / "l.npy", LABELS))
     with pytest.raises(InputError, match="expected the id rule row_index, got file_stem"):
         open_images(tmp_path / "c.npz", id_rule="file_stem")
+
+
+def header(shape: str, dtype: str = "|u1") -> bytes:
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def zipped(path: Path, method: int, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return path
+
+
+def npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def test_a_small_file_cannot_ask_for_much_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = zipped(
+        tmp_path / "a.npz",
+        zipfile.ZIP_DEFLATED,
+        images=header("(3000, 32, 32, 3)") + bytes(9216000),
+    )
+    assert len(open_images(path)) == 3000
+    with monkeypatch.context() as patched:
+        patched.setattr(numpy_files, "LARGEST_INFLATED", 9_000_000)
+        with pytest.raises(InputError, match=r"at most 9,000,000 bytes in a comp.*with np.savez"):
+            open_images(path)
+        patched.setattr(numpy_files, "LARGEST_INFLATED", 10_000_000)
+        patched.setattr(numpy_files, "MOST_INFLATED", 2999)
+        with pytest.raises(
+            InputError, match=r"images: expected at most 2,999 images in a .*3,000;"
+        ):
+            open_images(path)
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        claims = zipped(tmp_path / "c.npz", method, images=header("(2796202, 32, 32, 3)"))
+        with pytest.raises(InputError, match="expected 8,589,932,544 bytes of pixels, got 0"):
+            open_images(claims)
+    with pytest.raises(InputError, match=r"images: expected what np\.savez writes, got another"):
+        open_images(zipped(tmp_path / "x.npz", zipfile.ZIP_LZMA, images=npy(IMAGES)))
+
+
+@pytest.mark.parametrize("shape", ["(100000000000,)", "(100000000000, 1)"])
+def test_labels_that_claim_much_memory(tmp_path: Path, shape: str) -> None:
+    claim = header(shape, "<i8")
+    (tmp_path / "labels.npy").write_bytes(claim)
+    with pytest.raises(InputError, match="expected 800,000,000,000 bytes of labels, got 0: the fi"):
+        open_images(saved(tmp_path / "a.npy", IMAGES), labels=tmp_path / "labels.npy")
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        path = zipped(tmp_path / "a.npz", method, images=npy(IMAGES), labels=claim)
+        with pytest.raises(InputError, match="labels: expected one label per image, 5 in all, got"):
+            open_images(path)
+
+
+@pytest.mark.parametrize(
+    "shape", ["(" * 200, "(" * 9000, "-" * 9000 + "1", "(-1,)", f"(0x{'f' * 8000},)", "(1.5,)", "3"]
+)
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_headers_that_are_none(tmp_path: Path, shape: str) -> None:
+    (tmp_path / "a.npy").write_bytes(header(shape))
+    with pytest.raises(InputError, match=r"a.npy: expected uint8 images .* in NumPy's format, but"):
+        open_images(tmp_path / "a.npy")
+    saved(tmp_path / "b.npy", IMAGES)
+    with pytest.raises(InputError, match=r"a.npy: expected class numbers .* in NumPy's format, b"):
+        open_images(tmp_path / "b.npy", labels=tmp_path / "a.npy")
+
+
+def test_a_member_that_ends_too_early(tmp_path: Path) -> None:
+    """The directory of the archive promises more than the member turns out to have."""
+    path = zipped(tmp_path / "a.npz", zipfile.ZIP_DEFLATED, images=npy(IMAGES)[:-300])
+    data = path.read_bytes()
+    short = (len(npy(IMAGES)) - 300).to_bytes(4, "little")
+    path.write_bytes(data.replace(short, len(npy(IMAGES)).to_bytes(4, "little")))
+    with pytest.raises(InputError, match=r"cannot read .*a.npz: "):
+        open_images(path)

@@ -81,6 +81,26 @@ def test_the_layout_of_datasets(tmp_path: Path) -> None:
         ({"img": [png(0), png(1)], "fine_label": [5, 2], "x": [b"", b""]}, None, [5, 2], None),
         ({"image": structs(range(2)), "label": ["b", "a"]}, None, [1, 0], ("a", "b")),
         ({"photo": structs(range(2))}, {"huggingface": "no json"}, None, None),
+        ({"photo": structs(range(2))}, {"huggingface": "[" * 100_000}, None, None),
+        ({"a.b": [png(0), png(1)], "a": [1, 2]}, None, None, None),
+        (
+            {"my.image": structs(range(2)), "x.y": [2, 1], "label.s": [0, 0]},
+            huggingface(**{"x.y": LABEL}),
+            [2, 1],
+            ("cat", "dog", "eel"),
+        ),
+        ({"image": [{"bytes": png(n), "path": None} for n in range(2)]}, None, None, None),
+        (
+            {
+                "image": pa.StructArray.from_arrays(
+                    [pa.array([png(0), png(1)]), pa.array(["a.png", "b.png"]).dictionary_encode()],
+                    ["bytes", "path"],
+                )
+            },
+            None,
+            None,
+            None,
+        ),
         ({"image": structs(range(2)), "label": [-1, -1]}, None, None, None),
         (
             {"a": [b"x", b"y"], "b": structs(range(2)), "kind": [2, 1]},
@@ -117,7 +137,8 @@ def test_what_is_wrong_in_a_parquet(tmp_path: Path) -> None:
 
     rows = [image(png(0), "a.png"), image(None, "b.png"), image(b"text", "c.png")]
     rows += [image(png(3), "a.jpg"), image(png(4), "../d.png"), image(png(5), "e.png")]
-    path = write(tmp_path / "a.parquet", {"image": rows, "label": list(range(6))})
+    rows += [image(png(6), "f\0.png")]
+    path = write(tmp_path / "a.parquet", {"image": rows, "label": list(range(7))})
     with pytest.raises(InputError, match=r"row 4 \(\.\./d.png\): the path climbs out"):
         open_images(path)
     faults: list[Fault] = []
@@ -125,7 +146,8 @@ def test_what_is_wrong_in_a_parquet(tmp_path: Path) -> None:
     assert list(source.files) == ["a.png", "b.png", "c.png", "e.png"]
     assert source.labels is not None
     assert source.labels.tolist() == [0, 1, 2, 5]
-    assert "row 0 (a.png) and" in faults[1].reason
+    assert "the name has a NUL character in it; not used" in faults[1].reason
+    assert "row 0 (a.png) and" in faults[2].reason
     with pytest.raises(InputError, match=r"row 1 \(b.png\): the image is not in the file, only"):
         source.read(1)
     with pytest.raises(InputError, match=r"row 2 \(c.png\): not an image"):
@@ -141,6 +163,9 @@ def test_what_is_wrong_in_a_parquet(tmp_path: Path) -> None:
         ({"image": [png(0)], "label": [None]}, "expected class numbers from 0 or names in label"),
         ({"image": [png(0)], "label": [1.5]}, "expected class numbers from 0 or names in label"),
         ({"image": pa.array([], pa.binary())}, "there are no images in"),
+        ({"image": [{"bytes": png(0), "path": 3}]}, "image: expected text in .*path, got int64"),
+        ({"image": [{"bytes": png(0), "path": ["a"]}]}, "expected text in the field path, got lis"),
+        ({"image": [{"bytes": png(0), "path": b"a"}]}, "expected text in the field path, got bin"),
     ],
 )
 def test_other_columns(tmp_path: Path, columns: dict[str, Any], reason: str) -> None:
@@ -170,3 +195,10 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(MissingResource, match=r'needs pyarrow: pip install "hardy\[parquet\]"'):
         open_images(path)
+
+
+def test_a_file_has_no_splits(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", {"image": [png(0)]})
+    for name in (path, tmp_path / "*.parquet"):
+        with pytest.raises(InputError, match=r"parquet:test: only the folders of CIFAR have split"):
+            open_images(f"{name}:test")

@@ -23,6 +23,13 @@ def png(number: int) -> bytes:
     return stream.getvalue()
 
 
+def claiming(name: str, **headers: str) -> tarfile.TarInfo:
+    """A member whose extended headers say what is not so."""
+    info = tarfile.TarInfo(name)
+    info.pax_headers = headers
+    return info
+
+
 def members(path: Path, files: dict[str, bytes | str | tarfile.TarInfo]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
@@ -88,8 +95,9 @@ def link(name: str, kind: bytes, target: str) -> tarfile.TarInfo:
 @pytest.mark.parametrize(
     ("extra", "reason"),
     [
-        ({"../x": b"out"}, r"\.\./x: the path climbs out of the archive; not used"),
+        ({"../x": b"out"}, r"\.\./x: the path climbs out of its top; not used"),
         ({"a/../../x.png": png(2), "a/../../x.cls": "1"}, "climbs out"),
+        ({"a": claiming("a", path="a\0b.png")}, "the name has a NUL character in it; not used"),
         ({"/etc/x.png": png(2)}, "/etc/x.png: the path climbs out"),
         ({"..\\x.png": png(2)}, "climbs out"),
         ({"C:x.png": png(2)}, "climbs out"),
@@ -168,3 +176,55 @@ def test_shards_of_two_kinds(tmp_path: Path) -> None:
     (tmp_path / "b.parquet").touch()
     with pytest.raises(InputError, match=r"expected .tar or .parquet files, and not both"):
         open_images(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (claiming("3.png", size="-5"), "3.png has a negative size"),
+        # So far back that the next header would be its own.
+        (claiming("3.png", size="-1536"), "3.png has a negative size"),
+        (claiming("3.png", size=str(10**15)), "end of data, in 3.png of 1,000,000,000,000,000 by"),
+        (claiming("3.png", **{"GNU.sparse.map": "a,b"}), "invalid literal for int"),
+    ],
+)
+@pytest.mark.parametrize("first", [False, True])
+def test_members_of_impossible_sizes(
+    tmp_path: Path, bad: tarfile.TarInfo, reason: str, first: bool
+) -> None:
+    members(tmp_path / "a.tar", {} if first else {"1.png": png(0), "2.png": png(1)})
+    with tarfile.open(tmp_path / "a.tar", "a", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(bad)
+    members(tmp_path / "b.tar", {"4.png": png(4)})
+    with pytest.raises(InputError, match=rf"cannot read .*a.tar to its end: .*{reason}.*; fetch"):
+        open_images(tmp_path)
+    faults: list[Fault] = []
+    source = open_images(tmp_path, faults=faults)
+    assert list(source.files) == ([] if first else ["1.png", "2.png"]) + ["4.png"]
+    np.testing.assert_array_equal(source.read(-1), IMAGES[4])
+    assert len(faults) == 1
+
+
+def test_headers_that_claim_more_than_the_file(tmp_path: Path) -> None:
+    """An extended header is read whole: its size must not be believed either."""
+    info = tarfile.TarInfo("x")
+    info.type, info.size = tarfile.XHDTYPE, 10**15
+    path = members(tmp_path / "a.tar", {"1.png": png(0)})
+    data = path.read_bytes().rstrip(b"\0")
+    blocks = data + bytes(-len(data) % 512) + info.tobuf(tarfile.GNU_FORMAT) + bytes(1024)
+    path.write_bytes(blocks)
+    with pytest.raises(InputError, match=r"cannot read .*a.tar to its end: "):
+        open_images(path)
+
+
+def test_a_broken_header_is_not_the_end(tmp_path: Path) -> None:
+    path = members(tmp_path / "a.tar", {"1.png": png(0), "2.png": png(1), "3.png": png(2)})
+    data = bytearray(path.read_bytes())
+    place = data.index(b"2.png")
+    data[place] = ord("x")
+    path.write_bytes(data)
+    faults: list[Fault] = []
+    assert list(open_images(path, faults=faults).files) == ["1.png"]
+    assert f"to its end: broken header at byte {place:,}; fetch it again" in faults[0].reason
+    with pytest.raises(InputError, match="broken header at byte"):
+        open_images(path)

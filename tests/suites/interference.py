@@ -51,6 +51,7 @@ class _File:
 def intercept(hook: Hook, put: Callable[[object, str, object], None] = setattr) -> None:
     """Every write of files and of arrays' rows goes through `hook`."""
     put(manifest, "os", _Os(hook))
+    array_layout.__dict__.setdefault("open", open)
     put(array_layout, "open", lambda *a, **k: _File(open(*a, **k), hook))  # noqa: SIM115
 
 

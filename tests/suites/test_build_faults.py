@@ -92,12 +92,14 @@ def test_more_cells_while_an_image_is_bad(tmp_path: Path) -> None:
         assert len(outcome.faults) == 1
     both = built("imagenet_c", images, out, severities=(1,), format="tar")
     assert (both.built, both.kept, len(both.faults)) == (0, 5, 1)
+    more = built("imagenet_c", images, out, severities=(1, 2), format="tar")
+    assert (more.built, more.kept, len(more.faults)) == (5, 0, 1)
     photo.write_bytes(data)
     built("imagenet_c", images, out, "contrast", severities=(1,), format="tar")
-    assert len(open_stored(out)) == 5  # one cell still lacks it
-    built("imagenet_c", images, out, severities=(1,), format="tar")
+    assert len(open_stored(out)) == 5  # other cells still lack it
+    built("imagenet_c", images, out, severities=(1, 2), format="tar")
     assert len(open_stored(out)) == 6
-    built("imagenet_c", images, tmp_path / "at once", severities=(1,), format="tar")
+    built("imagenet_c", images, tmp_path / "at once", severities=(1, 2), format="tar")
     assert tree(out) == tree(tmp_path / "at once")
 
 
@@ -120,6 +122,12 @@ def test_images_of_other_sizes_and_too_small_ones(tmp_path: Path) -> None:
     assert "b.png: expected at least 8 pixels per side, got 7" in outcome.faults[0]
     assert "d.png: expected the size of the first image" in outcome.faults[1]
     assert list(open_stored(tmp_path / "out").ids) == [0, 2]
+
+
+def test_rows_that_are_too_small(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", np.zeros((2, 8, 7, 3), np.uint8))
+    with pytest.raises(InputError, match=r"none of the 2 images.*at least 8 pixels"):
+        built("cifar10_c", tmp_path / "rows.npy", tmp_path / "out")
 
 
 def test_listing_faults_do_not_stop_the_rest(tmp_path: Path) -> None:
@@ -195,7 +203,7 @@ def test_a_full_disk(format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return write(data)
 
     with monkeypatch.context() as patch:
-        intercept(fill, lambda *what: patch.setattr(*what, raising=False))
+        intercept(fill, patch.setattr)
         with pytest.raises(HardyError, match=r"No space left on device.*the same command again"):
             built("imagenet_c", images, tmp_path / "out", format=format)
     built("imagenet_c", images, tmp_path / "out", format=format)

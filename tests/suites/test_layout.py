@@ -14,6 +14,7 @@ from hardy.suites.array_layout import Arrays
 from hardy.suites.cells import Cell
 from hardy.suites.layout import Files, Layout, Shards, open_layout, units_of
 from hardy.suites.manifest import UNFINISHED, content_hash
+from tests.suites.interference import intercept
 
 FOG, SNOW = Cell("fog", 3), Cell("snow", 1)
 
@@ -69,6 +70,15 @@ def test_names_of_files(tmp_path: Path, format: str, name: str, path: str) -> No
     assert layout.there(range(1), FOG)
     assert value == layout.hash(range(1), FOG) == content_hash((tmp_path / path).read_bytes())
     assert list((tmp_path / UNFINISHED).iterdir()) == []
+
+
+def test_a_disk_that_takes_little_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intercept(lambda write, data: write(data[:1000]), monkeypatch.setattr)
+    layout = layout_of(tmp_path, "png", source_of("a"), side=64)
+    value = layout.write(range(1), FOG, some(1, 64, 64, 3), [0])
+    assert value == content_hash((tmp_path / "fog/3/a.png").read_bytes())
 
 
 def test_a_video_has_the_name_of_its_photograph(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_official_arrays_that_do_not_fit(tmp_path: Path) -> None:
         open_stored(tmp_path, suite)
     (tmp_path / "labels.npy").unlink()
     np.save(tmp_path / "snow.npy", np.zeros((20, 32, 32, 3), np.uint8))
-    with pytest.raises(InputError, match="has 4 images, others have 3"):
+    with pytest.raises(InputError, match="fog:1 has 3 images, others have 4"):
         open_stored(tmp_path, suite)
     np.save(tmp_path / "snow.npy", np.zeros((16, 32, 32, 3), np.uint8))
     with pytest.raises(InputError, match="5 severities of equal length, got 16 rows"):

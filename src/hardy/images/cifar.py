@@ -4,6 +4,7 @@ The binary form is read a record at a time. The python form is pickled, and stay
 at most); `hardy.images.cifar_pickle` reads it without trusting it.
 """
 
+import reprlib
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -162,7 +163,7 @@ def _python(path: Path, layout: Layout) -> tuple[UInt8, Labels]:
     ):
         raise InputError(f"{path}: expected a list {layout.labels} of class numbers")
     numbers = np.array(labels, np.int64)
-    check_label_count(numbers, len(images), str(path))
+    check_label_count(len(numbers), len(images), str(path))
     return images, numbers
 
 
@@ -179,5 +180,6 @@ def _class_names(folder: Path, layout: Layout) -> tuple[str, ...] | None:
         names = path.read_text(encoding="utf-8", errors="replace").split()
     names = [name.decode(errors="replace") if isinstance(name, bytes) else name for name in names]
     if len(names) != layout.classes or not all(isinstance(name, str) for name in names):
-        raise InputError(f"{path}: expected the names of {layout.classes} classes, got {names}")
+        got = reprlib.repr(names)  # of a pickle: the whole of it may be endless
+        raise InputError(f"{path}: expected the names of {layout.classes} classes, got {got}")
     return tuple(names)

@@ -5,7 +5,10 @@ of bytes. The unpickler here answers these three with stand-ins of its own, whic
 what they are given, and refuses every other name; so nothing of a file is called or imported.
 """
 
+import io
 import pickle
+import pickletools
+import reprlib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,10 @@ from hardy.images.files import UInt8
 
 # The largest true file, the training set of CIFAR-100, has 155 million bytes.
 LARGEST = 200_000_000
+# The memo is an array, as long as its highest number says. The true files have one number for each
+# of at most 50,000 file names.
+LARGEST_MEMO = 1_000_000
+PUTS = ("PUT", "BINPUT", "LONG_BINPUT")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -24,8 +31,9 @@ def read(path: Path) -> dict[str, Any]:
     if size > LARGEST:
         raise InputError(f"{path}: expected at most {LARGEST:,} bytes of CIFAR, got {size:,}")
     try:
-        with path.open("rb") as stream:
-            content = _Unpickler(stream).load()
+        data = path.read_bytes()
+        _check_memo(data)
+        content = _Unpickler(io.BytesIO(data)).load()
         named = {
             key.decode() if type(key) is bytes else key: value for key, value in content.items()
         }
@@ -39,6 +47,12 @@ def read(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: expected a pickled file of CIFAR, got another ({reason})"
         ) from error
+
+
+def _check_memo(data: bytes) -> None:
+    for opcode, number, _ in pickletools.genops(data):
+        if opcode.name in PUTS and int(number or 0) > LARGEST_MEMO:
+            raise InputError(f"it asks for more than {LARGEST_MEMO:,} places in the memo")
 
 
 class _Unpickler(pickle.Unpickler):
@@ -75,5 +89,5 @@ class _Unpickler(pickle.Unpickler):
 def _pixels(array: Any) -> UInt8:
     _, shape, dtype, fortran, data = array.state
     if dtype.code not in ("u1", b"u1") or type(data) is not bytes:
-        raise InputError(f"an array of {dtype.code!r} in the place of bytes")
+        raise InputError(f"an array of {reprlib.repr(dtype.code)} in the place of bytes")
     return np.frombuffer(data, np.uint8).reshape(shape, order="F" if fortran else "C")

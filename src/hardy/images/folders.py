@@ -17,6 +17,9 @@ from hardy.images.files import SUFFIXES, Convert, UInt8, read_image, rgb
 from hardy.images.source import Faults, Ids, Labels, Listing, identify, number_labels, refuse
 
 LABELS = "labels.csv"
+# What a first line may call the two columns, in this order of choice.
+FILE_COLUMNS = ("file", "filename", "file_name", "path", "image")
+LABEL_COLUMNS = ("label", "class", "class_name")
 
 
 class FolderSource(Listing):
@@ -40,12 +43,17 @@ def scan(folder: str, faults: Faults) -> Scan:
             for entry in entries:
                 if entry.name.startswith("."):
                     continue
+                try:
+                    is_file, is_folder = entry.is_file(), entry.is_dir()
+                except OSError as error:  # such as a link to itself
+                    refuse(faults, f"cannot read {entry.path}: {error.strerror}")
+                    continue
                 if not entry.name.lower().endswith(SUFFIXES):
-                    (folders if entry.is_dir() else others).append(entry.name)
-                elif entry.is_file():
+                    (folders if is_folder else others).append(entry.name)
+                elif is_file:
                     images.append(entry.name)
                 else:
-                    got = "a folder" if entry.is_dir() else "a broken link or a device"
+                    got = "a folder" if is_folder else "a broken link or a device"
                     refuse(faults, f"cannot read {entry.path}: expected an image file, got {got}")
     except OSError as error:
         refuse(faults, f"cannot list {folder}: {error.strerror}")
@@ -79,13 +87,13 @@ def flat_folder(root: Path, labels: Path | None, id_rule: str, faults: Faults) -
     """All images below the folder, sorted, with the labels of a CSV file if there is one."""
     files = sorted(_tree(os.fspath(root), "", faults))
     if labels is not None:
-        named = _read_csv(labels)
+        named = _read_csv(labels, faults)
         for missing in sorted(named.keys() - set(files)):
             refuse(faults, f"{labels} has a label for {missing}, which is not in {root}")
         for file in files:
             if file not in named:
                 refuse(faults, f"{root / file} has no label in {labels}; add a line for it")
-        files = [file for file in files if file in named]
+        files = [file for file in files if named.get(file)]
     if not files:
         raise InputError(f"there are no image files in {root}")
     kept, ids = identify(files, id_rule, faults, lambda index: str(root / files[index]))
@@ -131,25 +139,46 @@ def _tree(root: str, start: str, faults: Faults) -> Iterator[str]:
         yield from (prefix + name for name in images)
 
 
-def _read_csv(path: Path) -> dict[str, str]:
-    """File -> label, from the first two columns or those that a first line calls file and label."""
+def _read_csv(path: Path, faults: Faults) -> dict[str, str]:
+    """File -> label, from the first two columns or those that a first line names.
+
+    An empty label is one that was refused here.
+    """
     named: dict[str, str] = {}
     columns = (0, 1)
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             for number, row in enumerate(csv.reader(stream), 1):
-                if number == 1 and {"file", "label"} <= set(row):
-                    columns = (row.index("file"), row.index("label"))
+                header = _header(row, path) if number == 1 else None
+                if header is not None:
+                    columns = header
                     continue
                 if not row:
                     continue
                 if len(row) <= max(columns):
                     raise InputError(f"{path}, line {number}: expected file,label, got {row}")
                 file, label = (row[column].strip() for column in columns)
-                if named.setdefault(file, label) != label:
+                if not file or not label:
+                    refuse(faults, f"{path}, line {number}: expected file,label, got {row}")
+                if file and named.setdefault(file, label) != label:
                     raise InputError(f"{path}, line {number}: a second label for {file}")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"cannot read {path}: expected a CSV file of lines file,label ({error})"
         ) from error
     return named
+
+
+def _header(row: list[str], path: Path) -> tuple[int, int] | None:
+    """Where the files and the labels stand, if the first line says so."""
+    names = [name.strip().lower() for name in row]
+    file = next((names.index(name) for name in FILE_COLUMNS if name in names), None)
+    label = next((names.index(name) for name in LABEL_COLUMNS if name in names), None)
+    if file is not None and label is not None:
+        return file, label
+    if row and not any(name.endswith(SUFFIXES) for name in names):
+        raise InputError(
+            f"{path}, line 1: expected an image file and its label, or the columns' names, "
+            f"file,label, got {row}"
+        )
+    return None

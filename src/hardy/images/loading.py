@@ -18,7 +18,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.images.files import UInt8
 from hardy.images.recipes import RECIPES, Recipe
-from hardy.images.source import Faults, Ids, Labels, Source, refuse
+from hardy.images.source import Faults, Ids, Labels, Source, check_faults, refuse
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -50,8 +50,8 @@ def load(
     depend on them. An image that cannot be read is raised, or, given a list `faults`, is put there
     and left out.
     """
-    if batch < 1:
-        raise InputError(f"expected batches of at least 1 image, got {batch}")
+    _check_count(batch, "batches of at least 1 image")
+    check_faults(faults)
     prepare = (RECIPES[recipe] if isinstance(recipe, str) else recipe).prepare
     wanted = range(len(source)) if indices is None else indices
 
@@ -85,8 +85,7 @@ def ordered_map(
     """`map` with threads that work a little ahead of the consumer, and never further."""
     if workers is None:
         workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
-    if workers < 1:
-        raise InputError(f"expected at least 1 worker, got {workers}")
+    _check_count(workers, "at least 1 worker")
     queue: deque[Future[Result]] = deque()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="hardy-load")
     try:
@@ -101,6 +100,11 @@ def ordered_map(
     finally:
         # Also when the consumer stops early: nothing keeps decoding behind its back.
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _check_count(count: int, expected: str) -> None:
+    if not isinstance(count, int | np.integer) or count < 1:
+        raise InputError(f"expected {expected}, got {count!r}; give a whole number")
 
 
 def _chunks(indices: Sequence[int], size: int) -> Iterator[list[int]]:

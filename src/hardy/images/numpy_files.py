@@ -5,6 +5,8 @@ whose members `np.savez` stores as they are; only a member that `np.savez_compre
 be kept in memory.
 """
 
+import math
+import tokenize
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -12,7 +14,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.images.files import Convert, UInt8, rgb
@@ -24,8 +25,13 @@ from hardy.images.source import (
     number_labels,
 )
 
+NO_SOURCE = (SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 NPY_MAGIC = b"\x93NUMPY"
 EXPECTED = "expected uint8 images (N, H, W, 3)"
+EXPECTED_LABELS = "expected class numbers (N,) from 0"
+# Of a compressed member, which stays in memory; a few megabytes of file can claim any size.
+LARGEST_INFLATED = 2_000_000_000
+MOST_INFLATED = 10_000_000  # images, each of which gets a name
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class ArraySource(Listing):
 
 def open_npy(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
     with path.open("rb") as stream:
-        shape, dtype, fortran = _header(stream, str(path))
+        shape, dtype, fortran = _header(stream, str(path), EXPECTED)
         start = stream.tell()
     rows = _rows(path, start, path.stat().st_size - start, shape, dtype, fortran, str(path))
     given, classes = (None, None) if labels is None else read_labels(labels)
@@ -79,10 +85,14 @@ def open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
                 raise InputError(f"{path} has labels, and so has {labels}; give only one of them")
             given, classes = (None, None) if labels is None else read_labels(labels)
             if "labels" in members:
+                where = f"{path}, labels"
+                size = _size(path, members["labels"], where)
                 with archive.open(members["labels"]) as stream:
-                    given = _whole_numbers(_load(stream), f"{path}, labels")
-    # RuntimeError: the archive is encrypted.
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+                    given = _load_labels(stream, size, where, count=shape[0])
+    except InputError:
+        raise
+    # RuntimeError: the archive is encrypted. ValueError: a member ends too early.
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
         raise InputError(f"cannot read {path}: {error or type(error).__name__}") from error
     return array_source("array", path, rows, shape, given, classes, id_rule)
 
@@ -103,7 +113,7 @@ def array_source(
         )
     count, height, width, channels = shape
     if labels is not None:
-        check_label_count(labels, count, str(path))
+        check_label_count(len(labels), count, str(path))
     size = (height, width, channels)
     return ArraySource(kind, str(path), numbered(count), range(count), labels, classes, rows, size)
 
@@ -120,7 +130,7 @@ def read_labels(path: Path) -> tuple[Labels, tuple[str, ...] | None]:
         with path.open("rb") as stream:
             if stream.read(len(NPY_MAGIC)) == NPY_MAGIC:
                 stream.seek(0)
-                return _whole_numbers(_load(stream), str(path)), None
+                return _load_labels(stream, path.stat().st_size, str(path)), None
         return number_labels(path.read_text(encoding="utf-8").splitlines())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
@@ -132,22 +142,45 @@ def _npz_images(
     path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo
 ) -> tuple[Rows | UInt8, tuple[int, ...]]:
     where = f"{path}, images"
+    size = _size(path, info, where)
     with archive.open(info) as stream:
-        shape, dtype, fortran = _header(stream, where)
+        shape, dtype, fortran = _header(stream, where, EXPECTED)
         start = stream.tell()
     if info.compress_type == zipfile.ZIP_STORED:
         with path.open("rb") as raw:
             raw.seek(info.header_offset + 26)  # the lengths of the local name and extra field
             lengths = np.frombuffer(raw.read(4), "<u2")
         begin = info.header_offset + 30 + int(lengths.sum()) + start
-        return _rows(path, begin, info.file_size - start, shape, dtype, fortran, where), shape
-    _rows(path, 0, info.file_size - start, shape, dtype, fortran, where)  # for its checks
+        return _rows(path, begin, size - start, shape, dtype, fortran, where), shape
+    _rows(path, 0, size - start, shape, dtype, fortran, where)  # for its checks
+    if shape[0] > MOST_INFLATED:
+        raise _too_large(where, f"{MOST_INFLATED:,} images", f"{shape[0]:,}")
     with archive.open(info) as stream:
-        images: UInt8 = _load(stream)
+        images: UInt8 = np.lib.format.read_array(stream, allow_pickle=False)
     return images, shape
 
 
-def _header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+def _size(path: Path, info: zipfile.ZipInfo, where: str) -> int:
+    """Bytes that the member can have, whatever it claims."""
+    if info.compress_type == zipfile.ZIP_STORED:
+        return min(info.file_size, path.stat().st_size)
+    if info.compress_type != zipfile.ZIP_DEFLATED:
+        raise InputError(f"{where}: expected what np.savez writes, got another compression")
+    if info.file_size > LARGEST_INFLATED:
+        raise _too_large(where, f"{LARGEST_INFLATED:,} bytes", f"{info.file_size:,}")
+    return info.file_size
+
+
+def _too_large(where: str, most: str, got: str) -> InputError:
+    return InputError(
+        f"{where}: expected at most {most} in a compressed array, which stays in memory, got "
+        f"{got}; write it with np.savez, which does not compress"
+    )
+
+
+def _header(
+    stream: IO[bytes], where: str, expected: str
+) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
     try:
         version = np.lib.format.read_magic(stream)
         read = {
@@ -155,8 +188,12 @@ def _header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], np.dtype[An
             (2, 0): np.lib.format.read_array_header_2_0,
         }[version]
         shape, fortran, dtype = read(stream)
-    except (ValueError, KeyError) as error:
-        raise InputError(f"{where}: {EXPECTED} in NumPy's format, but {error}") from error
+        if not all(0 <= length < 2**63 for length in shape):
+            raise ValueError("its shape is none")
+    # What the header says is parsed as Python's source would be.
+    except (*NO_SOURCE, ValueError, KeyError, TypeError) as error:
+        reason = error if str(error) else type(error).__name__
+        raise InputError(f"{where}: {expected} in NumPy's format, but {reason}") from error
     return shape, dtype, fortran
 
 
@@ -192,22 +229,23 @@ def _rows(
     return Rows(path, start, stride, stride)
 
 
-def _load(stream: IO[bytes]) -> npt.NDArray[Any]:
-    try:
-        loaded: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    except ValueError as error:
+def _load_labels(stream: IO[bytes], size: int, where: str, count: int | None = None) -> Labels:
+    """`count` labels out of a stream of at most `size` bytes. Also (N, 1), which Keras gives."""
+    shape, dtype, _ = _header(stream, where, EXPECTED_LABELS)
+    flat = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
+    if dtype.kind not in "iu" or not flat:
+        todo = "; Hardy never unpickles: save plain numbers" if dtype.hasobject else ""
+        raise InputError(f"{where}: {EXPECTED_LABELS}, got {dtype} {shape}{todo}")
+    if count is not None:
+        check_label_count(shape[0], count, where)
+    claimed = math.prod(shape) * dtype.itemsize
+    if size - stream.tell() < claimed:
         raise InputError(
-            f"cannot read {getattr(stream, 'name', 'the array')}: {error}; Hardy never runs a "
-            "pickle: save plain numbers"
-        ) from error
-    return loaded
-
-
-def _whole_numbers(labels: npt.NDArray[Any], where: str) -> Labels:
-    """Also (N, 1), which Keras gives."""
-    flat = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    if flat.dtype.kind not in "iu" or flat.ndim != 1 or (flat.size and flat.min() < 0):
-        raise InputError(
-            f"{where}: expected class numbers (N,) from 0, got {labels.dtype} {labels.shape}"
+            f"{where}: expected {claimed:,} bytes of labels, got {size - stream.tell():,}: "
+            "the file is truncated; fetch or write it again"
         )
-    return flat.astype(np.int64)
+    stream.seek(0)
+    labels = np.lib.format.read_array(stream, allow_pickle=False).reshape(-1)
+    if labels.size and labels.min() < 0:
+        raise InputError(f"{where}: {EXPECTED_LABELS}, got {labels.min()}")
+    return labels.astype(np.int64)

@@ -7,7 +7,7 @@ from pathlib import Path
 from hardy.errors import InputError
 from hardy.images import cifar, datasets, folders, numpy_files, parquet, tars
 from hardy.images.files import SUFFIXES
-from hardy.images.source import Faults, Source, check_id_rule
+from hardy.images.source import Faults, Source, check_faults, check_id_rule
 
 KINDS = "class folders, a folder of images, .npy or .npz, the files of CIFAR, tar shards or Parquet"
 SPLITS = ("train", "test")
@@ -39,11 +39,12 @@ def open_images(
     suffix as id, others their row. Things that cannot be used are raised, or, given a list
     `faults`, are put there and left out.
     """
-    text = os.fspath(path)
+    text = _text(path, f"the path of {KINDS}")
     if id_rule is not None:
         check_id_rule(id_rule)
+    check_faults(faults)
     where, split = _split(text)
-    extra = None if labels is None else Path(labels)
+    extra = None if labels is None else Path(_text(labels, "the path of a file of labels"))
     if not os.path.lexists(where):
         if where in datasets.NAMES:
             _no_labels(extra, text)
@@ -52,13 +53,22 @@ def open_images(
         if not matched:
             raise InputError(f"there is no {text}: expected {KINDS}, or a name as cifar10:test")
         _no_labels(extra, text)
+        _no_split(split, where)
         return _files(matched, text, id_rule, faults)
     place = Path(where)
     if place.is_dir():
         return _folder(place, split, extra, id_rule, faults)
     if not place.is_file():
         raise InputError(f"{place} is neither a file nor a folder; expected {KINDS}")
+    _no_split(split, where)
     return _file(place, extra, id_rule, faults)
+
+
+def _text(path: str | os.PathLike[str], expected: str) -> str:
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str) or "\0" in text:
+        raise InputError(f"expected {expected}, got {path!r}")
+    return text
 
 
 def _split(text: str) -> tuple[str, str | None]:
@@ -75,8 +85,7 @@ def _folder(
     if layout is not None:
         _no_labels(labels, str(folder))
         return cifar.open_cifar(folder, layout, split, id_rule or "row_index")
-    if split is not None:
-        raise InputError(f"{folder}:{split}: only the files of CIFAR have splits; name a folder")
+    _no_split(split, str(folder))
     rule = id_rule or "relative_path"
     if labels is None and (folder / folders.LABELS).is_file():
         labels = folder / folders.LABELS
@@ -128,3 +137,11 @@ def _files(paths: list[Path], where: str, id_rule: str | None, faults: Faults) -
 def _no_labels(labels: Path | None, where: str) -> None:
     if labels is not None:
         raise InputError(f"{where} brings its own labels; leave {labels} out")
+
+
+def _no_split(split: str | None, where: str) -> None:
+    if split is not None:
+        raise InputError(
+            f"{where}:{split}: only the folders of CIFAR have splits; leave :{split} out, or name "
+            "the folder or file that holds it"
+        )

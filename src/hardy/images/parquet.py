@@ -27,10 +27,13 @@ MAGIC = b"PAR1"
 GROUPS_KEPT = 2
 
 
+Column = tuple[str, ...]  # its name, or, as ("image", "bytes"), that of a struct and of a field
+
+
 class Columns(NamedTuple):
-    data: str  # of the encoded images: a column, or its field as in "image.bytes"
-    path: str | None
-    label: str | None
+    data: Column  # of the encoded images
+    path: Column | None
+    label: Column | None
     classes: tuple[str, ...] | None
 
 
@@ -139,9 +142,9 @@ def _columns(schema: Any, path: Path) -> Columns:
     label = labels[0] if labels else None
     classes = features.get(label or "", {}).get("names")
     return Columns(
-        data=f"{image}.bytes" if types.is_struct(kinds[image]) else image,
-        path=f"{image}.path" if _has_path(kinds[image]) else None,
-        label=label,
+        data=(image, "bytes") if types.is_struct(kinds[image]) else (image,),
+        path=(image, "path") if _has_path(kinds[image], f"{path}, {image}") else None,
+        label=(label,) if label else None,
         classes=tuple(map(str, classes)) if isinstance(classes, list) else None,
     )
 
@@ -150,7 +153,7 @@ def _features(metadata: dict[bytes, bytes]) -> dict[str, dict[str, Any]]:
     try:
         features = json.loads(metadata.get(b"huggingface", b"{}"))["info"]["features"]
         return {name: about for name, about in features.items() if isinstance(about, dict)}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}  # the columns speak for themselves
 
 
@@ -168,19 +171,27 @@ def _holds_bytes(kind: Any) -> bool:
     return kind.get_field_index("bytes") >= 0 and _is_binary(kind.field("bytes").type)
 
 
-def _has_path(kind: Any) -> bool:
+def _has_path(kind: Any, where: str) -> bool:
     import pyarrow.types as types
 
-    return bool(types.is_struct(kind)) and kind.get_field_index("path") >= 0
+    if not types.is_struct(kind) or kind.get_field_index("path") < 0:
+        return False
+    given = kind.field("path").type
+    held = given.value_type if types.is_dictionary(given) else given
+    if types.is_null(held):  # none of the images has one
+        return False
+    if not types.is_string(held) and not types.is_large_string(held):
+        raise InputError(f"{where}: expected text in the field path, got {given}; leave it out")
+    return True
 
 
-def _values(read: Callable[..., Any], column: str) -> Any:
+def _values(read: Callable[..., Any], column: Column) -> Any:
     """One column, or a field of one, of what `read` reads."""
     import pyarrow.compute as compute
 
-    top, _, inner = column.partition(".")
-    values = read(columns=[column]).column(top)
-    return compute.struct_field(values, inner) if inner else values
+    # By the dots pyarrow finds a field; the name of a column may have dots of its own.
+    values = read(columns=[".".join(column)]).column(column[0])
+    return compute.struct_field(values, column[1]) if len(column) > 1 else values
 
 
 def _numbers(
@@ -192,7 +203,8 @@ def _numbers(
     if all(isinstance(label, str) for label in labels):
         return number_labels(map(str, labels))
     if not all(type(label) is int and 0 <= label < 2**31 for label in labels):
-        raise InputError(f"{where}: expected class numbers from 0 or names in {columns.label}")
+        name = ".".join(columns.label or ())
+        raise InputError(f"{where}: expected class numbers from 0 or names in {name}")
     return np.array(labels, np.int64), columns.classes
 
 

@@ -97,6 +97,11 @@ def refuse(faults: Faults, reason: str, index: int | None = None) -> None:
     faults.append(Fault(reason, index))
 
 
+def check_faults(faults: Faults) -> None:
+    if faults is not None and not isinstance(faults, list):
+        raise InputError(f"expected a list to put faults into, or None, got {faults!r}")
+
+
 def check_id_rule(rule: str) -> str:
     if rule not in ID_RULES:
         raise unknown("id rule", rule, ID_RULES)
@@ -110,11 +115,11 @@ def identify(
     where = place or files.__getitem__
     rows = []
     for index, file in enumerate(files):
-        # What is written later goes by these names.
-        if climbs(file):
-            refuse(faults, f"{where(index)}: the path climbs out of its top; not used")
-        else:
+        reason = unusable(file)
+        if reason is None:
             rows.append(index)
+        else:
+            refuse(faults, f"{where(index)}: {reason}; not used")
     if check_id_rule(rule) == "row_index":
         return rows, rows
     name = stem if rule == "file_stem" else without_suffix
@@ -132,10 +137,14 @@ def identify(
     return list(first.values()), list(first)
 
 
-def climbs(path: str) -> bool:
-    """Whether it would lead out of a folder it is put below, on any system."""
+def unusable(path: str) -> str | None:
+    """Why no file below a folder can have this name, on any system: what is built later has it."""
+    if "\0" in path:
+        return "the name has a NUL character in it"
     parts = path.replace("\\", "/").split("/")
-    return ".." in parts or parts[0] == "" or re.match("[A-Za-z]:", path) is not None
+    if ".." in parts or parts[0] == "" or re.match("[A-Za-z]:", path):
+        return "the path climbs out of its top"
+    return None
 
 
 def without_suffix(file: str) -> str:
@@ -157,9 +166,9 @@ def number_labels(values: Iterable[str]) -> tuple[Labels, tuple[str, ...] | None
     return np.array([number[value] for value in values], np.int64), tuple(classes)
 
 
-def check_label_count(labels: Labels, count: int, where: str) -> None:
-    if len(labels) != count:
+def check_label_count(found: int, count: int, where: str) -> None:
+    if found != count:
         raise InputError(
-            f"{where}: expected one label per image, {count:,} in all, got {len(labels):,}; "
+            f"{where}: expected one label per image, {count:,} in all, got {found:,}; "
             "find out which images they belong to"
         )

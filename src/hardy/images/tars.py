@@ -4,6 +4,7 @@ A tar is indexed once, header by header; an image is then read at its place. Not
 unpacked to the disk.
 """
 
+import io
 import os
 import tarfile
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.images.files import SUFFIXES, Convert, UInt8, decode_image, rgb
-from hardy.images.source import Faults, Listing, climbs, identify, number_labels, refuse
+from hardy.images.source import Faults, Listing, identify, number_labels, refuse, unusable
 
 LABEL = "cls"
 GZIP = b"\x1f\x8b"
@@ -98,17 +99,50 @@ def open_tars(shards: Sequence[Path], where: str, id_rule: str, faults: Faults) 
 def _samples(shard: Path, number: int, faults: Faults) -> dict[str, _Sample]:
     samples: dict[str, _Sample] = {}
     try:
-        with shard.open("rb") as stream:
+        with _Stream(io.FileIO(shard)) as stream:
             if stream.read(2) == GZIP:
                 raise InputError(f"{shard} is compressed, and has no places to go to; gunzip it")
             stream.seek(0)
             with tarfile.open(fileobj=stream, mode="r:") as archive:
                 for member in archive:
+                    _check_size(member, archive, stream.length)
                     _add(samples, shard, number, member, archive, faults)
                     archive.members.clear()  # type: ignore[attr-defined]  # else it remembers each
-    except (tarfile.TarError, OSError) as error:
-        refuse(faults, f"cannot read {shard} to its end: {error}; fetch it again")
+                # At a header it does not know, tarfile stops as if that were the end.
+                stream.seek(archive.offset)
+                if stream.read(tarfile.BLOCKSIZE).strip(b"\0"):
+                    raise tarfile.ReadError(f"broken header at byte {archive.offset:,}")
+    except InputError:
+        raise
+    # tarfile meets broken headers with ValueError, IndexError, RecursionError...
+    except Exception as error:
+        refuse(
+            faults,
+            f"cannot read {shard} to its end: {error or type(error).__name__}; fetch it again",
+        )
     return samples
+
+
+class _Stream(io.BufferedReader):
+    """Reads no more than there is: for a size that a header claims, memory is made beforehand."""
+
+    def __init__(self, raw: io.FileIO) -> None:
+        super().__init__(raw)
+        self.length = os.fstat(raw.fileno()).st_size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(self.length if size is None else min(size, self.length))
+
+
+def _check_size(member: tarfile.TarInfo, archive: tarfile.TarFile, length: int) -> None:
+    """Behind a member of a wrong size there is no next header to go to, or always the same one."""
+    if member.size < 0 or archive.offset < member.offset_data:
+        raise tarfile.ReadError(f"{member.name} has a negative size")
+    stored = member.isreg() and not member.issparse()
+    if stored and member.offset_data + member.size > length:
+        raise tarfile.ReadError(
+            f"unexpected end of data, in {member.name} of {member.size:,} bytes"
+        )
 
 
 def _add(
@@ -122,8 +156,9 @@ def _add(
     folder, _, name = member.name.rpartition("/")
     first, _, ending = name.partition(".")
     is_image = f".{ending}".lower().endswith(SUFFIXES)
-    if climbs(member.name):
-        refuse(faults, f"{shard}:{member.name}: the path climbs out of the archive; not used")
+    reason = unusable(member.name)
+    if reason is not None:
+        refuse(faults, f"{shard}:{member.name}: {reason}; not used")
         return
     if member.isdir() or not first or not (is_image or ending == LABEL):
         return

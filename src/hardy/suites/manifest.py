@@ -40,8 +40,8 @@ def content_hash(data: bytes | memoryview) -> str:
 def write_file(folder: str, name: str, data: bytes | memoryview) -> None:
     """Whole or not at all: it gets its name when all of it is there.
 
-    Until then it lies where a `Writer` sweeps what a killed process left behind; one name per
-    process is enough, which writes one file at a time.
+    Until then it lies where a `Writer` in the end sweeps what a killed process left behind; one
+    name per process is enough, which writes one file at a time.
     """
     temporary, target = f"{folder}/{UNFINISHED}/{os.getpid()}", f"{folder}/{name}"
     # By the system's own calls: Python's file objects cost as much again for a file this small.
@@ -178,7 +178,6 @@ class Writer:
             ) from error
         # A line that a crash cut short must not be glued to the next one.
         self._file.truncate(sum(map(len, _whole_lines(folder / LINES))))
-        self._sweep()
         (folder / UNFINISHED).mkdir(exist_ok=True)
         self._finished = False
         self._waiting: list[bytes] = []
