@@ -75,7 +75,8 @@ def encode_alone(folder: Path, indices: Sequence[int], workers: int, encoder: st
     ]
     for process in processes:
         process.start()
-    seconds: float = max(results.get() for _ in processes)
     for process in processes:
         process.join()
-    return seconds
+        if process.exitcode:
+            raise SystemExit("a process of the bench died")
+    return max(results.get() for _ in processes)
