@@ -49,9 +49,9 @@ _FUSED = {
 
 class NumpyOps(NumpySequenceOps):
     name = "cpu"
-    # Four photos at 224, two hundred at 32: few enough for the caches, and enough that threads
-    # meet seldom at the interpreter lock.
-    pixels_at_once = 4 * 224 * 224
+    # Two photos at 224, a hundred at 32: few enough for the cache of a core, and enough that
+    # threads meet seldom at the interpreter lock.
+    pixels_at_once = 2 * 224 * 224
     fused: Mapping[str, Callable[..., Array]] = _FUSED
 
     def words(self, key: int, ids: NDArray[np.uint64], stream: int, count: int) -> Array:
