@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 BLOCK = 16
 
 
-def own(image: NDArray[np.uint8]) -> bytes:
+def opencv(image: NDArray[np.uint8]) -> bytes:
+    """The one that the build uses."""
     from hardy.suites import encode
 
     return encode.jpeg(image, 85)
 
 
 def pillow(image: NDArray[np.uint8]) -> bytes:
+    """The one that the benchmark was written with, whose pixels are the measure."""
     from PIL import Image
 
     file = io.BytesIO()
@@ -30,7 +32,7 @@ def pillow(image: NDArray[np.uint8]) -> bytes:
     return file.getvalue()
 
 
-ENCODERS = {"own": own, "pillow": pillow}
+ENCODERS = {"pillow": pillow, "opencv": opencv}
 
 
 def variants(folder: Path) -> Any:
@@ -45,32 +47,35 @@ def variants(folder: Path) -> Any:
     return Generated(suite, source, choose_cells(suite), stored=False)
 
 
-def _share(folder: str, indices: Sequence[int], name: str, barrier: Any, results: Any) -> None:
+def _share(folder: str, indices: Sequence[int], barrier: Any, results: Any) -> None:
     """One process. All meet before and after every timed part, so that they encode together."""
-    made_by, encoder = variants(Path(folder)), ENCODERS[name]
-    seconds = 0.0
+    made_by = variants(Path(folder))
+    seconds = {f"{name}_{clock}": 0.0 for name in ENCODERS for clock in ("wall", "cpu")}
     for start in range(0, len(indices), BLOCK):
         chunk = made_by.chunk(indices[start : start + BLOCK])
         outputs = [image for cell in made_by.cells for image in chunk.make(cell)]
-        barrier.wait()
-        began = time.perf_counter()
-        for image in outputs:
-            encoder(image)
-        barrier.wait()
-        seconds += time.perf_counter() - began
+        for name, encoder in ENCODERS.items():
+            barrier.wait()
+            began = time.perf_counter(), time.process_time()
+            for image in outputs:
+                encoder(image)
+            seconds[f"{name}_cpu"] += time.process_time() - began[1]
+            barrier.wait()
+            seconds[f"{name}_wall"] += time.perf_counter() - began[0]
     results.put(seconds)
 
 
-def encode_alone(folder: Path, indices: Sequence[int], workers: int, encoder: str) -> float:
-    """Wall seconds for the outputs of some images, `workers` processes encoding together."""
+def encode_alone(folder: Path, indices: Sequence[int], workers: int) -> dict[str, float]:
+    """Seconds per encoder for the outputs of some images, `workers` processes working together.
+
+    Wall seconds are those of all together, CPU seconds their sum.
+    """
     if len(indices) % (workers * BLOCK):
         raise ValueError(f"expected a multiple of {workers * BLOCK} images, got {len(indices)}")
     context = get_context("spawn")
     barrier, results = context.Barrier(workers), context.Queue()
     processes = [
-        context.Process(
-            target=_share, args=(str(folder), indices[k::workers], encoder, barrier, results)
-        )
+        context.Process(target=_share, args=(str(folder), indices[k::workers], barrier, results))
         for k in range(workers)
     ]
     for process in processes:
@@ -79,4 +84,7 @@ def encode_alone(folder: Path, indices: Sequence[int], workers: int, encoder: st
         process.join()
         if process.exitcode:
             raise SystemExit("a process of the bench died")
-    return max(results.get() for _ in processes)
+    found = [results.get() for _ in processes]
+    return {
+        key: (max if key.endswith("wall") else sum)(one[key] for one in found) for key in found[0]
+    }

@@ -117,6 +117,19 @@ def test_killed_at_the_very_start(tmp_path: Path) -> None:
     assert not (out / UNFINISHED).exists()
 
 
+def test_what_was_never_begun_is_missing(tmp_path: Path) -> None:
+    images, out = write_photos(tmp_path / "val", 2), tmp_path / "out"
+    built("imagenet_c", images, out, "contrast", severities=(1,))
+    whole = tree(out)
+    for name in whole:
+        if name != HEADER:
+            (out / name).unlink()
+    names = {name for name in whole if name.startswith("contrast")}
+    assert set(verify(out).missing) == names
+    built("imagenet_c", images, out, "contrast", severities=(1,))
+    assert tree(out) == whole
+
+
 @pytest.mark.parametrize("moment", ["begin", "finish"])
 def test_stopped_around_the_work_on_arrays(
     moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -137,7 +137,7 @@ def read_contents(folder: Path, units: int) -> Contents:
     for number, line in enumerate(_whole_lines(folder / LINES), 1):
         try:
             entry = json.loads(line)
-            cells = {_cell(name): value for name, value in entry["cells"].items()}
+            cells = {parse_cell(name): value for name, value in entry["cells"].items()}
             contents.add(entry["unit"], cells, entry.get("bad", ()))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
@@ -157,7 +157,7 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 
 @cache
-def _cell(text: str) -> Cell:
+def parse_cell(text: str) -> Cell:
     name, _, level = text.rpartition(":")
     return Cell(name, int(level))
 

@@ -11,7 +11,14 @@ from hardy.errors import InputError
 from hardy.suites import load
 from hardy.suites.cells import Cell, cell_folder
 from hardy.suites.layout import open_layout, units_of
-from hardy.suites.manifest import HEADER, LINES, content_hash, read_contents, read_header
+from hardy.suites.manifest import (
+    HEADER,
+    LINES,
+    content_hash,
+    parse_cell,
+    read_contents,
+    read_header,
+)
 from hardy.suites.stored import listed_source
 
 
@@ -28,7 +35,7 @@ class Report(NamedTuple):
 
 
 def verify(folder: Path, track: Callable[[list[int]], Iterable[int]] = iter) -> Report:
-    """Read every file that the manifest lists, and look for others."""
+    """Read every file that was to be built, and look for others."""
     header = read_header(folder)
     if header is None:
         raise InputError(
@@ -38,7 +45,7 @@ def verify(folder: Path, track: Callable[[list[int]], Iterable[int]] = iter) -> 
     layout = open_layout(suite, folder, header["format"], source, tuple(header["shape"]))
     units = units_of(header["images"], layout.size)
     contents = read_contents(folder, len(units))
-    cells = contents.cells
+    cells = sorted({*map(parse_cell, header["cells"]), *contents.cells})
     missing: list[str] = []
     altered: list[str] = []
 
