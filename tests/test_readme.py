@@ -42,6 +42,21 @@ def test_the_python_runs_from_top_to_bottom(folder):
     assert names["noisy"].shape == (1, 224, 224, 3)
 
 
+def test_the_headline_is_what_the_bench_measured():
+    page = (ROOT / "bench" / "results" / "cpu.md").read_text(encoding="utf-8")
+    total = re.search(
+        r"^\| sum of 15 x 5 +\| +([\d.]+) \| +\| +[\d.]+ \| +(\d+)", page, re.MULTILINE
+    )
+    small = re.search(r"on one core: (\d+)/s; peer (\d+)/s", page)
+    glass = re.search(r"^\| glass_blur +\|(?: +[\d.]+ \|){3} +([\d.]+)", page, re.MULTILINE)
+    assert total
+    assert small
+    assert glass
+    ours, theirs, its_glass = float(total[1]), int(total[2]), float(glass[1])
+    assert f"**{ours:.0f} ms** | {theirs:,} ms ({theirs - 5 * its_glass:.0f} without" in README
+    assert f"**{round(int(small[1]), -2):,}** | {int(small[2]):,} |" in README
+
+
 def test_there_are_commands_to_run():
     assert sum(line.startswith("hardy ") for line in COMMANDS) >= 6
 
