@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.arrays import rng, tables
-from hardy.arrays.cpu import digital, filters, random, sequences, warps, weather
+from hardy.arrays.cpu import digital, filters, random, sequences, smears, warps, weather
 from hardy.arrays.numpy_sequence_ops import NumpySequenceOps
 from hardy.errors import InputError
 
@@ -138,12 +138,12 @@ class NumpyOps(NumpySequenceOps):
 
     def disk(self, images: Bytes, radius: float, alias: float) -> Bytes:
         out = np.empty_like(images)
-        filters.disk_bytes(images, *tables.disk_plan(radius, alias), out)
+        smears.disk_bytes(images, *tables.disk_plan(radius, alias), out)
         return out
 
     def trail(self, images: Bytes, weights: Float64, rows: Array, columns: Array) -> Bytes:
         out = np.empty_like(images)
-        filters.trail_bytes(images, weights, rows, columns, out)
+        smears.trail_bytes(images, weights, rows, columns, out)
         return out
 
     def shuffle(self, images: Bytes, moves: Array, reach: int) -> Bytes:
