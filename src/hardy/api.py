@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.arrays import door, rng
+from hardy.arrays.ops import is_tensor
 from hardy.corrupt import CORRUPTIONS, PERTURBATIONS, Corruption, engine
 from hardy.corrupt.perturbation import Frames
 from hardy.errors import InputError
@@ -17,11 +18,12 @@ from hardy.suites.stage import Stage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from torch import Tensor
 
     from hardy.images import Recipe
 
-# Same type back: an array for an array, an image for an image.
-Images = TypeVar("Images", npt.NDArray[np.uint8], "Image")
+# Same type back: an array for an array, an image for an image, a tensor for a tensor.
+Images = TypeVar("Images", npt.NDArray[np.uint8], "Image", "Tensor")
 Ids = int | str | Sequence[int | str] | npt.NDArray[Any]
 
 
@@ -34,12 +36,13 @@ def corrupt(
     ids: Ids | None = None,
     edition: str = "auto",
 ) -> Images:
-    """The image, or each image of the batch, corrupted: a new array or PIL image of the same kind.
+    """The image, or each image of the batch, corrupted: a new array, PIL image or tensor alike.
 
     The bytes depend on the pixels, edition, corruption, severity, seed and image id alone. `ids`
     are whole numbers or names, one per image, each used once; left out they are 0, 1, 2, ...
     `edition` is "224", "299", "64" or "cifar"; "auto" takes the one whose side is nearest to the
-    images' shorter side. What may come in as an image is written in `hardy.arrays.door`.
+    images' shorter side. What may come in as an image is written in `hardy.arrays.door`; a torch
+    tensor is worked on where it lies, and the result lies there too.
     """
     corruption = _corruption(name)
     batch, restore = door.enter(images)
@@ -47,7 +50,7 @@ def corrupt(
     key = rng.derive_key(_seed(seed), cell, name, int(severity))
     numbers = image_ids(ids, len(batch))
     if not len(batch):
-        return restore(batch.copy())  # type: ignore[no-any-return]
+        return restore(batch[:0])  # type: ignore[no-any-return]
     return restore(engine.run(corruption, batch, params, key=key, ids=numbers))  # type: ignore[no-any-return]
 
 
@@ -81,7 +84,7 @@ def replay(
     batch, restore = door.enter(images)
     _, params = _cell(name, severity, batch.shape[1:3], edition)
     if not len(batch):
-        return restore(batch.copy())  # type: ignore[no-any-return]
+        return restore(batch[:0])  # type: ignore[no-any-return]
     fields = _fields(corruption, params, draws, batch.shape)
     try:
         result = engine.replay(corruption, batch, params, fields)
@@ -94,7 +97,7 @@ def replay(
 
 
 def perturb(
-    image: "npt.NDArray[np.uint8] | Image",
+    image: "npt.NDArray[np.uint8] | Image | Tensor",
     name: str,
     *,
     level: int = 1,
@@ -118,17 +121,26 @@ def perturb(
     if not _is_int(level):
         raise InputError(f"expected a level of 1, 2 or 3 as an int, got {level!r}")
     batch, _ = door.enter(image)
-    if isinstance(image, np.ndarray) and image.ndim != 3:
+    if getattr(image, "ndim", 3) != 3:
         raise InputError(
-            f"expected one image (H, W, 3), got a batch {image.shape}; go through them one by one, "
-            "each with its id"
+            f"expected one image (H, W, 3), got a batch {tuple(batch.shape)}; go through them one "
+            "by one, each with its id"
         )
-    # A copy: frames are made later, and the caller may have changed the image by then.
-    picture = batch[0].copy() if isinstance(image, np.ndarray) else image
-    stage = Stage.of(picture, _recipe(recipe))
+    # Copies: frames are made later, and the caller may have changed the image by then.
+    if is_tensor(image):
+        stage = _tensor_stage(batch.clone(), recipe)
+    else:
+        picture = batch[0].copy() if isinstance(image, np.ndarray) else image
+        stage = Stage.of(picture, _recipe(recipe))
     constants = find_edition(_edition(edition, stage.size))
     image_ids([id], 1)
     return stage.frames(constants, name, int(level), seed=_seed(seed), id=id)
+
+
+def _tensor_stage(batch: "Tensor", recipe: object) -> Stage:
+    if recipe is not None:
+        raise InputError("a recipe expects an array or a PIL image, got a tensor; .cpu().numpy()")
+    return Stage(batch, batch, None)
 
 
 def _recipe(recipe: object) -> "Recipe | None":

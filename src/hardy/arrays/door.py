@@ -3,15 +3,16 @@
 | what comes                                       | what happens                                  |
 |--------------------------------------------------|-----------------------------------------------|
 | uint8 array (H, W, 3) or (N, H, W, 3)            | taken, any strides; a new array of that shape |
+| uint8 torch tensor of such a shape               | the same, on the tensor's device              |
 | empty batch (0, H, W, 3)                         | taken; an empty batch comes back              |
 | PIL image RGB                                    | taken; a new RGB image comes back             |
 | PIL image 1, L, P, CMYK, YCbCr, HSV, LAB         | converted by Pillow; an RGB image comes back  |
 | PIL image with transparency                      | dropped if opaque everywhere, else refused    |
 | PIL image of more than 8 bits (I, I;16, F, ...)  | refused                                       |
 | PIL image of several frames (MPO: the first)     | refused                                       |
-| array grey (H, W) or (H, W, 1), RGBA, CHW, 5-D   | refused: an array comes back in its own shape |
-| array of floats, bool, int64, objects            | refused: the range would have to be guessed   |
-| list, path, tensor of another framework          | refused                                       |
+| either grey (H, W) or (H, W, 1), RGBA, CHW, 5-D  | refused: an array comes back in its own shape |
+| either of floats, bool, int64, objects           | refused: the range would have to be guessed   |
+| list, path, array of another framework           | refused                                       |
 | a side below 8 pixels                            | refused                                       |
 
 Each refusal says what was expected, what came and what to do.
@@ -25,30 +26,38 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from hardy.arrays.ops import is_tensor
 from hardy.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from torch import Tensor
 
 UInt8 = npt.NDArray[np.uint8]
 
 SMALLEST_SIDE = 8
-EXPECTED = "expected a PIL image or a uint8 RGB array (H, W, 3) or (N, H, W, 3)"
+EXPECTED = "expected a PIL image or a uint8 RGB array or tensor (H, W, 3) or (N, H, W, 3)"
 # Pillow's raw modes of files that it would cut from 16 bits to 8. (BGR;16 is 5 + 6 + 5 bits.)
 DEEP = re.compile(r"(L|LA|RGB|RGBA|RGBX|RGBa|CMYK)+;16[BLN]")
 
 
-def enter(images: object) -> tuple[UInt8, Callable[[UInt8], Any]]:
+def enter(images: object) -> tuple[Any, Callable[[Any], Any]]:
     """The batch, NHWC, contiguous and writable; and what turns a result into the caller's type."""
     if is_pil(images):
         from PIL.Image import fromarray
 
         return from_pil(images)[None], lambda out: fromarray(out[0])
-    if not isinstance(images, np.ndarray):
+    batch: Any
+    if isinstance(images, np.ndarray):
+        _check_dtype(images)
+        _check_shape(images)
+        batch = np.require(images, requirements=["C", "W", "E"])
+    elif is_tensor(images):
+        _check_tensor_dtype(images)
+        _check_shape(images)
+        batch = images.contiguous()
+    else:
         raise InputError(f"{EXPECTED}, got {_not_an_array(images)}")
-    _check_dtype(images)
-    _check_shape(images)
-    batch = np.require(images, requirements=["C", "W", "E"])
     if images.ndim == 4:
         return batch, lambda out: out
     return batch[None], lambda out: out[0]
@@ -109,8 +118,6 @@ def _not_an_array(thing: object) -> str:
     name = f"{type(thing).__module__}.{type(thing).__qualname__}".removeprefix("builtins.")
     if isinstance(thing, list | tuple):
         return f"a {name}; np.stack images of one size, else pass them one by one with their ids"
-    if name.startswith("torch."):
-        return f"{name}, and tensors are not taken yet; permute to NHWC and call .cpu().numpy()"
     if isinstance(thing, str) or hasattr(thing, "__fspath__"):
         return f"a path; open it first: PIL.Image.open({str(thing)!r})"
     return f"{name}; convert it with np.asarray"
@@ -135,18 +142,40 @@ def _check_dtype(images: npt.NDArray[Any]) -> None:
     raise InputError(f"{EXPECTED}, got {images.dtype} {images.shape}; {todo}")
 
 
-def _check_shape(images: npt.NDArray[Any]) -> None:
-    shape = images.shape
-    if images.ndim in (3, 4) and shape[-1] == 3:
+def _check_tensor_dtype(images: "Tensor") -> None:
+    kind = str(images.dtype).removeprefix("torch.")
+    if kind == "uint8":
+        return
+    if kind == "bool":
+        todo = "if True is white: images.byte() * 255"
+    elif images.is_complex() or not images.numel():
+        todo = "convert it with .byte()"
+    else:
+        low, high = images.min().item(), images.max().item()
+        scaled = "(images * 255)" if high <= 1 and images.is_floating_point() else "images"
+        todo = (
+            f"its values go from {low:g} to {high:g}; "
+            f"if they mean black to white: {scaled}.clamp(0, 255).byte()"
+        )
+    raise InputError(f"{EXPECTED}, got {kind} {tuple(images.shape)}; {todo}")
+
+
+def _check_shape(images: "npt.NDArray[Any] | Tensor") -> None:
+    shape, axes = tuple(images.shape), images.ndim
+    if axes in (3, 4) and shape[-1] == 3:
         _check_side(shape[-3], shape[-2])
         return
-    if images.ndim == 2:
-        todo = "grey becomes RGB by np.repeat(image[..., None], 3, axis=-1)"
-    elif images.ndim in (3, 4) and shape[-3] == 3:
-        todo = f"channels go last: np.moveaxis(images, {images.ndim - 3}, -1)"
-    elif images.ndim in (3, 4) and shape[-1] == 1:
-        todo = "grey becomes RGB by np.repeat(images, 3, axis=-1)"
-    elif images.ndim in (3, 4) and shape[-1] == 4:
+    if is_tensor(images):
+        repeat, move = "{}.repeat_interleave(3, -1)", "images.movedim({}, -1)"
+    else:
+        repeat, move = "np.repeat({}, 3, axis=-1)", "np.moveaxis(images, {}, -1)"
+    if axes == 2:
+        todo = "grey becomes RGB by " + repeat.format("image[..., None]")
+    elif axes in (3, 4) and shape[-3] == 3:
+        todo = "channels go last: " + move.format(axes - 3)
+    elif axes in (3, 4) and shape[-1] == 1:
+        todo = "grey becomes RGB by " + repeat.format("images")
+    elif axes in (3, 4) and shape[-1] == 4:
         todo = "drop alpha with images[..., :3], or paste the image on a background of your choice"
     else:
         todo = "reshape it"

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardy.arrays import rng, tables
+from hardy.arrays import jpeg_tables, rng, tables
 from hardy.arrays.cpu import digital, filters, random, sequences, smears, warps, weather
 from hardy.arrays.numpy_sequence_ops import NumpySequenceOps
 from hardy.errors import InputError
@@ -22,7 +22,6 @@ Array = Any
 _BORDERS = {"nearest": filters.NEAREST, "reflect": filters.REFLECT}
 # From this many taps a side a filter is cheaper as matrix products.
 _MANY_TAPS = 40
-_LONGEST_JPEG = 65500
 _EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)
 
 
@@ -85,6 +84,9 @@ class NumpyOps(NumpySequenceOps):
 
     def float32(self, number: float) -> Any:
         return np.float32(number)
+
+    def float64(self, number: float) -> Any:
+        return np.float64(number)
 
     def join(self, batches: Sequence[Array]) -> Array:
         return np.concatenate(batches)
@@ -205,11 +207,7 @@ class NumpyOps(NumpySequenceOps):
 
     def jpeg(self, images: Bytes, quality: int) -> Bytes:
         """OpenCV carries the same libjpeg-turbo as Pillow and reaches it with fewer copies."""
-        if max(images.shape[1:3]) > _LONGEST_JPEG:
-            raise InputError(
-                f"JPEG holds sides of at most {_LONGEST_JPEG} pixels, got "
-                f"{images.shape[1]} x {images.shape[2]}; crop the image"
-            )
+        jpeg_tables.check_sides(*images.shape[1:3])
         out = np.empty_like(images)
         for image, target in zip(images, out, strict=True):
             swapped = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)

@@ -10,12 +10,16 @@ a backend moves them to where it works.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
 from hardy.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Array = Any
 # A part of an image: top, left, height, width.
@@ -76,6 +80,9 @@ class Ops(SequenceOps, Protocol):
 
     def float32(self, number: float) -> Any:
         """A scalar that keeps float32 arithmetic in float32."""
+
+    def float64(self, number: float) -> Any:
+        """A scalar to divide by: with a plain one, GPUs multiply by its rounded reciprocal."""
 
     def join(self, batches: Sequence[Array]) -> Array:
         """Batches one after the other."""
@@ -168,9 +175,20 @@ def ops_for(images: Array) -> Ops:
     """The backend of an array, recognised without importing frameworks."""
     if isinstance(images, np.ndarray):
         return cpu_ops()
+    if is_tensor(images):
+        from hardy.arrays.torch_ops import torch_ops
+
+        return torch_ops(images.device)
     raise InputError(
-        f"expected a NumPy array, got {type(images).__name__}; convert it, e.g. np.asarray(images)"
+        f"expected a NumPy array or a torch tensor, got {type(images).__name__}; convert it, "
+        "e.g. np.asarray(images)"
     )
+
+
+def is_tensor(thing: object) -> TypeGuard[Tensor]:
+    """Whether it is torch's, asked without importing torch: then nobody can have made one."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(thing, torch.Tensor)
 
 
 def cpu_ops() -> Ops:

@@ -39,7 +39,8 @@ def inverse_map(ops: Ops, corners: Array, size: Size) -> Array:
     corner = ops.cast(ops.host([[cx + q, cy + q], [cx + q, cy - q], [cx - q, cy - q]]), "float32")
     moved = ops.cast(corner + ops.cast(corners, "float32"), "float64")
     p0, p1, p2 = moved[:, 0], moved[:, 1], moved[:, 2]
-    right, below = (p1 - p2) / (2.0 * q), (p0 - p1) / (2.0 * q)
+    apart = ops.float64(2.0 * q)
+    right, below = (p1 - p2) / apart, (p0 - p1) / apart
     offset = p2 - right * (cx - q) - below * (cy - q)
     (a, c), (b, d), (e, f) = (
         (right[:, 0], right[:, 1]),
@@ -100,7 +101,7 @@ def recolour(ops: Ops, images: Array, shift: float, gain: float, offset: float) 
     grey = spread == 0
     safe = ops.where(grey, 1.0, spread)
     hue = ops.where(g == high, 2.0 + (b - r) / safe, (g - b) / safe)
-    hue = ops.where(b == high, 4.0 + (r - g) / safe, hue) / 6.0
+    hue = ops.where(b == high, 4.0 + (r - g) / safe, hue) / ops.float64(6.0)
     hue = ops.where(grey, 0.0, ops.where(hue < 0, hue + 1.0, hue))
     saturation = spread / ops.where(grey, 1.0, high)
     v = ops.minimum(ops.maximum(high + shift, 0.0), 1.0)

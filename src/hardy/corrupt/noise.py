@@ -28,7 +28,7 @@ def gaussian_noise(ops: Ops, images: Array, fields: Fields, *, sigma: float) -> 
 def shot_noise(ops: Ops, images: Array, fields: Fields, *, photons: float) -> Array:
     """n / c, n a Poisson count with mean c x: few photons, strong noise."""
     if "count" in fields:
-        return ops.to_bytes(ops.cast(fields["count"], "float64") / photons)
+        return ops.to_bytes(ops.cast(fields["count"], "float64") / ops.float64(photons))
     return ops.table_noise(images, fields["word"], noise_table("shot", photons))
 
 
