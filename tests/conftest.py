@@ -4,6 +4,26 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 # A shell that starts its jobs in the background has them ignore Ctrl-C, and so would all processes
 # that the tests start in order to interrupt them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def torchvision() -> None:
+    """Lets torchvision, and timm which needs it, be imported beside a CPU build of torch.
+
+    Their ordinary wheels want two operators that such a build does not have. Classifiers do not
+    use them: declaring them is enough.
+    """
+    import torch
+
+    try:
+        import torchvision
+    except RuntimeError:
+        for name in ("nms", "qnms"):
+            boxes = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+            torch.library.define(f"torchvision::{name}", boxes)
+        import torchvision  # noqa: F401

@@ -1,0 +1,121 @@
+"""Corrupted images to logits: torch, timm, torchvision, ONNX, scikit-learn, any function, a fake.
+
+Each kind has a prefix: `load("timm:resnet50")`. Another package adds one by an entry point in the
+group "hardy.models" that points to a function (what follows the colon, `Options`) -> `Model`.
+Nothing here imports a framework before a model of it is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from hardy.errors import InputError
+from hardy.models.model import PRECISIONS, Model, Options, Preprocessing, need
+from hardy.registry import Registry
+
+__all__ = ["MODELS", "Model", "Options", "Preprocessing", "load"]
+
+Adapter = Callable[[str, Options], Model]
+
+MODELS: Registry[Adapter] = Registry("kind of model", "hardy.models")
+
+
+def load(
+    model: str | Callable[..., Any] | Model,
+    *,
+    checkpoint: Path | str | None = None,
+    trust: bool = False,
+    device: str | None = None,
+    precision: str = "float32",
+    batch: int | Literal["auto"] = "auto",
+    name: str | None = None,
+    preprocessing: Preprocessing | None = None,
+) -> Model:
+    """A model by name ("timm:resnet50"), a torch module, or a function from uint8 (N, H, W, 3) to
+    logits (N, K). A function has no weights to tell apart, so its identity is its name and source:
+    give it another `name` whenever its weights change.
+    """
+    if precision not in PRECISIONS:
+        raise InputError(f"expected a precision of {', '.join(PRECISIONS)}, got {precision!r}")
+    if batch != "auto" and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
+        raise InputError(f'expected a batch of at least 1 image or "auto", got {batch!r}')
+    shown = name or (model if isinstance(model, str) else "")
+    options = Options(
+        shown,
+        None if checkpoint is None else Path(checkpoint),
+        trust,
+        device or "auto",
+        precision,
+        batch,
+        preprocessing,
+    )
+    if isinstance(model, str):
+        kind, colon, rest = model.partition(":")
+        adapter = MODELS[kind]
+        if not colon or not rest:
+            raise InputError(f'expected "{kind}:" and a name or file behind it, got "{model}"')
+        return adapter(rest, options)
+    if isinstance(model, Model):
+        return model
+    torch = sys.modules.get("torch")  # else nobody can have made a module of it
+    if torch is not None and isinstance(model, torch.nn.Module):
+        from hardy.models.torch_load import given_module
+
+        return given_module(model, options)
+    if callable(model):
+        from hardy.models.function import FunctionModel
+
+        return FunctionModel(model, options)
+    raise InputError(
+        f'expected a model\'s name such as "timm:resnet50", a torch module or a function, got '
+        f"{type(model).__name__}"
+    )
+
+
+@MODELS.register("torchvision")
+def _torchvision(rest: str, options: Options) -> Model:
+    need("torchvision", "torchvision", options.name)
+    from hardy.models.torch_load import torchvision_model
+
+    return torchvision_model(rest, options)
+
+
+@MODELS.register("timm")
+def _timm(rest: str, options: Options) -> Model:
+    need("timm", "timm", options.name)
+    from hardy.models.torch_load import timm_model
+
+    return timm_model(rest, options)
+
+
+@MODELS.register("torch")
+def _torch(rest: str, options: Options) -> Model:
+    need("torch", "torch", options.name)
+    from hardy.models.torch_load import factory_model
+
+    return factory_model(rest, options)
+
+
+@MODELS.register("onnx")
+def _onnx(rest: str, options: Options) -> Model:
+    need("onnxruntime", "onnx", options.name)
+    from hardy.models.onnx_model import OnnxModel
+
+    return OnnxModel(Path(rest), options)
+
+
+@MODELS.register("sklearn")
+def _sklearn(rest: str, options: Options) -> Model:
+    from hardy.models.sklearn_model import SklearnModel
+
+    return SklearnModel(Path(rest), options)
+
+
+@MODELS.register("fake")
+def _fake(rest: str, options: Options) -> Model:
+    from hardy.models.fake import parse_fake
+
+    return parse_fake(rest, options)

@@ -1,0 +1,128 @@
+"""Is the model fed what it was trained on? Asked on a few hundred images, before hours of work.
+
+A wrong mean or std raises no error. It costs the model some points everywhere, 7 to 11 as a rule,
+and the table of results still looks plausible.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.metrics.paired import mcnemar
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Model, Preprocessing, Triple, UInt8
+
+# A warning needs both: a difference that matters, and one that chance does not make.
+POINTS = 0.03
+CHANCE = 0.001
+
+# What networks are trained with, as mean and std of values 0..1.
+STANDARD: dict[str, tuple[Triple, Triple]] = {
+    "ImageNet's": (IMAGENET_MEAN, IMAGENET_STD),
+    "Inception's (−1..1)": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+    "plain 0..1": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+    "plain 0..255": ((0.0, 0.0, 0.0), (1 / 255, 1 / 255, 1 / 255)),
+    "CIFAR-10's": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+    "CLIP's": (
+        (0.48145466, 0.4578275, 0.40821073),
+        (0.26862954, 0.26130258, 0.27577711),
+    ),
+}
+
+
+class Checked(NamedTuple):
+    accuracy: float | None  # clean top-1; None without labels
+    images: int
+    warnings: tuple[str, ...]
+
+
+def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
+    """Clean accuracy, and what is suspicious about it. Images with label −1 are left out."""
+    truth = np.asarray(labels)
+    if truth.shape != (len(images),):
+        raise InputError(f"expected {len(images)} labels, one per image, got {truth.shape}")
+    known = truth >= 0
+    images, truth = images[known], truth[known]
+    if not len(images):
+        return Checked(None, 0, ())
+    wrong = _wrong(model, images, truth)
+    accuracy = 1 - float(wrong.mean())
+    warnings = []
+    if model.known_accuracy is not None:
+        warnings += _against_known(model, len(images), int((~wrong).sum()))
+    # A model that reaches its published figure is fed what it expects; trying more costs time.
+    if model.known_accuracy is None or accuracy < model.known_accuracy - POINTS:
+        warnings += _against_standard(model, images, truth, wrong)
+    return Checked(accuracy, len(images), tuple(warnings))
+
+
+def _wrong(
+    model: Model, images: UInt8, labels: npt.NDArray[np.int64], other: Preprocessing | None = None
+) -> npt.NDArray[np.bool_]:
+    return np.asarray(model.logits(images, other).argmax(axis=1) != labels)
+
+
+def _against_known(model: Model, number: int, hits: int) -> list[str]:
+    stated = model.known_accuracy or 0.0
+    difference = hits / number - stated
+    if abs(difference) <= POINTS or binomial_tail(hits, number, stated) >= CHANCE:
+        return []
+    todo = (
+        "are the images decoded and cropped as usual, and numbered as the model's classes?"
+        if difference < 0
+        else "are these images that it was trained on?"
+    )
+    return [
+        f"{model.name}: {hits / number:.1%} of {number} clean images are right, where its library "
+        f"states {stated:.1%} for these weights on ImageNet's validation images; {todo}"
+    ]
+
+
+def _against_standard(
+    model: Model,
+    images: UInt8,
+    labels: npt.NDArray[np.int64],
+    wrong: npt.NDArray[np.bool_],
+) -> list[str]:
+    used = model.preprocessing
+    if used is None:
+        return []
+    number, best = len(images), ""
+    fewest = wrong.sum()
+    for title, (mean, std) in STANDARD.items():
+        other = replace(used, mean=mean, std=std)
+        if other == used:
+            continue
+        wrong_then = _wrong(model, images, labels, other)
+        test = mcnemar(wrong, wrong_then)
+        better = (wrong.sum() - wrong_then.sum()) / number >= POINTS and test.p_value < CHANCE
+        if better and wrong_then.sum() < fewest:
+            fewest = wrong_then.sum()
+            best = (
+                f"{model.name}: {1 - wrong.mean():.1%} of {number} clean images are right with "
+                f"{used}, but {1 - wrong_then.mean():.1%} with {title} normalisation "
+                f"({test.only_first} only then, {test.only_second} only now, "
+                f"p = {test.p_value:.1g}); if the model was trained so, load it with mean "
+                f"{_spelled(mean)}, std {_spelled(std)}"
+            )
+    return [best] if best else []
+
+
+def _spelled(figures: Triple) -> str:
+    return " ".join(f"{figure:.6g}" for figure in figures)
+
+
+def binomial_tail(hits: int, number: int, share: float) -> float:
+    """P(X ≤ hits) or P(X ≥ hits), the smaller one doubled, X ~ Bin(number, share)."""
+    if not 0 < share < 1:
+        return float(hits == number * share)
+    k = np.arange(number + 1)
+    log_factorial = np.array([math.lgamma(n + 1) for n in k])
+    log_terms = log_factorial[number] - log_factorial[k] - log_factorial[number - k]
+    terms = np.exp(log_terms + k * math.log(share) + (number - k) * math.log1p(-share))
+    return float(min(1.0, 2 * min(terms[: hits + 1].sum(), terms[hits:].sum())))

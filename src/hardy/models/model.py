@@ -1,0 +1,177 @@
+"""What a model is to Hardy: bytes in, logits out, and a name for everything that decides them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import HardyError, InputError, MissingResource
+
+UInt8 = npt.NDArray[np.uint8]
+Logits = npt.NDArray[np.float32]
+Triple = tuple[float, float, float]
+
+INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
+PRECISIONS = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """(x / 255 − mean) / std per channel, after both sides were resized to `size`.
+
+    Suites make images of one size, 224 for ImageNet-C. A model that wants another gets the
+    corrupted image resized (antialiased, back to 8 bits), as it would get the official files.
+    """
+
+    mean: Triple
+    std: Triple
+    size: int | None = None  # None: as it comes
+    interpolation: str = "bilinear"
+    source: str = field(default="given", compare=False)  # where these figures come from, in words
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "std"):
+            figures = tuple(float(figure) for figure in getattr(self, name))
+            good = all(map(math.isfinite, figures)) and (name == "mean" or min(figures) > 0)
+            if len(figures) != 3 or not good:
+                raise InputError(
+                    f"expected {name} as three figures, of red, green and blue in units of 0..1"
+                    f"{', above 0' if name == 'std' else ''}; got {getattr(self, name)}"
+                )
+            object.__setattr__(self, name, figures)
+        if self.size is not None and self.size < 1:
+            raise InputError(f"expected a size of at least 1 pixel, got {self.size}")
+        if self.interpolation not in INTERPOLATIONS:
+            raise InputError(
+                f"expected an interpolation of {', '.join(INTERPOLATIONS)}, "
+                f"got {self.interpolation!r}"
+            )
+
+    def __str__(self) -> str:
+        resize = f"resize to {self.size} ({self.interpolation}), " if self.size else ""
+        figures = [" ".join(f"{figure:g}" for figure in side) for side in (self.mean, self.std)]
+        return f"{resize}mean {figures[0]}, std {figures[1]} ({self.source})"
+
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Logits, not probabilities; a model that only has those gives their logarithms."""
+
+    @property
+    def name(self) -> str:
+        """What the user typed: "timm:resnet50"."""
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 of all that changes the output: not of path, device or batch size."""
+
+    @property
+    def preprocessing(self) -> Preprocessing | None:
+        """None: it takes the bytes as they are."""
+
+    @property
+    def known_accuracy(self) -> float | None:
+        """Clean top-1, as a fraction, that its library states for exactly these weights."""
+
+    @property
+    def device(self) -> str:
+        """Such as "cpu" or "cuda:0"."""
+
+    @property
+    def precision(self) -> str:
+        """One of `PRECISIONS`."""
+
+    def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
+        """uint8 (N, H, W, 3) -> float32 (N, K). Only `check` has a use for the override."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `load` was asked for, as the adapters receive it."""
+
+    name: str
+    checkpoint: Path | None = None
+    trust: bool = False
+    device: str = "auto"
+    precision: str = "float32"
+    batch: int | Literal["auto"] = "auto"
+    preprocessing: Preprocessing | None = None
+
+    def refuse(self, **reasons: str) -> None:
+        """An option that an adapter cannot honour is an error: silence would look like consent."""
+        for option, reason in reasons.items():
+            if getattr(self, option) != getattr(Options, option):
+                raise InputError(f"{self.name} takes no {option}: {reason}")
+
+
+def digest(kind: str, parts: Mapping[str, object]) -> str:
+    """An identity: the hash of its parts, each plain data. Floats are spelled out in full."""
+    spelled = {
+        name: [part.mean, part.std, part.size, part.interpolation]
+        if isinstance(part, Preprocessing)
+        else part
+        for name, part in parts.items()
+    }
+    text = json.dumps({"kind": kind, **spelled}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hash_files(paths: Iterable[Path]) -> str:
+    together = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            together.update(hashlib.file_digest(file, "sha256").digest())
+    return together.hexdigest()
+
+
+def existing(path: Path, what: str) -> Path:
+    if not path.is_file():
+        raise InputError(f"expected {what}, got {path}, which is no file; check the path")
+    return path
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """The module, imported; without it, the error that says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingResource(
+            f"{what} needs {module}, which cannot be imported ({error}): "
+            f'pip install "hardy[{extra}]"'
+        ) from error
+    except (RuntimeError, OSError) as error:  # libraries of builds that do not belong together
+        raise HardyError(
+            f"{what} needs {module}, which is installed but broken ({error}); install builds that "
+            f'belong together: pip install --force-reinstall "hardy[{extra}]"'
+        ) from error
+
+
+def check_images(images: Any) -> None:
+    """Of arrays and tensors alike."""
+    if str(images.dtype).removeprefix("torch.") != "uint8" or images.ndim != 4:
+        got = f"{images.dtype} {tuple(images.shape)}"
+        raise InputError(f"expected images as uint8 (N, H, W, 3), got {got}")
+    if images.shape[3] != 3 or not len(images):
+        raise InputError(f"expected at least one RGB image (N, H, W, 3), got {tuple(images.shape)}")
+
+
+def check_logits(output: npt.NDArray[Any], images: int, name: str) -> Logits:
+    """The output as float32 (N, K), or an error that names the model."""
+    if output.ndim != 2 or len(output) != images or output.dtype.kind not in "fiu":
+        raise InputError(
+            f"{name}: expected logits ({images}, classes), one row per image, got "
+            f"{output.dtype} {output.shape}; wrap the model so that it returns them"
+        )
+    return output.astype(np.float32, copy=False)

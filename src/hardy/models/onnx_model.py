@@ -1,0 +1,165 @@
+"""An ONNX file as a model, run by onnxruntime. This file imports onnxruntime."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from hardy.errors import InputError
+from hardy.models.model import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    Logits,
+    Options,
+    Preprocessing,
+    Triple,
+    UInt8,
+    check_images,
+    check_logits,
+    digest,
+    existing,
+    hash_files,
+)
+from hardy.models.pixels import normalised, resized
+
+DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
+AUTO_BATCH = 64
+
+
+class OnnxModel:
+    """One image input, floats or bytes, NCHW or NHWC; the first output holds the logits.
+
+    Floats are normalised by the file's own metadata, keys `mean`, `std`, `size`, `interpolation`,
+    else by ImageNet's figures; bytes go in as they are. Whether a network ends in a softmax cannot
+    be seen from outside: export it without one, or its calibration is measured wrongly.
+    """
+
+    known_accuracy = None
+
+    def __init__(self, path: Path, options: Options) -> None:
+        options.refuse(
+            checkpoint="the file holds its weights",
+            precision="it computes as it was exported",
+        )
+        existing(path, "an ONNX file")
+        self.name = options.name
+        self._session = _open(path, options)
+        self.device = "cuda:0" if "CUDA" in self._session.get_providers()[0] else "cpu"
+        inputs = self._session.get_inputs()
+        if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].type not in DTYPES:
+            found = ", ".join(f"{i.name}: {i.type} {i.shape}" for i in inputs)
+            raise InputError(
+                f"{path}: expected one input of floats or bytes (N, 3, H, W) or (N, H, W, 3), got "
+                f"{found}; export it so"
+            )
+        self._input = inputs[0].name
+        self._dtype = DTYPES[inputs[0].type]
+        self.precision = "float16" if self._dtype is np.float16 else "float32"
+        # Sides that are not fixed are names here, not numbers.
+        fixed = [side if isinstance(side, int) and side > 0 else None for side in inputs[0].shape]
+        self._channels_last = fixed[3] == 3 and fixed[1] != 3
+        self._sides = fixed[1:3] if self._channels_last else fixed[2:4]
+        self._rows = fixed[0]
+        self._batch = AUTO_BATCH if options.batch == "auto" else options.batch
+        metadata = self._session.get_modelmeta().custom_metadata_map
+        self.preprocessing = self._choose(metadata, options)
+        files = [path, *_outside_files(path)]
+        parts = {"weights": hash_files(files), "preprocessing": self.preprocessing}
+        self.identity = digest("onnx", parts)
+
+    def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
+        check_images(images)
+        size = self._rows or self._batch
+        batches = [images[start : start + size] for start in range(0, len(images), size)]
+        return np.concatenate([self._one(batch, preprocessing) for batch in batches])
+
+    def _one(self, images: UInt8, preprocessing: Preprocessing | None) -> Logits:
+        pixels = self._prepared(images, preprocessing or self.preprocessing)
+        if self._rows:  # a file of fixed batch takes no fewer: fill up, and cut off afterwards
+            pixels = np.pad(pixels, [(0, self._rows - len(images)), *[(0, 0)] * 3])
+        output = np.asarray(self._session.run(None, {self._input: pixels})[0])
+        if self._rows == len(output):
+            output = output[: len(images)]
+        return check_logits(output, len(images), self.name)
+
+    def _prepared(self, images: UInt8, used: Preprocessing | None) -> npt.NDArray[Any]:
+        pixels: npt.NDArray[Any] = images
+        if used is not None:
+            pixels = normalised(resized(images, used.size, used.interpolation), used)
+        if any(a not in (None, b) for a, b in zip(self._sides, pixels.shape[1:3], strict=True)):
+            raise InputError(
+                f"{self.name}: expected images of {self._sides[0]} x {self._sides[1]}, got "
+                f"{pixels.shape[1]} x {pixels.shape[2]}; export it with free sides, or with an "
+                "input of floats, which is resized"
+            )
+        if not self._channels_last:
+            pixels = pixels.transpose(0, 3, 1, 2)
+        return np.ascontiguousarray(pixels, self._dtype)
+
+    def _choose(self, metadata: Mapping[str, str], options: Options) -> Preprocessing | None:
+        if self._dtype is np.uint8:
+            options.refuse(preprocessing="its input is bytes")
+            return None
+        if options.preprocessing is not None:
+            return options.preprocessing
+        own = metadata.get("mean") and metadata.get("std")
+        try:
+            size = int(metadata["size"]) if metadata.get("size") else None
+            if size is None and self._sides[0] == self._sides[1]:
+                size = self._sides[0]
+            return Preprocessing(
+                _figures(metadata["mean"]) if own else IMAGENET_MEAN,
+                _figures(metadata["std"]) if own else IMAGENET_STD,
+                size,
+                metadata.get("interpolation", "bilinear"),
+                "the file's metadata" if own else "ImageNet's, since the file has no metadata",
+            )
+        except ValueError as error:
+            raise InputError(f"{self.name}: its metadata cannot be used: {error}") from error
+
+
+def _open(path: Path, options: Options) -> Any:
+    settings = onnxruntime.SessionOptions()
+    # Waiting threads sleep instead of spinning: the next batch is being corrupted meanwhile.
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    settings.log_severity_level = 3
+    here = onnxruntime.get_available_providers()
+    wants_gpu = options.device.startswith("cuda")
+    if wants_gpu and "CUDAExecutionProvider" not in here:
+        raise InputError(
+            f"{options.name}: expected a device that this onnxruntime has ({', '.join(here)}), got "
+            f"{options.device!r}; for a GPU, pip install onnxruntime-gpu"
+        )
+    gpu = wants_gpu or (options.device == "auto" and "CUDAExecutionProvider" in here)
+    providers = ["CUDAExecutionProvider"] * gpu + ["CPUExecutionProvider"]
+    try:
+        return onnxruntime.InferenceSession(path, settings, providers)
+    except Exception as error:  # its errors have no base of their own
+        raise InputError(f"{path} is no ONNX file that onnxruntime can run: {error}") from error
+
+
+def _outside_files(path: Path) -> Iterator[Path]:
+    """The files beside it that hold weights: large networks keep them there.
+
+    In the protocol buffer such a file is an entry with key (field 1) "location" and its relative
+    path as value (field 2); the length before the path is a number of 7 bits per byte.
+    """
+    content = path.read_bytes()
+    found = set()
+    for match in re.finditer(rb"\n\x08location\x12([\x80-\xff]*[\x00-\x7f])", content):
+        length = sum((byte & 127) << 7 * k for k, byte in enumerate(match[1]))
+        found.add(content[match.end() : match.end() + length].decode(errors="replace"))
+    for name in sorted(found):
+        if (path.parent / name).is_file():
+            yield path.parent / name
+
+
+def _figures(text: str) -> Triple:
+    figures = re.findall(r"[-+.\deE]+", text)
+    return tuple(map(float, figures))  # type: ignore[return-value]

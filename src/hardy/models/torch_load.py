@@ -1,0 +1,208 @@
+"""The kinds of model that are torch modules underneath. This file imports torch."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from hardy.errors import HardyError, InputError, MissingResource
+from hardy.models.checkpoint import load_checkpoint
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Options, Preprocessing
+from hardy.models.torch_model import TorchModel
+
+
+def torchvision_model(rest: str, options: Options) -> TorchModel:
+    """`resnet50`, with the weights that torchvision has as default, or `resnet50.IMAGENET1K_V1`."""
+    from torchvision import models
+
+    name, _, tag = rest.partition(".")
+    known = models.list_models(module=models)
+    if name not in known:
+        raise _unknown("torchvision model", name, known)
+    choice = models.get_model_weights(name)
+    if tag and tag not in choice.__members__:
+        raise _unknown(f"weights of torchvision's {name}", tag, list(choice.__members__))
+    weights = choice[tag] if tag else choice.DEFAULT
+    recipe = weights.transforms()
+    preprocessing = Preprocessing(
+        tuple(recipe.mean),
+        tuple(recipe.std),
+        recipe.crop_size[0],
+        recipe.interpolation.value,
+        f"torchvision's {weights.name}",
+    )
+    if options.checkpoint is not None:
+        return _finish(models.get_model(name), options, preprocessing)
+    with _fetching(options):
+        module = models.get_model(name, weights=weights)
+    stated = weights.meta["_metrics"].get("ImageNet-1K", {}).get("acc@1")
+    return _finish(module, options, preprocessing, None if stated is None else stated / 100)
+
+
+def timm_model(rest: str, options: Options) -> TorchModel:
+    """`resnet50`, `resnet50.a1_in1k`, or what else timm's `create_model` understands."""
+    import timm
+    from timm.data import resolve_model_data_config
+
+    if ":" not in rest and not timm.is_model(rest):
+        raise _unknown("timm model", rest, timm.list_models())
+    if options.checkpoint is not None:
+        module = timm.create_model(rest)
+    else:
+        with _fetching(options):
+            module = timm.create_model(rest, pretrained=True)
+    config = resolve_model_data_config(module)
+    return _finish(module, options, _from_config(config, "timm config", options))
+
+
+def factory_model(rest: str, options: Options) -> TorchModel:
+    """`package.module:factory`; the current directory counts, as with `python -m`."""
+    module_name, _, factory_name = rest.partition(":")
+    if not module_name or not factory_name:
+        raise InputError(f'expected "torch:package.module:factory", got "{options.name}"')
+    with _importing_from_here():
+        factory = _find_factory(module_name, factory_name, options)
+        try:
+            module = factory()
+        except Exception as error:
+            raise HardyError(f"{options.name}: the factory raised {error!r}") from error
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(
+            f"{options.name}: expected the factory to return a torch.nn.Module, got "
+            f"{type(module).__name__}"
+        )
+    return _finish(module, options, _own_preprocessing(module, options))
+
+
+def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
+    """A module that somebody made and may go on using: it stays where and how it is."""
+    options = replace(options, name=options.name or type(module).__name__)
+    options.refuse(checkpoint="load the weights into the module yourself")
+    here = next((t.device for t in (*module.parameters(), *module.buffers())), torch.device("cpu"))
+    if options.device != "auto" and _device(options) != here:
+        raise InputError(
+            f"{options.name} lies on {here} and was asked to run on {options.device}; "
+            f'move it yourself: module.to("{options.device}")'
+        )
+    preprocessing = options.preprocessing or _own_preprocessing(module, options)
+    return TorchModel(module, options, preprocessing, here)
+
+
+def _finish(
+    module: torch.nn.Module,
+    options: Options,
+    preprocessing: Preprocessing,
+    known_accuracy: float | None = None,
+) -> TorchModel:
+    if options.checkpoint is not None:
+        load_checkpoint(module, options.checkpoint)
+    if options.preprocessing is not None and options.preprocessing != preprocessing:
+        preprocessing, known_accuracy = options.preprocessing, None
+    device = _device(options)
+    module = module.requires_grad_(False).to(device)
+    if any(isinstance(part, torch.nn.Conv2d) for part in module.modules()):
+        module = module.to(memory_format=torch.channels_last)
+    return TorchModel(module, options, preprocessing, device, known_accuracy)
+
+
+def _device(options: Options) -> torch.device:
+    if options.device == "auto":
+        options = replace(options, device="cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(options.device)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(
+            f"expected a device that torch has here, such as cpu or cuda:0, got "
+            f"{options.device!r} ({str(error).partition(chr(10))[0]})"
+        ) from error
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def _own_preprocessing(module: torch.nn.Module, options: Options) -> Preprocessing:
+    """From the attributes where timm keeps it, or `preprocessing`, a dictionary with these keys."""
+    for attribute in ("preprocessing", "pretrained_cfg", "default_cfg"):
+        config = getattr(module, attribute, None)
+        if isinstance(config, Preprocessing):
+            return config
+        if isinstance(config, Mapping) and {"mean", "std"} <= config.keys():
+            return _from_config(config, f"the module's {attribute}", options)
+    return Preprocessing(
+        IMAGENET_MEAN, IMAGENET_STD, source="ImageNet's, since the module has none of its own"
+    )
+
+
+def _from_config(config: Mapping[str, Any], source: str, options: Options) -> Preprocessing:
+    size = config.get("size", config.get("input_size"))
+    if isinstance(size, Sequence):  # timm writes (3, 224, 224)
+        if len({*size[-2:]}) != 1:
+            raise InputError(
+                f"{options.name} wants images of {tuple(size)}, which are not square; wrap it in a "
+                "module that resizes: torch:package.module:factory"
+            )
+        size = size[-1]
+    return Preprocessing(
+        tuple(config["mean"]),
+        tuple(config["std"]),
+        size,
+        config.get("interpolation") or "bilinear",
+        source,
+    )
+
+
+def _find_factory(module_name: str, name: str, options: Options) -> Callable[[], Any]:
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InputError(
+            f"{options.name}: {module_name} cannot be imported from {os.getcwd()} or what is "
+            f"installed ({error})"
+        ) from error
+    except Exception as error:
+        raise HardyError(f"{options.name}: importing {module_name} raised {error!r}") from error
+    factory: Callable[[], Any] | None = getattr(module, name, None)
+    if not callable(factory):
+        offered = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise _unknown(f"factory in {module_name}", name, offered)
+    return factory
+
+
+@contextmanager
+def _importing_from_here() -> Iterator[None]:
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+@contextmanager
+def _fetching(options: Options) -> Iterator[None]:
+    """The libraries fetch weights in their own ways, and fail in as many."""
+    try:
+        yield
+    except Exception as error:
+        raise MissingResource(
+            f"{options.name}: its library could not make it with its own weights ({error!r}); "
+            "without a network, bring the weights as a file: --checkpoint FILE (safetensors, or a "
+            "state_dict saved by torch)"
+        ) from error
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> InputError:
+    """Like the registry's, but libraries know a thousand names: only near ones are shown."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {len(known)} others"
+    return InputError(f'unknown {kind} "{name}"; {hint}')

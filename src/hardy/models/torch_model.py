@@ -1,0 +1,194 @@
+"""A torch module as a model. This file imports torch; nothing imports this file unasked."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from hardy.errors import HardyError, InputError
+from hardy.models.model import Options, Preprocessing, check_images, check_logits, digest
+
+FIRST_BATCH = {"cpu": 64}
+FIRST_BATCH_ELSEWHERE = 256
+LIBRARIES = ("torch", "torchvision", "timm")
+
+
+class TorchModel:
+    """In evaluation mode, without gradients. "float32" is what torch makes of it: on a GPU its
+    defaults let convolutions use TF32. The other precisions are autocast's.
+
+    The bytes go to the device as they are, a quarter of the traffic of floats, and are made floats
+    there. `logits` also takes a uint8 tensor on the model's device and then answers with one.
+    """
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        options: Options,
+        preprocessing: Preprocessing,
+        device: torch.device,
+        known_accuracy: float | None = None,
+    ) -> None:
+        self.name = options.name
+        self.preprocessing = preprocessing
+        self.known_accuracy = known_accuracy
+        self.device = str(device)
+        self.precision = options.precision
+        self.identity = digest(
+            "torch",
+            {
+                "structure": _structure(module),
+                "weights": hash_weights(module),
+                "preprocessing": preprocessing,
+                "precision": options.precision,
+            },
+        )
+        self._module = module
+        self._device = device
+        self._fixed = options.batch != "auto"
+        self._batch = (
+            FIRST_BATCH.get(device.type, FIRST_BATCH_ELSEWHERE)
+            if options.batch == "auto"
+            else options.batch
+        )
+
+    def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any:
+        check_images(images)
+        wanted = preprocessing or self.preprocessing
+        if isinstance(images, torch.Tensor):
+            if images.device != self._device:
+                raise InputError(
+                    f"{self.name}: expected a tensor on {self.device}, got one on {images.device}"
+                )
+            return self._all(images, wanted)
+        # torch shares memory with an array that can be written, and complains of others.
+        given = torch.from_numpy(np.require(images, requirements=["C", "W"]))
+        return check_logits(self._all(given, wanted).cpu().numpy(), len(images), self.name)
+
+    def _all(self, images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
+        """Batch by batch. What does not fit is tried again in halves, from then on."""
+        outputs = []
+        start = 0
+        with _evaluating(self._module), torch.inference_mode():
+            while start < len(images):
+                batch = images[start : start + self._batch]
+                try:
+                    outputs.append(self._one(batch, preprocessing))
+                except RuntimeError as error:
+                    if not _out_of_memory(error):
+                        raise
+                    self._halve(len(batch), error)
+                else:
+                    start += len(batch)
+                    continue
+                # Only here, after `error`, does nothing hold on to the tensors that filled up.
+                if self._device.type == "cuda":
+                    torch.cuda.empty_cache()
+            return torch.cat(outputs)
+
+    def _one(self, images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
+        pixels = prepared(images.to(self._device, non_blocking=True), preprocessing)
+        dtype = getattr(torch, self.precision)
+        with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
+            output = self._module(pixels)
+        if not isinstance(output, torch.Tensor):
+            raise InputError(
+                f"{self.name}: expected the module to return a tensor of logits, got "
+                f"{type(output).__name__}; wrap it in a module that does"
+            )
+        return output.float()
+
+    def _halve(self, size: int, error: RuntimeError) -> None:
+        if self._fixed or size == 1:
+            todo = (
+                "ask for a smaller batch or leave it to us (auto)"
+                if self._fixed and size > 1
+                else "try a lower precision (bfloat16), a smaller model, or another device"
+            )
+            raise HardyError(
+                f"{self.name}: {self.device} has no memory left for a batch of {size}; {todo}"
+            ) from error
+        self._batch = size // 2
+
+
+def prepared(images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
+    """uint8 NHWC -> float32 NCHW, normalised; the memory stays NHWC, which is channels_last."""
+    pixels = images.permute(0, 3, 1, 2).to(torch.float32)
+    size = preprocessing.size
+    if size is not None and pixels.shape[2:] != (size, size):
+        pixels = _resized(pixels, size, preprocessing.interpolation)
+    mean, std = (
+        torch.tensor(figures, device=pixels.device).view(1, 3, 1, 1)
+        for figures in (preprocessing.mean, preprocessing.std)
+    )
+    return pixels.div_(255).sub_(mean).div_(std)
+
+
+def _resized(pixels: torch.Tensor, size: int, interpolation: str) -> torch.Tensor:
+    """As Pillow does it: antialiased, across first and then down, each to whole levels,
+    except that float32 may tip a tie the other way."""
+    resize = torch.nn.functional.interpolate
+    if interpolation == "nearest":
+        return resize(pixels, (size, size), mode="nearest-exact")
+    for sides in ((pixels.shape[2], size), (size, size)):
+        pixels = resize(pixels, sides, mode=interpolation, antialias=True)
+        pixels = pixels.add_(0.5).floor_().clamp_(0, 255)
+    return pixels
+
+
+@contextmanager
+def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while: a module that was lent to us may be in the midst of training."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _out_of_memory(error: RuntimeError) -> bool:
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    return any(sign in str(error) for sign in ("DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED"))
+
+
+def hash_weights(module: torch.nn.Module) -> str:
+    """Parameters and buffers, those that checkpoints leave out too; the device does not matter."""
+    tensors = {**module.state_dict(), **dict(module.named_buffers())}
+    together = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        if not isinstance(tensor, torch.Tensor):  # get_extra_state
+            together.update(f"{name} {tensor!r}".encode())
+            continue
+        together.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        together.update(flat.view(torch.uint8).numpy())
+    return together.hexdigest()
+
+
+def _structure(module: torch.nn.Module) -> list[str]:
+    """What the weights do not say: the layers as torch prints them, and for the user's own layers
+    their source, since the same weights can be used otherwise. (Of libraries, versions are kept
+    with the results.)
+    """
+    printed = re.sub(r" at 0x[0-9a-f]+", "", str(module))
+    kinds = {type(part) for part in module.modules()}
+    own = [kind for kind in kinds if kind.__module__.partition(".")[0] not in LIBRARIES]
+    return [printed, *sorted(_source(kind) for kind in own)]
+
+
+def _source(kind: type) -> str:
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):  # typed at a prompt
+        return kind.__qualname__

@@ -1,0 +1,177 @@
+import numpy as np
+import pytest
+import torch
+from scipy.stats import binomtest
+from sklearn.datasets import load_digits
+
+from hardy.errors import InputError
+from hardy.models import Preprocessing, load
+from hardy.models.check import STANDARD, binomial_tail, check
+from hardy.models.fake import FakeModel
+from tests.photos import random_images
+
+INCEPTION = Preprocessing(*STANDARD["Inception's (−1..1)"])
+IMAGENET = Preprocessing(*STANDARD["ImageNet's"])
+
+
+def digits():
+    """Real handwriting: uint8 (1797, 8, 8, 3) and labels, in a fixed order."""
+    found = load_digits()
+    grey = np.round(found.images * 255 / 16).astype(np.uint8)
+    order = np.random.default_rng(0).permutation(len(grey))
+    return np.repeat(grey[order][..., None], 3, axis=-1), found.target[order]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A small network, trained for a second on digits scaled to −1..1."""
+    images, labels = digits()
+    pixels = torch.tensor(images[:1200]).permute(0, 3, 1, 2).float() / 127.5 - 1
+    target = torch.tensor(labels[:1200])
+    generator = torch.Generator().manual_seed(0)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 16, 3),
+            torch.nn.ReLU(),
+            torch.nn.Flatten(),
+            torch.nn.Linear(576, 10),
+        )
+    steps = torch.optim.Adam(network.parameters(), 0.01)
+    for _ in range(60):
+        chosen = torch.randint(0, 1200, (128,), generator=generator)
+        loss = torch.nn.functional.cross_entropy(network(pixels[chosen]), target[chosen])
+        steps.zero_grad()
+        loss.backward()
+        steps.step()
+    return network, images[1200:1500], labels[1200:1500]
+
+
+def test_the_right_normalisation_passes(trained):
+    network, images, labels = trained
+    found = check(load(network, preprocessing=INCEPTION), images, labels)
+    assert found.accuracy > 0.85
+    assert found.images == 300
+    assert found.warnings == ()
+
+
+def test_a_wrong_normalisation_is_noticed_and_the_right_one_named(trained):
+    network, images, labels = trained
+    right = check(load(network, preprocessing=INCEPTION), images, labels).accuracy
+    wrong = Preprocessing((0, 0, 0), (1, 1, 1), source="a guess")
+    found = check(load(network, preprocessing=wrong, name="mine"), images, labels)
+    assert found.accuracy < right - 0.1
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith(f"mine: {found.accuracy:.1%} of 300 clean images are right")
+    assert "mean 0 0 0, std 1 1 1 (a guess), but" in found.warnings[0]
+    assert f"{right:.1%} with Inception's (−1..1) normalisation (" in found.warnings[0]
+    assert found.warnings[0].endswith("load it with mean 0.5 0.5 0.5, std 0.5 0.5 0.5")
+
+
+class Bands(torch.nn.Module):
+    """Knows ten levels of brightness in the units of one normalisation, and no other."""
+
+    def __init__(self, trained_with: Preprocessing) -> None:
+        super().__init__()
+        levels = (torch.arange(10) + 0.5) / 10
+        units = (levels - trained_with.mean[0]) / trained_with.std[0]
+        self.register_buffer("centres", units)
+        self.width = 0.1 / trained_with.std[0]
+
+    def forward(self, pixels):
+        return -(((pixels[:, 0].mean((1, 2))[:, None] - self.centres) / self.width) ** 2)
+
+
+def bright(number, seed=0):
+    generator = np.random.default_rng(seed)
+    levels = generator.integers(0, 256, number)
+    noise = generator.integers(-20, 21, (number, 8, 8, 3))
+    images = np.clip(levels[:, None, None, None] + noise, 0, 255).astype(np.uint8)
+    labels = np.minimum(images[..., 0].mean(axis=(1, 2)) / 25.5, 9).astype(int)
+    return images, labels
+
+
+@pytest.mark.parametrize("title", STANDARD)
+def test_each_standard_is_found_where_another_was_used(title):
+    images, labels = bright(200)
+    right = Preprocessing(*STANDARD[title], size=8)
+    module = Bands(right)
+    assert check(load(module, preprocessing=right), images, labels).warnings == ()
+    wrong = Preprocessing((0.7, 0.7, 0.7), (0.9, 0.9, 0.9), size=8)
+    (warning,) = check(load(module, preprocessing=wrong), images, labels).warnings
+    assert f"100.0% with {title} normalisation" in warning
+
+
+def test_a_difference_that_chance_can_make_is_no_warning():
+    images, labels = bright(200)
+    model = load(Bands(INCEPTION), preprocessing=IMAGENET)
+    assert check(model, images, labels).warnings != ()
+    assert check(model, images[:8], labels[:8]).warnings == ()
+
+
+class Stated(FakeModel):
+    """A fake whose library states an accuracy."""
+
+    def __init__(self, known_accuracy: float) -> None:
+        super().__init__(10)
+        self.known_accuracy = known_accuracy
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "warning"),
+    [
+        (0.80, ""),
+        (0.77, ""),
+        (0.60, "of 400 clean images are right, where its library states 80.0% for these weights"),
+        (0.99, "are these images that it was trained on"),
+    ],
+)
+def test_the_published_accuracy_is_expected(accuracy, warning):
+    model = Stated(0.80)
+    images = random_images(400, 8, 8)
+    found = check(model, images, model.labels(images, accuracy))
+    assert abs(found.accuracy - accuracy) < 0.05
+    assert len(found.warnings) == bool(warning)
+    assert warning in "".join(found.warnings)
+
+
+def test_a_small_difference_is_no_warning_however_certain():
+    model = Stated(0.80)
+    images = random_images(20_000, 8, 8)
+    found = check(model, images, model.labels(images, 0.78))
+    assert 0.77 < found.accuracy < 0.79
+    assert binomial_tail(round(found.accuracy * 20_000), 20_000, 0.80) < 1e-6
+    assert found.warnings == ()
+
+
+def test_a_model_at_its_published_accuracy_is_asked_once():
+    class Counting(Stated):
+        preprocessing = IMAGENET
+        calls = 0
+
+        def logits(self, images, preprocessing=None):
+            self.calls += 1
+            return super().logits(images)
+
+    images = random_images(100, 8, 8)
+    good, bad = Counting(1.0), Counting(1.0)
+    check(good, images, good.labels(images))
+    check(bad, images, (bad.labels(images) + 1) % 10)
+    assert (good.calls, bad.calls) == (2, 2 + len(STANDARD) - 1)  # one each for the labels
+
+
+def test_images_without_a_label_are_left_out():
+    model = FakeModel(10)
+    images = random_images(20, 8, 8)
+    labels = model.labels(images)
+    labels[5:] = -1
+    assert check(model, images, labels) == (1.0, 5, ())
+    assert check(model, images, np.full(20, -1)) == (None, 0, ())
+    with pytest.raises(InputError, match=r"expected 20 labels, one per image, got \(19,\)"):
+        check(model, images, labels[:19])
+
+
+@pytest.mark.parametrize(("hits", "number", "share"), [(3, 10, 0.5), (180, 300, 0.8), (0, 5, 0.3)])
+def test_the_tail_of_the_binomial(hits, number, share):
+    tails = [binomtest(hits, number, share, side).pvalue for side in ("less", "greater")]
+    assert binomial_tail(hits, number, share) == pytest.approx(min(1, 2 * min(tails)), rel=1e-9)

@@ -1,0 +1,117 @@
+import os
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from hardy.errors import InputError
+from hardy.models import load
+from tests.models.tiny import IMAGES, tiny
+
+NAME = "torch:tests.models.tiny:tiny"
+WEIGHTS = tiny(seed=1).state_dict()
+
+
+def expected():
+    return load(tiny(seed=1)).logits(IMAGES)
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        WEIGHTS,
+        {"state_dict": WEIGHTS, "epoch": 3},
+        {"model": WEIGHTS, "optimizer": {"lr": 0.1}},
+        {"model_state_dict": WEIGHTS},
+        OrderedDict((f"module.{name}", tensor) for name, tensor in WEIGHTS.items()),
+        {"state_dict": {f"module.{name}": tensor for name, tensor in WEIGHTS.items()}},
+        {name: tensor for name, tensor in WEIGHTS.items() if "tracked" not in name},
+    ],
+    ids=["bare", "state_dict", "model", "model_state_dict", "parallel", "both", "old"],
+)
+def test_weights_in_every_usual_wrapping(wrapped, tmp_path):
+    torch.save(wrapped, tmp_path / "weights.pt")
+    model = load(NAME, checkpoint=tmp_path / "weights.pt")
+    np.testing.assert_array_equal(model.logits(IMAGES), expected())
+    assert model.identity == load(tiny(seed=1)).identity
+    assert model.identity != load(NAME).identity
+
+
+def test_safetensors(tmp_path):
+    save_file(WEIGHTS, tmp_path / "weights.safetensors")
+    model = load(NAME, checkpoint=str(tmp_path / "weights.safetensors"))
+    np.testing.assert_array_equal(model.logits(IMAGES), expected())
+
+
+class Malicious:
+    def __reduce__(self):
+        return os.mkdir, (os.environ["TRAP"],)
+
+
+@pytest.mark.parametrize("wrap", [lambda bad: bad, lambda bad: {"state_dict": WEIGHTS, "x": bad}])
+def test_a_pickle_that_runs_code_is_refused_and_not_run(wrap, tmp_path, monkeypatch):
+    trap = tmp_path / "sprung"
+    monkeypatch.setenv("TRAP", str(trap))
+    torch.save(wrap(Malicious()), tmp_path / "weights.pt")
+    with pytest.raises(InputError, match=r"holds more than weights.*never does.*state_dict\(\)"):
+        load(NAME, checkpoint=tmp_path / "weights.pt")
+    assert not trap.exists()
+    torch.load(tmp_path / "weights.pt", weights_only=False)
+    assert trap.exists()  # the trap was a real one
+
+
+def test_a_whole_module_is_refused_too(tmp_path):
+    torch.save(tiny(), tmp_path / "model.pt")
+    with pytest.raises(InputError, match="holds more than weights: reading it would run code"):
+        load(NAME, checkpoint=tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (torch.ones(3), "expected a dictionary of tensors.*got Tensor"),
+        ({"epoch": 3, "best": 0.7}, "got dict of epoch, best"),
+        (
+            tiny(classes=9).state_dict(),
+            r"2 misshapen \(head.weight is \(9, 4\) instead of \(5,",
+        ),
+        (
+            {"conv.weight": WEIGHTS["conv.weight"], "fc.weight": torch.ones(2, 2)},
+            r"of 9 expected tensors 7 missing \(conv.bias, norm.weight, norm.bias, \.\.\.\), "
+            r"1 unknown \(fc.weight\); name the model",
+        ),
+    ],
+    ids=["tensor", "no tensors", "shapes", "names"],
+)
+def test_what_does_not_fit_is_named(content, message, tmp_path):
+    torch.save(content, tmp_path / "weights.pt")
+    with pytest.raises(InputError, match=message):
+        load(NAME, checkpoint=tmp_path / "weights.pt")
+
+
+@pytest.mark.parametrize("name", ["weights.pt", "weights.safetensors"])
+@pytest.mark.parametrize("content", [b"", b"not weights at all" * 9])
+def test_a_file_of_something_else_is_refused(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=name):
+        load(NAME, checkpoint=tmp_path / name)
+
+
+def test_a_cut_off_file_is_refused(tmp_path):
+    torch.save(WEIGHTS, tmp_path / "weights.pt")
+    whole = (tmp_path / "weights.pt").read_bytes()
+    (tmp_path / "weights.pt").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"expected a file made by torch\.save"):
+        load(NAME, checkpoint=tmp_path / "weights.pt")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"expected a checkpoint, got .*none\.pt, which is no"):
+        load(NAME, checkpoint=tmp_path / "none.pt")
+
+
+def test_a_module_that_is_lent_takes_no_checkpoint(tmp_path):
+    with pytest.raises(InputError, match="Tiny takes no checkpoint: load the weights into the mod"):
+        load(tiny(), checkpoint=tmp_path / "weights.pt")

@@ -1,0 +1,218 @@
+import importlib.metadata
+import subprocess
+import sys
+from functools import partial
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+
+from hardy.errors import HardyError, InputError, MissingResource
+from hardy.models import MODELS, Model, Options, Preprocessing, load
+from hardy.models.fake import FakeModel
+from tests.photos import photos, random_images
+
+IMAGES = random_images(9, 20, 24)
+
+
+def by_mean(images):
+    return images.mean(axis=(1, 2)) / 255
+
+
+def test_the_kinds_of_model():
+    assert MODELS.names() == ("torchvision", "timm", "torch", "onnx", "sklearn", "fake")
+
+
+def test_importing_models_imports_no_framework():
+    heavy = ("torch", "torchvision", "timm", "onnxruntime", "sklearn", "joblib")
+    code = f"import sys, hardy, hardy.models; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tim:resnet50", r'^unknown kind of model "tim"; did you mean "timm"\?'),
+        ("resnet50", r'^unknown kind of model "resnet50"; \(all: torchvision, timm, torch, onnx'),
+        ("fake", r'expected "fake:" and a name or file behind it, got "fake"'),
+        ("onnx:", r'expected "onnx:" and a name or file'),
+        ("fake:0", r'expected "fake:CLASSES" or "fake:CLASSES:SEED", got "fake:0"'),
+        ("fake:ten", r"got \"fake:ten\""),
+        (7, r'expected a model\'s name such as "timm:resnet50".*got int'),
+    ],
+)
+def test_what_is_no_model_is_refused(name, message):
+    with pytest.raises(InputError, match=message):
+        load(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "extra"),
+    [
+        ("timm:resnet50", "timm", "timm"),
+        ("torchvision:resnet50", "torchvision", "torchvision"),
+        ("torch:examples.mine:model", "torch", "torch"),
+        ("onnx:model.onnx", "onnxruntime", "onnx"),
+    ],
+)
+def test_a_missing_extra_says_how_to_install_it(name, module, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    message = rf'^{name} needs {module}.*: pip install "hardy\[{extra}\]"$'
+    with pytest.raises(MissingResource, match=message):
+        load(name)
+
+
+def test_builds_that_do_not_belong_together_are_told_from_missing_ones(tmp_path, monkeypatch):
+    (tmp_path / "timm.py").write_text('raise RuntimeError("operator nms does not exist")')
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "timm", raising=False)
+    with pytest.raises(HardyError, match=r"installed but broken \(operator nms does not exist\)"):
+        load("timm:resnet50")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": "float64"}, "expected a precision of float32, bfloat16, float16, got"),
+        ({"batch": 0}, 'expected a batch of at least 1 image or "auto", got 0'),
+        ({"batch": True}, "got True"),
+        ({"checkpoint": "weights.pt"}, "fake:5 takes no checkpoint: it has no weights"),
+        ({"precision": "float16"}, "fake:5 takes no precision: its arithmetic is exact"),
+    ],
+)
+def test_options_that_cannot_be_honoured_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        load("fake:5", **options)
+
+
+def make_plug_in(rest: str, options: Options) -> Model:
+    return FakeModel(int(rest), name=options.name)
+
+
+def test_a_plug_in_brings_a_kind_of_its_own(monkeypatch):
+    point = EntryPoint("mine", f"{__name__}:make_plug_in", "hardy.models")
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda *, group: [point])
+    monkeypatch.setattr(MODELS, "_plugins", None)
+    monkeypatch.setattr(MODELS, "_objects", dict(MODELS._objects))
+    assert load("mine:4").logits(IMAGES).shape == (9, 4)
+    MODELS._plugins = None
+
+
+def test_a_model_is_taken_as_it_is():
+    model = FakeModel(3)
+    assert load(model) is model
+
+
+def test_the_fake_depends_on_each_image_alone():
+    model = load("fake:10:3")
+    images = np.concatenate([photos(32), random_images(30, 32, 32)])
+    together = model.logits(images)
+    alone = np.concatenate([model.logits(images[k : k + 1]) for k in range(len(images))])
+    assert together.dtype == np.float32
+    assert together.shape == (38, 10)
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(together[::-1], model.logits(images[::-1]))
+    np.testing.assert_array_equal(together, load("fake:10:3").logits(images))
+    assert (together.argmax(1) != load("fake:10:4").logits(images).argmax(1)).mean() > 0.5
+
+
+def test_the_fake_has_the_accuracy_that_was_ordered():
+    images = random_images(2000, 8, 8)
+    model = FakeModel(10)
+    right = model.labels(images, accuracy=0.7) == model.logits(images).argmax(axis=1)
+    assert abs(right.mean() - 0.7) < 0.04
+    half = model.labels(images[::2], accuracy=0.7)
+    np.testing.assert_array_equal(half, model.labels(images, accuracy=0.7)[::2])
+    assert (model.labels(images) == model.logits(images).argmax(axis=1)).all()
+
+
+def test_a_function_is_a_model():
+    model = load(by_mean)
+    assert isinstance(model, Model)
+    assert model.name == "by_mean"
+    np.testing.assert_array_equal(model.logits(IMAGES), by_mean(IMAGES).astype(np.float32))
+
+
+def test_a_function_gets_the_batches_that_were_asked_for():
+    sizes = []
+
+    def count(images):
+        sizes.append(len(images))
+        return by_mean(images)
+
+    whole = load(count).logits(IMAGES)
+    np.testing.assert_array_equal(load(count, batch=4).logits(IMAGES), whole)
+    assert sizes == [9, 4, 4, 1]
+
+
+def test_a_function_is_told_apart_by_name_and_source():
+    def by_max(images):
+        return images.max(axis=(1, 2)) / 255
+
+    def same_name(images):
+        return by_mean(images)
+
+    same_name.__name__ = "by_max"
+    assert load(by_max).identity == load(by_max).identity
+    assert load(by_max).identity != load(by_max, name="epoch 2").identity
+    assert load(by_max).identity != load(same_name).identity
+
+
+@pytest.mark.parametrize("unnamed", [lambda images: images, partial(by_mean)])
+def test_a_function_without_a_name_needs_one(unnamed):
+    with pytest.raises(InputError, match="expected a name for a model that has none of its own"):
+        load(unnamed)
+    assert load(unnamed, name="mine").name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("function", "got"),
+    [
+        (lambda images: images.mean(axis=(1, 2, 3)), r"float64 \(9,\)"),
+        (lambda images: by_mean(images)[:2], r"float64 \(2, 3\)"),
+        (lambda images: [["cat"]] * len(images), r"<U3 \(9, 1\)"),
+    ],
+)
+def test_a_function_must_return_logits(function, got):
+    with pytest.raises(InputError, match=rf"mine: expected logits \(9, classes\).*got {got}"):
+        load(function, name="mine").logits(IMAGES)
+
+
+@pytest.mark.parametrize(
+    ("images", "got"),
+    [
+        (IMAGES[0], r"uint8 \(20, 24, 3\)"),
+        (IMAGES / 255, r"float64 \(9, 20, 24, 3\)"),
+        (IMAGES[:0], r"\(0, 20, 24, 3\)"),
+        (IMAGES[..., :1], r"\(9, 20, 24, 1\)"),
+    ],
+)
+def test_images_are_bytes_in_a_batch(images, got):
+    with pytest.raises(InputError, match=rf"expected.*\(N, H, W, 3\), got {got}"):
+        load("fake:5").logits(images)
+
+
+def test_preprocessing_in_words():
+    used = Preprocessing(
+        (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), 299, "bicubic", "timm config"
+    )
+    assert str(used) == (
+        "resize to 299 (bicubic), mean 0.485 0.456 0.406, std 0.229 0.224 0.225 (timm config)"
+    )
+    assert str(Preprocessing((0, 0, 0), (1, 1, 1))) == "mean 0 0 0, std 1 1 1 (given)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (((0.5, 0.5), (1, 1, 1)), "expected mean as three figures"),
+        (((0.5, 0.5, float("nan")), (1, 1, 1)), "expected mean"),
+        (((0.5, 0.5, 0.5), (1, 0, 1)), "expected std as three figures.*above 0"),
+        (((0, 0, 0), (1, 1, 1), 0), "expected a size of at least 1 pixel, got 0"),
+        (((0, 0, 0), (1, 1, 1), 8, "lanczos"), "expected an interpolation of nearest, bilinear"),
+    ],
+)
+def test_impossible_preprocessing_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Preprocessing(*arguments)

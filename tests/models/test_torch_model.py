@@ -1,0 +1,226 @@
+import copy
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from hardy.errors import HardyError, InputError
+from hardy.models import Preprocessing, load
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+from hardy.models.pixels import normalised, resized
+from hardy.models.torch_model import prepared
+from tests.models.tiny import IMAGES, Tiny, configured, tiny
+from tests.photos import photos
+
+PLAIN = Preprocessing((0.5, 0.5, 0.5), (0.25, 0.25, 0.25))
+
+
+class Hungry(Tiny):
+    """Has memory for so many images at once."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+        self.seen: list[int] = []
+
+    def forward(self, pixels):
+        self.seen.append(len(pixels))
+        if len(pixels) > self.room:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return super().forward(pixels)
+
+
+def test_logits_are_those_of_the_module_in_evaluation_mode():
+    module = tiny()
+    model = load(module, preprocessing=PLAIN)
+    with torch.no_grad():
+        pixels = torch.tensor(IMAGES).permute(0, 3, 1, 2).float()
+        expected = module.eval()((pixels / 255 - 0.5) / 0.25)
+    np.testing.assert_allclose(model.logits(IMAGES), expected.numpy(), rtol=1e-5, atol=1e-6)
+    assert model.logits(IMAGES).dtype == np.float32
+    np.testing.assert_array_equal(model.logits(IMAGES), model.logits(IMAGES))
+    assert (model.name, model.device, model.precision) == ("Tiny", "cpu", "float32")
+
+
+def test_a_module_that_is_lent_comes_back_as_it_was():
+    module = tiny().train()
+    module.norm.eval()
+    before = copy.deepcopy(module.state_dict())
+    load(module).logits(IMAGES)
+    assert module.training
+    assert module.drop.training
+    assert not module.norm.training
+    assert all(parameter.requires_grad for parameter in module.parameters())
+    assert all(torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
+
+
+def test_the_two_ways_of_preprocessing_agree_to_the_bit():
+    used = Preprocessing(IMAGENET_MEAN, IMAGENET_STD)
+    on_torch = prepared(torch.tensor(IMAGES), used).permute(0, 2, 3, 1).numpy()
+    np.testing.assert_array_equal(on_torch, normalised(IMAGES, used))
+
+
+@pytest.mark.parametrize("interpolation", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [32, 80])
+def test_resizing_is_pillows_where_no_tie_is_rounded(interpolation, size):
+    """Weights in float32 tip a tie, such as 7.5, either way; Pillow's whole numbers do too."""
+    levels = Preprocessing((0, 0, 0), (1 / 255,) * 3, size, interpolation)
+    images = photos(48)
+    ours = prepared(torch.tensor(images), levels).permute(0, 2, 3, 1).numpy().round()
+    how = Image.Resampling[interpolation.upper()]
+    theirs = [np.asarray(Image.fromarray(i).resize((size, size), how)) for i in images]
+    np.testing.assert_array_equal(resized(images, size, interpolation), theirs)
+    assert np.abs(ours - theirs).max() <= 1
+    assert (ours != theirs).mean() < 0.005
+
+
+def test_an_image_of_the_right_size_is_not_touched():
+    assert resized(IMAGES, 12, "bicubic") is IMAGES
+    assert resized(IMAGES, None, "bicubic") is IMAGES
+
+
+def test_a_read_only_array_is_fine():
+    images = IMAGES.copy()
+    images.setflags(write=False)
+    assert load(tiny()).logits(images[::-1]).shape == (7, 5)
+
+
+def test_a_tensor_is_answered_by_a_tensor():
+    model = load(tiny())
+    out = model.logits(torch.tensor(IMAGES))
+    assert isinstance(out, torch.Tensor)
+    np.testing.assert_array_equal(out.numpy(), model.logits(IMAGES))
+    with pytest.raises(InputError, match="expected a tensor on cpu, got one on meta"):
+        model.logits(torch.empty(2, 8, 8, 3, dtype=torch.uint8, device="meta"))
+    with pytest.raises(InputError, match=r"uint8 \(N, H, W, 3\), got torch.float32 \(7, 12, 12, 3"):
+        model.logits(torch.tensor(IMAGES).float())
+
+
+def test_what_does_not_fit_is_halved_and_remembered():
+    module = Hungry(room=20)
+    images = np.concatenate([IMAGES] * 20)  # 140
+    model = load(module)
+    out = model.logits(images)
+    assert module.seen == [64, 32, *[16] * 8, 12]
+    module.seen.clear()
+    np.testing.assert_array_equal(model.logits(images), out)
+    assert module.seen == [*[16] * 8, 12]
+    module.room = 10**6
+    np.testing.assert_allclose(out, load(module, batch=140).logits(images), atol=1e-6)
+
+
+def test_a_short_last_batch_is_halved_from_its_own_size():
+    module = Hungry(room=3)
+    load(module).logits(IMAGES)
+    assert module.seen == [7, 3, 3, 1]
+
+
+def test_no_memory_for_a_single_image_is_an_error_with_advice():
+    module = Hungry(room=0)
+    with pytest.raises(HardyError, match=r"cpu has no memory left for a batch of 1; try a lower"):
+        load(module).logits(IMAGES)
+    assert module.seen == [7, 3, 1]
+
+
+def test_a_batch_that_was_asked_for_is_not_changed():
+    module = Hungry(room=2)
+    load(module, batch=2).logits(IMAGES)
+    assert module.seen == [2, 2, 2, 1]
+    with pytest.raises(HardyError, match="for a batch of 3; ask for a smaller batch or leave it"):
+        load(module, batch=3).logits(IMAGES)
+
+
+def test_other_errors_of_the_module_are_not_swallowed():
+    model = load(tiny(), preprocessing=Preprocessing((0, 0, 0), (1, 1, 1), size=2))
+    with pytest.raises(RuntimeError, match=r"[Kk]ernel size"):
+        model.logits(IMAGES)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_lower_precision_is_used_and_told(precision):
+    model = load(tiny(), precision=precision)
+    full, low = load(tiny()).logits(IMAGES), model.logits(IMAGES)
+    assert model.precision == precision
+    assert low.dtype == np.float32
+    assert 0 < np.abs(full - low).max() < 0.05
+
+
+def test_identity_is_what_changes_the_output():
+    module = tiny()
+    same = load(module).identity
+    moved = tiny()
+    moved.norm.running_mean += 1
+    trained = tiny()
+    trained.head.bias.data[0] += 1e-3
+    strided = tiny()
+    strided.conv.stride = (2, 2)
+    hidden = tiny()
+    hidden.register_buffer("table", torch.ones(2), persistent=False)
+
+    class Other(Tiny):
+        def forward(self, pixels):
+            return -super().forward(pixels)
+
+    Other.__name__ = "Tiny"  # torch prints it
+    other = Other()
+    other.load_state_dict(module.state_dict())
+    assert same == load(tiny()).identity
+    assert same == load(tiny(), batch=3, device="cpu", name="another").identity
+    assert same == load(tiny().train()).identity
+    assert same == load(tiny().to(memory_format=torch.channels_last)).identity
+    different = [
+        load(tiny(1)).identity,
+        load(moved).identity,
+        load(trained).identity,
+        load(strided).identity,
+        load(hidden).identity,
+        load(other).identity,
+        load(tiny(), precision="bfloat16").identity,
+        load(tiny(), preprocessing=PLAIN).identity,
+        load(tiny(), preprocessing=Preprocessing(PLAIN.mean, PLAIN.std, 16)).identity,
+        load(tiny(), preprocessing=Preprocessing(PLAIN.mean, PLAIN.std, 16, "bicubic")).identity,
+    ]
+    assert len({same, *different}) == 1 + len(different)
+    reworded = Preprocessing(PLAIN.mean, PLAIN.std, source="a paper")
+    assert load(tiny(), preprocessing=reworded).identity == different[7]
+
+
+def test_preprocessing_is_the_modules_own_where_it_has_one():
+    used = load(configured()).preprocessing
+    assert used == Preprocessing((0.1, 0.2, 0.3), (0.4, 0.5, 0.6), 16, "bicubic")
+    assert "the module's pretrained_cfg" in str(used)
+    module = tiny()
+    module.preprocessing = {"mean": [0, 0, 0], "std": [1, 1, 1], "size": 9}
+    assert load(module).preprocessing == Preprocessing((0, 0, 0), (1, 1, 1), 9)
+    assert "(ImageNet's, since the module has none" in str(load(tiny()).preprocessing)
+    assert load(configured(), preprocessing=PLAIN).preprocessing == PLAIN
+
+
+def test_a_module_for_oblong_images_is_refused():
+    module = tiny()
+    module.default_cfg = {"mean": (0, 0, 0), "std": (1, 1, 1), "input_size": (3, 16, 24)}
+    with pytest.raises(InputError, match=r"Tiny wants images of \(3, 16, 24\).*not square"):
+        load(module)
+
+
+@pytest.mark.parametrize("device", ["warp", "cuda:77"])
+def test_a_device_that_is_not_here_is_refused(device):
+    with pytest.raises(InputError, match=f"expected a device that torch has here.*got '{device}'"):
+        load("torch:tests.models.tiny:tiny", device=device)
+
+
+def test_a_module_that_is_lent_is_not_moved():
+    with pytest.raises(InputError, match=r'Tiny lies on cpu.*on meta; move it.*module.to\("meta"'):
+        load(tiny(), device="meta")
+
+
+def test_a_module_that_returns_no_tensor_is_refused():
+    class Pair(Tiny):
+        def forward(self, pixels):
+            return (super().forward(pixels), None)
+
+    with pytest.raises(InputError, match=r"Pair: expected the module to return a tensor.*tuple"):
+        load(Pair()).logits(IMAGES)
+    with pytest.raises(InputError, match=r"expected logits \(7, classes\).*float32 \(7, 3, 12, 12"):
+        load(torch.nn.Identity()).logits(IMAGES)

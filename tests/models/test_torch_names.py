@@ -1,0 +1,121 @@
+"""Models by name: torchvision, timm, and a factory of one's own."""
+
+import sys
+from urllib.error import URLError
+
+import pytest
+import torch
+
+from hardy.errors import HardyError, InputError, MissingResource
+from hardy.models import Preprocessing, load
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+from tests.photos import photos
+
+SMALL = "squeezenet1_1"
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """No network, as the libraries see it."""
+
+    def refuse(*arguments, **options):
+        raise URLError("no route to host")
+
+    monkeypatch.setattr("torch.hub.load_state_dict_from_url", refuse)
+    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", refuse)
+    monkeypatch.setattr("timm.models._builder.load_state_dict_from_hf", refuse)
+    monkeypatch.setattr("timm.models._builder.load_state_dict_from_url", refuse)
+
+
+@pytest.fixture
+def checkpoint(torchvision, tmp_path):
+    from torchvision.models import get_model
+
+    torch.save(get_model(SMALL).state_dict(), tmp_path / "weights.pt")
+    return tmp_path / "weights.pt"
+
+
+def test_torchvision_with_a_checkpoint(checkpoint, tmp_path):
+    model = load(f"torchvision:{SMALL}", checkpoint=checkpoint)
+    logits = model.logits(photos(64)[:2])
+    assert logits.shape == (2, 1000)
+    assert model.preprocessing == Preprocessing(IMAGENET_MEAN, IMAGENET_STD, 224)
+    assert "torchvision's IMAGENET1K_V1" in str(model.preprocessing)
+    assert model.known_accuracy is None  # these are not the weights that torchvision measured
+    elsewhere = checkpoint.rename(tmp_path / "moved.pth")
+    assert load(f"torchvision:{SMALL}", checkpoint=elsewhere, batch=1).identity == model.identity
+
+
+def test_torchvisions_own_weights_bring_their_known_accuracy(checkpoint, monkeypatch):
+    from torchvision.models import SqueezeNet1_1_Weights
+
+    weights = torch.load(checkpoint, weights_only=True)
+    monkeypatch.setattr(SqueezeNet1_1_Weights, "get_state_dict", lambda *a, **k: weights)
+    model = load(f"torchvision:{SMALL}")
+    assert model.known_accuracy == pytest.approx(0.58178)
+    assert load(f"torchvision:{SMALL}.IMAGENET1K_V1").identity == model.identity
+    assert load(f"torchvision:{SMALL}", checkpoint=checkpoint).identity == model.identity
+    other = Preprocessing((0, 0, 0), (1, 1, 1), 224)
+    assert load(f"torchvision:{SMALL}", preprocessing=other).known_accuracy is None
+
+
+def test_timm_with_a_checkpoint(torchvision, tmp_path):
+    import timm
+
+    torch.save(timm.create_model("test_vit").state_dict(), tmp_path / "weights.pt")
+    model = load("timm:test_vit", checkpoint=tmp_path / "weights.pt")
+    assert model.logits(photos(64)[:2]).shape == (2, 1000)
+    assert model.preprocessing == Preprocessing((0.5,) * 3, (0.5,) * 3, 160, "bicubic")
+    assert "timm config" in str(model.preprocessing)
+    assert model.known_accuracy is None
+
+
+@pytest.mark.parametrize("name", ["torchvision:squeezenet1_1", "timm:test_vit"])
+def test_without_a_network_the_way_out_is_named(name, torchvision, offline):
+    with pytest.raises(MissingResource, match=f"{name}.*no route to host.*--checkpoint FILE"):
+        load(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("torchvision:resnet51", 'unknown torchvision model "resnet51"; did you mean resnet50 or'),
+        ("torchvision:zzz", r'unknown torchvision model "zzz"; it has \d+ others'),
+        (
+            "torchvision:resnet50.IMAGENET1K_V9",
+            r"unknown weights of torchvision's resnet50 \"IMAGENET1K_V9\"; did you mean IMAGENET1K",
+        ),
+        ("torchvision:fasterrcnn_resnet50_fpn", "unknown torchvision model"),
+        ("timm:resnet5O", 'unknown timm model "resnet5O"; did you mean resnet50'),
+    ],
+)
+def test_unknown_names(name, message, torchvision):
+    with pytest.raises(InputError, match=message):
+        load(name)
+
+
+def test_a_factory_in_the_current_directory(tmp_path, monkeypatch):
+    (tmp_path / "lonely_factory.py").write_text(
+        "import torch\n"
+        "def plain():\n    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 2))"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in ("", str(tmp_path))])
+    before = list(sys.path)
+    assert load("torch:lonely_factory:plain").logits(photos(8)).shape == (8, 2)
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("torch:tests.models.tiny", InputError, 'expected "torch:package.module:factory"'),
+        ("torch:tests.models.none:tiny", InputError, "none cannot be imported from .*No module"),
+        ("torch:tests.models.tiny:tyny", InputError, "unknown factory in .*did you mean tiny"),
+        ("torch:tests.models.tiny:broken", HardyError, r"the factory raised KeyError\('no such"),
+        ("torch:tests.models.tiny:number", InputError, "return a torch.nn.Module, got int"),
+    ],
+)
+def test_factories_that_cannot_be_used(name, error, message):
+    with pytest.raises(error, match=message):
+        load(name)
