@@ -61,7 +61,7 @@ def build_suite(
     from hardy.suites.room import Plan, in_words
 
     suite = load(name)
-    cells = choose_cells(suite, _words(only), _numbers(severities))
+    cells = choose_cells(suite, words(only), numbers(severities))
     _check_apart(images, out)
     faults: list[Fault] = []
     source = open_images(images, labels=labels, id_rule=suite.id_rule, faults=faults)
@@ -123,18 +123,18 @@ def verify_folder(
         raise typer.Exit(1)
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _numbers(text: str | None) -> list[int] | None:
+def numbers(text: str | None) -> list[int] | None:
     if text is None:
         return None
-    words = _words(text)
+    parts = words(text)
     # isdecimal also takes digits of other scripts, and so does int.
-    if not words or not all(word.isdecimal() for word in words):
+    if not parts or not all(part.isdecimal() for part in parts):
         raise InputError(f'expected --severities such as 1,3, got "{text}"')
-    return [int(word) for word in words]
+    return [int(part) for part in parts]
 
 
 def _check_apart(images: str, out: Path) -> None:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from hardy.arrays import textures
+from hardy.execute import processors
 from hardy.images import datasets
 
 # Distribution and module; without any of them corruptions do not run.
@@ -17,13 +18,17 @@ NEEDED = {
     "numba": "numba",
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
+    "pyarrow": "pyarrow",
 }
 
 # Extra, module, and what it is for.
 EXTRAS = {
     "demo": ("sklearn", "`hardy demo`"),
     "video": ("av", "MP4 video"),
-    "parquet": ("pyarrow", "Parquet files"),
+    "torch": ("torch", "models in torch"),
+    "torchvision": ("torchvision", "torchvision:NAME"),
+    "timm": ("timm", "timm:NAME"),
+    "onnx": ("onnxruntime", "onnx:FILE"),
 }
 
 
@@ -56,7 +61,7 @@ def _package(distribution: str, module: str) -> Finding:
 
 def _threads() -> Finding:
     cores = os.cpu_count() or 1
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
+    usable = processors()
     return Finding("processors", f"{usable} usable of {cores}")
 
 

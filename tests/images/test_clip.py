@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy import cli, demo
+from hardy import cli, pictures
 from hardy.images.clip import write_clip
 from hardy.images.recipes import eight_sevenths
 from tests.photos import photos
@@ -22,7 +22,7 @@ def photo(tmp_path: Path) -> Path:
 
 
 def test_gif_has_every_frame(photo: Path):
-    target = demo.write_sequence(photo, photo.with_name("tilt.gif"), "tilt", side=64)
+    target = pictures.write_sequence(photo, photo.with_name("tilt.gif"), "tilt", side=64)
     with Image.open(target) as clip:
         assert (clip.format, clip.size) == ("GIF", (64, 64))
         assert getattr(clip, "n_frames") == 31  # noqa: B009
@@ -37,7 +37,7 @@ def test_gif_has_every_frame(photo: Path):
 @pytest.mark.parametrize("side", [64, 45])
 def test_mp4_has_every_frame(photo: Path, side: int):
     av = pytest.importorskip("av")
-    target = demo.write_sequence(photo, photo.with_name("t.mp4"), "translate", side=side)
+    target = pictures.write_sequence(photo, photo.with_name("t.mp4"), "translate", side=side)
     frames = hardy.perturb(photos(90, 120)[0], "translate", id="photo", recipe=eight_sevenths(side))
     with av.open(str(target)) as clip:
         seen = [frame.to_ndarray(format="rgb24") for frame in clip.decode(video=0)]
@@ -63,7 +63,7 @@ def test_without_av(photo: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(
         hardy.MissingResource, match=r'pip install "hardy\[video\]", or name a .gif'
     ):
-        demo.write_sequence(photo, photo.with_name("tilt.mp4"), "tilt")
+        pictures.write_sequence(photo, photo.with_name("tilt.mp4"), "tilt")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from hardy.errors import InputError
+from hardy.execute.threads import AHEAD
 from hardy.images import RECIPES, Fault, load, loading, open_images
 from hardy.images.files import Convert, rgb
 from tests.photos import random_images
@@ -127,8 +128,8 @@ def test_it_never_runs_far_ahead_and_stops_with_its_consumer() -> None:
     for number in range(1, 6):
         assert (next(batches).images[:, 0, 0, 0] // 10 == number - 1).all()
         time.sleep(0.05)
-        assert source.reads <= 10 * number + 8 * (2 * loading.CHUNKS_AHEAD + 1)
-    threads = {t for t in threading.enumerate() if t.name.startswith("hardy-load")}
+        assert source.reads <= 10 * number + 8 * (2 * AHEAD + 1)
+    threads = {t for t in threading.enumerate() if t.name.startswith("hardy_work")}
     assert threads
     batches.close()  # type: ignore[attr-defined]
     assert not any(thread.is_alive() for thread in threads)

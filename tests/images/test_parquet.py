@@ -3,21 +3,19 @@
 import io
 import json
 import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from hardy.errors import InputError, MissingResource
+from hardy.errors import InputError
 from hardy.images import Fault, load, open_images
 from hardy.images.parquet import GROUPS_KEPT, ParquetSource
 from tests.photos import random_images
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 IMAGES = random_images(12, 10, 12)
 
@@ -188,13 +186,6 @@ def test_broken_files(tmp_path: Path) -> None:
     write(tmp_path / "b.parquet", {"img": [png(0)]})
     with pytest.raises(InputError, match=r"b.parquet and .*a.parquet have different columns"):
         open_images(tmp_path)
-
-
-def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path / "a.parquet", {"image": [png(0)]})
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(MissingResource, match=r'needs pyarrow: pip install "hardy\[parquet\]"'):
-        open_images(path)
 
 
 def test_a_file_has_no_splits(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-"""Where work runs: in this process, or in several. Whoever has work receives an executor."""
+"""Where work runs: here, in threads, in processes. Whoever has work receives an executor."""
 
-from hardy.execute.executor import Executor, Processes, Serial, executor
+from hardy.execute.executor import Executor, Processes, Serial, executor, processors
+from hardy.execute.threads import Threads
 
-__all__ = ["Executor", "Processes", "Serial", "executor"]
+__all__ = ["Executor", "Processes", "Serial", "Threads", "executor", "processors"]

@@ -78,10 +78,15 @@ class Processes:
             theirs.close()
 
 
+def processors() -> int:
+    """Those this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
+
+
 def executor(workers: int | None = None) -> Executor:
     """The one for that many workers, None as many as processors; 1 stays in this process."""
     if workers is None:
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
+        workers = processors()
     if workers < 1:
         raise InputError(f"expected at least 1 worker, got {workers}")
     return Serial() if workers == 1 else Processes(workers)

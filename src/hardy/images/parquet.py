@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hardy.errors import HardyError, InputError, MissingResource
+from hardy.errors import HardyError, InputError
 from hardy.images.files import Convert, UInt8, decode_image, rgb
 from hardy.images.source import Faults, Labels, Listing, identify, number_labels
 
@@ -209,12 +209,9 @@ def _numbers(
 
 
 def _open(path: Path) -> Any:
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingResource(
-            f'{path} is a Parquet file, and reading it needs pyarrow: pip install "hardy[parquet]"'
-        ) from error
+    # Imported here: it takes as long to load as all other readers together.
+    from pyarrow.parquet import ParquetFile
+
     return ParquetFile(path)
 
 

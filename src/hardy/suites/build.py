@@ -167,13 +167,14 @@ def describe(job: Job) -> dict[str, Any]:
         "labels": None if job.source.labels is None else job.source.labels.tolist(),
         "classes": None if job.source.classes is None else list(job.source.classes),
         "source": job.source.describe(),
-        "versions": _versions(),
+        "versions": versions(),
     }
 
 
-def _versions() -> dict[str, str]:
+def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
+    """Of Python, of Hardy and of those that are installed."""
     found = {"python": platform.python_version()}
-    for name in ("hardy", *LIBRARIES):
+    for name in ("hardy", *libraries):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

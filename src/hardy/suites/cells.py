@@ -21,6 +21,9 @@ class Cell(NamedTuple):
         return f"{self.name}:{self.level}"
 
 
+CLEAN = Cell("clean", 0)  # no corruption: what the others are measured against
+
+
 def levels(suite: Suite, name: str) -> tuple[int, ...]:
     """All levels a name has in a suite."""
     if suite.kind == "corruptions":

@@ -22,7 +22,7 @@ from hardy.errors import InputError
 from hardy.images.recipes import RECIPES
 from hardy.images.source import Ids, Labels, Source
 from hardy.suites import encode
-from hardy.suites.cells import Cell
+from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.manifest import content_hash
 from hardy.suites.schema import Suite
 from hardy.suites.stage import Stage
@@ -141,6 +141,8 @@ class _Corrupted:
     ids: npt.NDArray[np.uint64]
 
     def make(self, cell: Cell) -> UInt8:
+        if cell == CLEAN:  # never stored: a benchmark's clean images are those of its source
+            return self.clean
         suite = self.made_by.suite
         key = derive_key(self.made_by.seed, suite.edition.name, cell.name, cell.level)
         params = suite.edition.params(cell.name, cell.level)

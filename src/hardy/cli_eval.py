@@ -1,0 +1,215 @@
+"""`hardy eval`: models on a suite, into a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from hardy.cli_build import numbers, words
+from hardy.errors import InputError, printable
+from hardy.progress import watch
+
+if TYPE_CHECKING:
+    from hardy.evaluation import Evaluation, Run
+    from hardy.models import Preprocessing
+    from hardy.models.model import Triple
+
+
+def evaluate_models(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="torchvision:NAME, timm:NAME, torch:module:factory, onnx:FILE, sklearn:FILE.",
+        ),
+    ],
+    suite: Annotated[str, typer.Option(metavar="SUITE", help="See `hardy ls suites`.")],
+    images: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SRC", help="Class folders, a folder, arrays, tars, Parquet; cifar10:test."
+        ),
+    ] = None,
+    store: Annotated[Path, typer.Option(metavar="DIR", help="Where predictions go.")] = Path(
+        "runs"
+    ),
+    files: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The suite itself, downloaded or built; SRC is clean."),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
+    ] = None,
+    only: Annotated[
+        str, typer.Option(metavar="NAMES", help="Such as fog,snow; counted, validation or all.")
+    ] = "counted",
+    severities: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Such as 1,3; all if left out.")
+    ] = None,
+    subset: Annotated[
+        int | None, typer.Option(metavar="N", help="A fixed part, classes in proportion.")
+    ] = None,
+    images_per_class: Annotated[
+        int | None, typer.Option(metavar="N", help="A fixed part, N images of each class.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other randomness.")] = 0,
+    own_classes: Annotated[
+        bool, typer.Option("--own-classes", help="Labels are the images' own, not the suite's.")
+    ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Weights: safetensors, or torch's.")
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Load files that run code, such as joblib's.")
+    ] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out."),
+    ] = None,
+    precision: Annotated[
+        str, typer.Option(help="float32, bfloat16 or float16; recorded with the run.")
+    ] = "float32",
+    batch: Annotated[str, typer.Option(metavar="N", help="Images per step of the model.")] = "auto",
+    mean: Annotated[
+        str | None, typer.Option(metavar="R,G,B", help="Of 0..1, over what the model says.")
+    ] = None,
+    std: Annotated[str | None, typer.Option(metavar="R,G,B", help="The same.")] = None,
+    size: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Side the model wants images resized to.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Threads; as many as processors if left out.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost, by a timed sample.")
+    ] = False,
+) -> None:
+    """Evaluate models on a suite; predictions are stored, `hardy score` reads them.
+
+    The same command resumes what was stopped; more models, names,
+    severities or images extend it. Images that cannot be used are listed
+    at the end, and the exit code is then 1.
+    """
+    from hardy.evaluation import evaluate
+
+    def announce(evaluation: Evaluation) -> None:
+        for line in describe(evaluation):
+            typer.echo(printable(line))
+        if dry_run:
+            for line in describe_plan(evaluation):
+                typer.echo(line)
+            raise typer.Exit
+
+    try:
+        found = evaluate(
+            models,
+            suite=suite,
+            images=images,
+            files=files,
+            labels=labels,
+            store=store,
+            only=words(only),
+            severities=numbers(severities),
+            subset=subset,
+            images_per_class=images_per_class,
+            seed=seed,
+            own_classes=own_classes,
+            checkpoint=checkpoint,
+            trust=trust,
+            device=device,
+            precision=precision,
+            batch=_batch(batch),
+            preprocessing=_preprocessing(mean, std, size),
+            workers=workers,
+            announce=announce,
+            warn=lambda text: typer.secho(f"WARNING: {printable(text)}", fg="yellow", err=True),
+            track=lambda done, total: watch(done, total, "predictions", lambda count: count),
+        )
+    except KeyboardInterrupt:
+        typer.echo("stopped; what is finished is kept, and the same command resumes", err=True)
+        raise typer.Exit(130) from None
+    assert isinstance(found, list)  # one for each model of a list
+    for run in found:
+        typer.echo(f"{printable(run.model)}: {run.score()}")
+    typer.echo(f"stored in {store}; see `hardy score {store}`")
+    _tell_faults(found)
+
+
+def describe(evaluation: Evaluation) -> list[str]:
+    subject = evaluation.subject
+    lines = [subject.variants.describe()]
+    if subject.subset:
+        lines.append(f"of which {len(subject):,} images, a fixed part with classes in proportion")
+    cells = len(subject.cells)
+    lines.append(
+        f"{cells} cells of {subject.suite.title}, {subject.predictions:,} predictions per model"
+    )
+    for model in evaluation.models:
+        taken = model.preprocessing or "bytes as they are"
+        lines.append(f"{model.name} on {model.device}, {model.precision}: {taken}")
+    return lines
+
+
+def describe_plan(evaluation: Evaluation) -> list[str]:
+    from hardy.suites.room import in_words
+
+    plan = evaluation.plan()
+    return [
+        f"{plan.cells} cells × {plan.images:,} images: {plan.predictions:,} predictions in all",
+        f"about {in_words(plan.size)} in {evaluation.store}",
+        f"about {in_time(plan.seconds)}, by a timed sample, if nothing of it is stored yet",
+    ]
+
+
+def in_time(seconds: float) -> str:
+    """5400 as 1 h 30 min."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _batch(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise InputError(f'expected --batch as a number of images or "auto", got "{text}"')
+    return int(text)
+
+
+def _preprocessing(mean: str | None, std: str | None, size: int | None) -> Preprocessing | None:
+    from hardy.models import Preprocessing
+    from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+
+    if mean is None and std is None and size is None:
+        return None
+    return Preprocessing(
+        _triple("--mean", mean, IMAGENET_MEAN),
+        _triple("--std", std, IMAGENET_STD),
+        size,
+        source="given" if mean and std else "given, ImageNet's for the rest",
+    )
+
+
+def _triple(option: str, text: str | None, default: Triple) -> Triple:
+    if text is None:
+        return default
+    try:
+        figures = [float(word) for word in words(text)]
+    except ValueError:
+        figures = []
+    if len(figures) == 1:
+        figures *= 3
+    if len(figures) != 3:
+        raise InputError(f'expected {option} such as 0.485,0.456,0.406, got "{text}"')
+    return figures[0], figures[1], figures[2]
+
+
+def _tell_faults(found: list[Run]) -> None:
+    bad = found[0].faults
+    if bad:
+        typer.secho(f"{len(bad):,} images could not be used:", fg="red", err=True)
+        typer.echo("\n".join(f"  {printable(reason)}" for reason in bad), err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,231 @@
+"""`hardy.evaluate`: models, a suite, images, a store; again = resume."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy import models as adapters
+from hardy import scoring
+from hardy.errors import InputError
+from hardy.execute import Executor, Serial, Threads, processors
+from hardy.images.source import Fault
+from hardy.metrics import stratified_subset
+from hardy.models import Model, Preprocessing
+from hardy.models.check import check
+from hardy.predictions import runner
+from hardy.predictions.head import read_details
+from hardy.predictions.opening import Images, open_subject
+from hardy.predictions.plan import Plan, plan
+from hardy.predictions.provenance import session
+from hardy.predictions.store import StoredRun, find_runs, open_run
+from hardy.predictions.subject import Subject
+from hardy.scoring import Compared, Scores
+from hardy.suites import load
+
+# Enough to tell 7 points of accuracy from chance; with fewer than the least, nothing is told.
+CHECKED, LEAST = 256, 30
+
+AnyModel = str | Callable[..., Any] | Model
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model on one suite, as the store has it."""
+
+    stored: StoredRun
+    faults: tuple[str, ...] = ()  # images that could not be used
+
+    @property
+    def model(self) -> str:
+        return self.stored.model
+
+    @property
+    def suite(self) -> str:
+        return self.stored.suite
+
+    @property
+    def folder(self) -> Path:
+        return self.stored.folder
+
+    def score(self, reference: Run | str | None = "suite") -> Scores:
+        """All scores by name; printed, the headline. `reference`: the suite's, a run's, or none."""
+        yardstick = reference.stored if isinstance(reference, Run) else reference
+        return scoring.score(self.stored, reference=yardstick)
+
+
+def runs(store: str | os.PathLike[str]) -> list[Run]:
+    """What a store holds."""
+    return [Run(stored) for stored in find_runs(Path(store))]
+
+
+def compare(first: Run | Scores, second: Run | Scores) -> Compared:
+    """Paired differences, second minus first; refused where the two were not made alike."""
+    one, two = (each.score() if isinstance(each, Run) else each for each in (first, second))
+    return scoring.compare(one, two)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everything that is known before the first prediction."""
+
+    models: tuple[Model, ...]
+    subject: Subject
+    store: Path
+    workers: int
+    own_classes: bool
+
+    def plan(self) -> Plan:
+        return plan(self.models, self.subject, workers=self.workers)
+
+    def check(self) -> tuple[list[str], dict[str, float | None]]:
+        """Warnings about how models take their images, and their accuracy on some clean ones.
+
+        Asked once of a run: one that goes on was told already.
+        """
+        labels = self.subject.classes.labels
+        fresh = [model for model in self.models if not self._checked(model)]
+        enough = len(labels) >= LEAST and (labels >= 0).all()
+        sample = self._sample() if fresh and enough else None
+        if sample is None:
+            return [], {}
+        rows, images = sample
+        found = {model.name: check(model, images, labels[rows]) for model in fresh}
+        told = [warning for one in found.values() for warning in one.warnings]
+        return told, {name: one.accuracy for name, one in found.items()}
+
+    def _checked(self, model: Model) -> bool:
+        identity = runner.identify(model, self.subject, own_classes=self.own_classes)
+        details = read_details(self.store / identity.folder) or {"sessions": ()}
+        return any(one.get("checked_accuracy") is not None for one in details["sessions"])
+
+    def _sample(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None:
+        """Clean images; what cannot be read is told by the run, with all others."""
+        labels = self.subject.classes.labels
+        rows, images = [], []
+        for row in stratified_subset(labels, self.subject.ids, size=min(CHECKED, len(labels))):
+            try:
+                image = self.subject.clean_images(np.array([row]))
+            except InputError:
+                continue
+            if image is not None:
+                rows.append(row)
+                images.append(image[0])
+        if len(rows) < LEAST or len({image.shape for image in images}) > 1:
+            return None
+        return np.array(rows), np.stack(images)
+
+    def run(self, track: runner.Track, accuracy: dict[str, float | None]) -> runner.Outcome:
+        executor: Executor = Serial() if self.workers == 1 else Threads(self.workers)
+        sessions = [
+            session(
+                source=self.subject.variants.describe(),
+                preprocessing=str(model.preprocessing or "none"),
+                device=model.device,
+                precision=model.precision,
+                workers=self.workers,
+                engine="cpu",
+                checked_accuracy=accuracy.get(model.name),
+            )
+            for model in self.models
+        ]
+        return runner.run(
+            self.models,
+            self.subject,
+            self.store,
+            executor=executor,
+            sessions=sessions,
+            own_classes=self.own_classes,
+            track=track,
+        )
+
+
+def evaluate(
+    model: AnyModel | Sequence[AnyModel],
+    *,
+    suite: str,
+    images: Images | None = None,
+    files: str | os.PathLike[str] | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    store: str | os.PathLike[str] = "runs",
+    only: str | Iterable[str] = "counted",
+    severities: Iterable[int] | None = None,
+    subset: int | None = None,
+    images_per_class: int | None = None,
+    seed: int = 0,
+    own_classes: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    trust: bool = False,
+    device: str | None = None,
+    precision: str = "float32",
+    batch: int | Literal["auto"] = "auto",
+    preprocessing: Preprocessing | None = None,
+    workers: int | None = None,
+    announce: Callable[[Evaluation], None] = lambda evaluation: None,
+    warn: Callable[[str], None] | None = None,
+    track: runner.Track = lambda done, total: done,
+) -> Run | list[Run]:
+    """Predict all cells of a suite and store what metrics need: a `Run`, or a list for a list.
+
+    The same call resumes; more cells, severities or images extend. `images` is anything that
+    `hardy.images.open_images` takes; `files` a folder that holds the suite ready-made. `subset`
+    and `images_per_class` take a fixed part of the images. `own_classes` says that labels are the
+    images' own, not the suite's; `preprocessing` overrides the model's own. Several models see
+    each corrupted image while it is there.
+    """
+    several = isinstance(model, list | tuple)
+    given: Sequence[Any] = model if several else [model]  # type: ignore[assignment]
+    if not given:
+        raise InputError('expected at least one model, such as "timm:resnet50", got none')
+    if checkpoint is not None and len(given) > 1:
+        raise InputError(
+            f"expected one model for the checkpoint {checkpoint}, got {len(given)}; evaluate them "
+            "one by one"
+        )
+    unusable: list[Fault] = []
+    subject = open_subject(
+        load(suite),
+        images=images,
+        files=None if files is None else Path(files),
+        labels=labels,
+        only=[only] if isinstance(only, str) else only,
+        severities=severities,
+        subset=subset,
+        images_per_class=images_per_class,
+        seed=seed,
+        own_classes=own_classes,
+        faults=unusable,
+    )
+    loaded = tuple(
+        adapters.load(
+            one,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            trust=trust,
+            device=device,
+            precision=precision,
+            batch=batch,
+            preprocessing=preprocessing,
+        )
+        for one in given
+    )
+    workers = processors() if workers is None else workers
+    evaluation = Evaluation(loaded, subject, Path(store), workers, own_classes)
+    announce(evaluation)
+    told, accuracy = evaluation.check()
+    for warning in told:
+        (warn or _warn)(warning)
+    outcome = evaluation.run(track, accuracy)
+    faults = (*(fault.reason for fault in unusable), *outcome.faults)
+    found = [Run(open_run(folder), faults) for folder in outcome.folders]
+    return found if several else found[0]
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=3)

@@ -1,0 +1,44 @@
+"""Which predictions belong together: those that are made alike, whatever else differs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+
+SLUG_LENGTH = 60
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Of a run: one model on one suite."""
+
+    model: str  # the name it goes by
+    model_identity: str  # a hash of all that changes its output, preprocessing included
+    suite: str
+    suite_version: int
+    suite_hash: str
+    seed: int | None  # None: files, in which nothing is drawn any more
+    recipe: str
+    made: str  # "on the fly + jpeg:85", "on the fly", "official files"
+    labels: str  # "suite" or "own"
+    preprocessing: str  # prose
+    precision: str
+
+    def hash(self) -> str:
+        """Of what changes the output; not how the model and its preprocessing are described."""
+        decisive = asdict(self)
+        del decisive["model"], decisive["preprocessing"]
+        return sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def folder(self) -> str:
+        """A name below the store; readable, and by its hash no other run's."""
+        return f"{slug(self.model)}--{slug(self.suite)}--{self.hash()[:8]}"
+
+
+def slug(name: str) -> str:
+    """For a file name on any system: letters, digits, dots and dashes, and never a climb out."""
+    plain = re.sub(r"[^A-Za-z0-9._]+", "-", name)[:SLUG_LENGTH].strip("-._")
+    return plain or "unnamed"

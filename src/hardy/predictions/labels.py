@@ -1,0 +1,94 @@
+"""Which class number a label means to the model: ImageNet's folders by name, others by order.
+
+Class folders are numbered in sorted order. For ImageNet that is the models' own order only where
+all 1,000 folders are there; so they are told by their WordNet names, and a part of them will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError, printable
+from hardy.suites.schema import Suite
+
+IMAGENET = 1000  # classes
+
+
+class Classes(NamedTuple):
+    labels: npt.NDArray[np.int32]  # -1 where the images have none
+    names: tuple[str, ...] | None
+    width: int  # how many classes the model must tell apart
+
+
+@cache
+def imagenet_classes() -> tuple[str, ...]:
+    """The WordNet names, in the order every ImageNet model has."""
+    text = Path(__file__).with_name("imagenet_classes.txt").read_text(encoding="ascii")
+    return tuple(text.split())
+
+
+def classes_of(
+    suite: Suite,
+    labels: npt.NDArray[np.int64] | None,
+    names: tuple[str, ...] | None,
+    count: int,
+    *,
+    own: bool = False,
+) -> Classes:
+    """The labels of `count` images as the models of a suite number them.
+
+    `own`: the classes are those of the images, not the suite's.
+    """
+    if labels is None:
+        if suite.kind == "corruptions" or own:
+            raise InputError(
+                "expected labels, got images without any; put them into one folder per class, or "
+                "name a file with --labels"
+            )
+        return Classes(np.full(count, -1, np.int32), None, suite.classes)
+    width = suite.classes
+    if own:
+        width = len(names) if names else int(labels.max()) + 1
+    elif names is not None and suite.classes == IMAGENET:
+        labels, names = _by_name(labels, names), imagenet_classes()
+    elif names is not None and len(names) != suite.classes:
+        raise InputError(
+            f"expected the {suite.classes:,} classes of {suite.name}, got {len(names):,} "
+            f"({_some(names)}); if the model tells just these apart, say --own-classes"
+        )
+    _check_range(labels, width, suite, own)
+    return Classes(labels.astype(np.int32), names, width)
+
+
+def _by_name(labels: npt.NDArray[np.int64], names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    number = {name: index for index, name in enumerate(imagenet_classes())}
+    strange = [name for name in names if name not in number]
+    if strange:
+        raise InputError(
+            f"expected class folders with ImageNet's WordNet names, such as n01440764, got "
+            f"{len(strange):,} others ({_some(strange)}); rename them, or, if the model has "
+            "classes of its own in the sorted order of these folders, say --own-classes"
+        )
+    return np.array([number[name] for name in names], np.int64)[labels]
+
+
+def _check_range(labels: npt.NDArray[np.int64], width: int, suite: Suite, own: bool) -> None:
+    outside = np.flatnonzero((labels < 0) | (labels >= width))
+    if len(outside):
+        whose = "these images" if own else suite.name
+        raise InputError(
+            f"expected labels from 0 to {width - 1}, the classes of {whose}, got "
+            f"{labels[outside[0]]} for image {outside[0]:,} and {len(outside):,} such in all; are "
+            "they numbered from 1, or of another data set?"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(printable(name[:40]) for name in names[:3])
+    return f"{shown}, …" if len(names) > 3 else shown

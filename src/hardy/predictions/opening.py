@@ -1,0 +1,113 @@
+"""From what the user names to a `Subject`: source, stored files, labels, cells and subset."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hardy.errors import InputError
+from hardy.images import Source, open_images
+from hardy.images.source import Faults
+from hardy.metrics import stratified_subset
+from hardy.predictions.labels import Classes, classes_of
+from hardy.predictions.subject import Rows, Subject
+from hardy.suites.cells import CLEAN, Cell, choose_cells
+from hardy.suites.generate import Generated
+from hardy.suites.schema import Suite
+from hardy.suites.stored import Stored, open_stored
+
+Images = str | os.PathLike[str] | Source
+
+
+def open_subject(
+    suite: Suite,
+    *,
+    images: Images | None,
+    files: Path | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    only: Iterable[str] = ("counted",),
+    severities: Iterable[int] | None = None,
+    subset: int | None = None,
+    images_per_class: int | None = None,
+    seed: int = 0,
+    own_classes: bool = False,
+    faults: Faults = None,
+) -> Subject:
+    """`files` hold the suite ready-made; `images` are then its clean images, if they are named."""
+    cells = choose_cells(suite, only, severities)
+    source = None
+    if images is not None:
+        source = _open_source(images, suite, labels, faults)
+    variants: Generated | Stored
+    clean: Generated | None = None
+    if files is not None:
+        variants = open_stored(files, suite)
+        _check_stored(variants, cells, files)
+        if source is not None and suite.kind == "corruptions":
+            clean = Generated(suite, source, ())
+            _check_same_ids(variants, source)
+    elif source is not None:
+        variants = Generated(suite, source, cells, seed)
+    else:
+        raise InputError(
+            "expected images to evaluate on, got none; name them with --images, or a folder that "
+            "holds the whole suite with --files"
+        )
+    with_clean = suite.kind == "corruptions" and (clean is not None or files is None)
+    known = classes_of(suite, variants.labels, variants.classes, len(variants), own=own_classes)
+    chosen, how = _choose(known, variants, subset, images_per_class)
+    return Subject(
+        variants,
+        clean,
+        (CLEAN, *cells) if with_clean else cells,
+        chosen,
+        Classes(known.labels[chosen], known.names, known.width),
+        how,
+    )
+
+
+def _open_source(
+    images: Images, suite: Suite, labels: str | os.PathLike[str] | None, faults: Faults
+) -> Source:
+    source = (
+        open_images(images, labels=labels, id_rule=suite.id_rule, faults=faults)
+        if isinstance(images, str | os.PathLike)
+        else images
+    )
+    if not len(source):
+        raise InputError(f"expected images to evaluate on, got none: {source.describe()}")
+    return source
+
+
+def _choose(
+    known: Classes, variants: Generated | Stored, subset: int | None, per_class: int | None
+) -> tuple[Rows, dict[str, Any] | None]:
+    """All images, or a fixed part with every class in its proportion."""
+    if subset is None and per_class is None:
+        return np.arange(len(variants)), None
+    rows = stratified_subset(known.labels, variants.ids, size=subset, per_class=per_class)
+    return rows, {"of": len(variants), "size": subset, "per_class": per_class}
+
+
+def _check_stored(stored: Stored, cells: tuple[Cell, ...], files: Path) -> None:
+    absent = [str(cell) for cell in cells if cell not in stored.cells]
+    if absent:
+        raise InputError(
+            f"{files} lacks {len(absent)} of the cells asked for ({', '.join(absent[:3])}"
+            f"{', …' if len(absent) > 3 else ''}); name with --only and --severities what is there"
+        )
+
+
+def _check_same_ids(stored: Stored, source: Source) -> None:
+    there = set(source.ids)
+    absent = [id for id in stored.ids if id not in there]
+    if absent:
+        raise InputError(
+            f"expected the clean images of all {len(stored):,} stored ones, got none for "
+            f"{len(absent):,}, such as {absent[0]!r}; name the images the files were made from, or "
+            "leave --images out, and with it the scores that need clean images"
+        )

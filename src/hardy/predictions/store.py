@@ -1,0 +1,251 @@
+"""Reads stored predictions: what is there, and any columns of it as arrays.
+
+A store is a folder of runs, a run is one model on one suite. Nothing here needs the model, its
+library or the images. A run may be read while it is written: what is complete by then is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hardy.errors import InputError
+from hardy.images.source import Ids
+from hardy.predictions.head import RUN, id_array, read_details, read_images
+from hardy.predictions.identity import Identity
+from hardy.predictions.parts import COLUMNS, FOLDER, KEYS, list_parts, read_groups
+from hardy.registry import unknown
+from hardy.suites.cells import Cell
+
+# What `read` gives: also the best class alone, at a fifth of the memory.
+READABLE = COLUMNS | {"top1": (np.int32, ("class_1",)), "confidence": (np.float32, ("prob_1",))}
+# More often than this nobody merges files while they are read.
+TRIES = 5
+LEVELS = 128  # severities are int8
+
+Arrays = dict[str, npt.NDArray[Any]]
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Result = TypeVar("Result")
+
+
+def find_runs(store: Path) -> list[StoredRun]:
+    """All runs of a store, by name; of a single run's folder that run."""
+    if (store / RUN).exists():
+        return [open_run(store)]
+    if not store.is_dir():
+        raise InputError(
+            f"expected a folder with predictions, got {store}, which is "
+            f"{'a file' if store.exists() else 'not there'}; `hardy eval` with --store makes one"
+        )
+    folders = sorted(path.parent for path in store.glob(f"*/{RUN}"))
+    if not folders:
+        raise InputError(
+            f"expected predictions in {store}, found none; `hardy eval` with --store {store} makes "
+            "some"
+        )
+    return [open_run(folder) for folder in folders]
+
+
+def open_run(folder: Path) -> StoredRun:
+    details = read_details(folder)
+    if details is None:
+        raise InputError(f"expected the folder of a run of `hardy eval`, got {folder}")
+    return StoredRun(folder, details, *read_images(folder))
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    folder: Path
+    details: dict[str, Any]  # run.json: the identity, and one entry per session of `hardy eval`
+    ids: list[int] | list[str]  # sorted, so that runs of the same images have the same order
+    labels: npt.NDArray[np.int32]  # -1: none
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(**{field.name: self.details[field.name] for field in fields(Identity)})
+
+    @property
+    def model(self) -> str:
+        return str(self.details["model"])
+
+    @property
+    def suite(self) -> str:
+        return str(self.details["suite"])
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        names = self.details["classes"]
+        return None if names is None else tuple(names)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Those that at least one image has, sorted."""
+        return tuple(sorted(self._contents.there))
+
+    def frames(self, cell: Cell) -> int | None:
+        """Per image; None of a corruption, which has no frames."""
+        frames: int | None = self.details["frames"].get(str(cell))
+        return frames
+
+    def complete(self, cells: Sequence[Cell]) -> Bools:
+        """Which images have all of them."""
+        complete = np.ones(len(self.ids), np.bool_)
+        for cell in cells:
+            complete &= self._contents.there.get(cell, False)
+        return complete
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return _retry(lambda: scan(self.folder, self.ids))
+
+    def read(
+        self,
+        cells: Sequence[Cell],
+        columns: Sequence[str],
+        images: npt.NDArray[Any] | None = None,
+    ) -> Arrays:
+        """(images, cells) of each column, of sequences (images, cells, frames); `top5`,
+        `top5_prob` and `zipf` have one more axis.
+
+        `images` are indices into `ids`, else it is all of them; every one must have all cells.
+        """
+        for name in columns:
+            if name not in READABLE:
+                raise unknown("column", name, tuple(READABLE))
+        chosen = np.arange(len(self.ids)) if images is None else np.asarray(images, np.int64)
+        return _retry(lambda: self._read(cells, columns, chosen))
+
+    def _read(self, cells: Sequence[Cell], columns: Sequence[str], chosen: Ints) -> Arrays:
+        shape = (len(chosen), len(cells), *self._common_frames(cells))
+        filled = np.zeros(prod(shape), np.bool_)
+        made = {
+            name: np.empty((len(filled), len(READABLE[name][1])), READABLE[name][0])
+            for name in columns
+        }
+        row_of = np.full(len(self.ids) + 1, -1)  # the last is for images that are not listed
+        row_of[chosen] = np.arange(len(chosen))
+        column_of = {cell: column for column, cell in enumerate(cells)}
+        parts = [part for name in columns for part in READABLE[name][1]]
+        for batch in _batches(self.folder, self.ids, parts):
+            row, column = row_of[batch.image], batch.numbered(column_of)
+            use = np.flatnonzero((row >= 0) & (column >= 0))
+            place = row[use] * len(cells) + column[use]
+            if len(shape) == 3:
+                place = place * shape[2] + batch["frame"][use]
+            filled[place] = True
+            for name, array in made.items():
+                for number, part in enumerate(READABLE[name][1]):
+                    array[place, number] = batch[part][use]
+        if not filled.all():
+            lacking = np.count_nonzero(~filled.reshape(len(chosen), -1).all(axis=1))
+            raise InputError(
+                f"expected predictions for all {len(chosen):,} images in {self.folder}, but "
+                f"{lacking:,} lack some; the same `hardy eval` adds what is missing"
+            )
+        return {
+            name: array.reshape(*shape, *(() if array.shape[1] == 1 else array.shape[1:]))
+            for name, array in made.items()
+        }
+
+    def _common_frames(self, cells: Sequence[Cell]) -> tuple[int, ...]:
+        frames = {self.frames(cell) for cell in cells}
+        if len(frames) > 1:
+            raise InputError(
+                f"expected cells of one number of frames, got {', '.join(map(str, cells))}; read "
+                "them one by one"
+            )
+        return tuple(number for number in frames if number is not None)
+
+
+class Contents(NamedTuple):
+    there: dict[Cell, Bools]  # per image
+    pixels: npt.NDArray[np.uint64]  # per image; 0: unknown
+
+
+def scan(folder: Path, ids: Ids) -> Contents:
+    """Which images have which cells."""
+    there: dict[Cell, Bools] = {}
+    pixels = np.zeros(len(ids), np.uint64)
+    for batch in _batches(folder, ids, ["pixels"]):
+        known = (batch.image >= 0) & (batch["pixels"] > 0)
+        pixels[batch.image[known]] = batch["pixels"][known]
+        cells = batch.cells()
+        number = batch.numbered({cell: number for number, cell in enumerate(cells)})
+        for index, cell in enumerate(cells):
+            have = there.setdefault(cell, np.zeros(len(ids) + 1, np.bool_))
+            have[batch.image[number == index]] = True
+    return Contents({cell: have[:-1] for cell, have in there.items()}, pixels)
+
+
+def contents_hash(run: StoredRun) -> str:
+    """Of all predictions, whatever order they were made and stored in."""
+    digest = sha256()
+    for cell in run.cells:
+        images = np.flatnonzero(run.complete([cell]))
+        digest.update(repr((cell, [run.ids[image] for image in images])).encode())
+        for name, values in sorted(run.read([cell], tuple(COLUMNS), images).items()):
+            digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+class _Batch:
+    """Some rows of a file."""
+
+    def __init__(self, rows: pa.RecordBatch, ids: pa.Array) -> None:
+        self._rows = rows
+        self.image: Ints = _places(rows.column("image"), ids)  # -1: not among the ids
+        corruption = rows.column("corruption")
+        self._names: list[str] = corruption.dictionary.to_pylist()
+        self._cell = corruption.indices.to_numpy() * LEVELS + self["severity"].astype(np.int64)
+
+    def __getitem__(self, column: str) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = self._rows.column(column).to_numpy(zero_copy_only=False)
+        return values
+
+    def cells(self) -> list[Cell]:
+        return [Cell(self._names[c // LEVELS], int(c % LEVELS)) for c in np.unique(self._cell)]
+
+    def numbered(self, numbers: Mapping[Cell, int]) -> Ints:
+        """Per row the number of its cell; -1 of all others."""
+        table = np.full(len(self._names) * LEVELS, -1)
+        for cell, number in numbers.items():
+            if cell.name in self._names:
+                table[self._names.index(cell.name) * LEVELS + cell.level] = number
+        return np.asarray(table[self._cell])
+
+
+def _batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[_Batch]:
+    among = id_array(ids)
+    names = sorted({*KEYS, *columns})
+    for part in list_parts(folder / FOLDER)[0]:
+        path = folder / FOLDER / part.name
+        for table in read_groups(path, names, dictionaries=("image", "corruption")):
+            yield from (_Batch(rows, among) for rows in table.to_batches())
+
+
+def _places(values: pa.Array, among: pa.Array) -> Ints:
+    if pa.types.is_dictionary(values.type):
+        return np.asarray(_places(values.dictionary, among)[values.indices.to_numpy()])
+    found = pc.index_in(values, value_set=among).fill_null(-1)
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _retry(read: Callable[[], Result]) -> Result:
+    """A file may be gone because its rows are in a merged one now."""
+    for _ in range(TRIES - 1):
+        try:
+            return read()
+        except FileNotFoundError:
+            continue
+    return read()

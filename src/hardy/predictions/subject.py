@@ -1,0 +1,164 @@
+"""What models are shown: chosen images of a source under chosen cells of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.images.recipes import RECIPES
+from hardy.images.source import Ids
+from hardy.predictions.labels import Classes
+from hardy.suites.cells import CLEAN, Cell
+from hardy.suites.generate import Chunk, Generated, Prepared
+from hardy.suites.schema import Suite
+from hardy.suites.stored import Stored
+
+UInt8 = npt.NDArray[np.uint8]
+Rows = npt.NDArray[np.int64]
+
+# Images worked on together. Enough for a model's batch; of sequences as many frames.
+SMALL_SIDE, SMALL, LARGE = 64, 256, 64
+
+
+class Loaded(NamedTuple):
+    """Some of the images, decoded, and what is wrong with the others."""
+
+    rows: Rows
+    chunk: Chunk | None  # none where no image could be read
+    pixels: npt.NDArray[np.uint64]  # a hash of each clean image; 0 where there is none
+    faults: dict[int, str]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Rows are places in `indices`; `clean` makes the clean images of a suite that is stored."""
+
+    variants: Generated | Stored
+    clean: Generated | None
+    cells: tuple[Cell, ...]
+    indices: Rows  # into the variants
+    classes: Classes  # of the chosen images
+    subset: dict[str, Any] | None = None  # how they were chosen
+
+    @property
+    def suite(self) -> Suite:
+        return self.variants.suite
+
+    @property
+    def made(self) -> str:
+        """How the pixels came about, as scores say it."""
+        if isinstance(self.variants, Stored):
+            return "official files"
+        if self.suite.kind == "corruptions" and self.variants.stored and self.suite.storage:
+            return f"on the fly + {self.suite.storage}"
+        return "on the fly"
+
+    @cached_property
+    def ids(self) -> Ids:
+        every = self.variants.ids
+        return [every[index] for index in self.indices]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def frames(self, cell: Cell) -> int | None:
+        """Of a sequence; corruptions have none."""
+        if self.suite.kind == "corruptions":
+            return None
+        return self.suite.edition.steps(cell.name).frames
+
+    @property
+    def predictions(self) -> int:
+        """Of one model: an image per cell, or a frame."""
+        return len(self) * sum(self.frames(cell) or 1 for cell in self.cells)
+
+    @property
+    def chunk_size(self) -> int:
+        """Fixed, so that a run that was stopped goes on in the same batches."""
+        size = SMALL if self.suite.edition.side <= SMALL_SIDE else LARGE
+        if self.suite.kind == "corruptions":
+            return size
+        return max(1, size // max(self.frames(cell) or 1 for cell in self.cells))
+
+    def load(self, rows: Rows) -> Loaded:
+        """Reads the images of some rows; one that cannot be read is a fault, and left out."""
+        indices = [int(self.indices[row]) for row in rows]
+        if isinstance(self.variants, Stored):
+            pixels, clean = np.zeros(len(rows), np.uint64), None
+            if self.clean is not None:
+                made = [self.clean.read(self._clean_place[self.variants.ids[i]]) for i in indices]
+                pixels = _hashes(made)
+                clean = np.stack([one.image for one in made])
+            return Loaded(rows, _WithClean(self.variants.chunk(indices), clean), pixels, {})
+        images: list[Prepared] = []
+        good: list[int] = []
+        faults: dict[int, str] = {}
+        for row, index in zip(rows, indices, strict=True):
+            try:
+                image = self.variants.read(index)
+                self._check_shape(image, index)
+            except InputError as error:
+                faults[int(row)] = str(error)
+            else:
+                good.append(int(row))
+                images.append(image)
+        chunk = self.variants.together(self.indices[good].tolist(), images) if images else None
+        return Loaded(np.array(good, np.int64), chunk, _hashes(images), faults)
+
+    def clean_images(self, rows: Rows) -> UInt8 | None:
+        """The images before anything is done to them, for a look at the model beforehand."""
+        maker = self.clean or self.variants
+        if not isinstance(maker, Generated):
+            return None
+        prepare = RECIPES[self.suite.recipe].prepare
+        every = self.variants.ids
+        places = [int(self.indices[row]) for row in rows]
+        if self.clean is not None:
+            places = [self._clean_place[every[place]] for place in places]
+        return np.stack([maker.source.read(place, prepare) for place in places])
+
+    @cached_property
+    def _clean_place(self) -> dict[Any, int]:
+        assert self.clean is not None
+        return {id: place for place, id in enumerate(self.clean.ids)}
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        """Of the first image that can be read: a suite has one size."""
+        assert isinstance(self.variants, Generated)
+        fault: InputError | None = None
+        for index in self.indices:
+            try:
+                return self.variants.read(int(index)).shape
+            except InputError as error:
+                fault = fault or error
+        raise InputError(f"none of the {len(self):,} images can be read: {fault}")
+
+    def _check_shape(self, image: Prepared, index: int) -> None:
+        assert isinstance(self.variants, Generated)
+        if image.shape != self._shape:
+            raise InputError(
+                f"cannot use {self.variants.source.files[index]}: expected the size of the first "
+                f"image, {self._shape}, got {image.shape}; a suite has one size"
+            )
+
+
+@dataclass(frozen=True)
+class _WithClean:
+    stored: Chunk
+    clean: UInt8 | None
+
+    def make(self, cell: Cell) -> UInt8:
+        if cell == CLEAN and self.clean is not None:
+            return self.clean
+        return self.stored.make(cell)
+
+
+def _hashes(images: Sequence[Prepared]) -> npt.NDArray[np.uint64]:
+    return np.array([int(image.hash()[:16], 16) or 1 for image in images], np.uint64)

@@ -1,0 +1,299 @@
+"""The runner: every model sees every cell once, whatever was stored before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import hardy
+from hardy.errors import InputError
+from hardy.evaluation import Run, evaluate
+from hardy.images import RECIPES, open_images
+from hardy.models import load as load_model
+from hardy.predictions.opening import open_subject
+from hardy.predictions.runner import list_tasks
+from hardy.predictions.store import contents_hash
+from hardy.suites import load
+from hardy.suites.cells import CLEAN, Cell
+from tests.suites.helpers import built, write_photos, write_rows
+
+FEW: dict[str, Any] = {"suite": "cifar10_c", "only": ["contrast", "brightness"]}
+
+
+class Counting:
+    """A model that counts the images it is shown."""
+
+    preprocessing = None
+    known_accuracy = None
+    device = "cpu"
+    precision = "float32"
+
+    def __init__(self, name: str = "fake:10") -> None:
+        self._model = load_model(name)
+        self.name, self.identity = self._model.name, self._model.identity
+        self.seen = 0
+
+    def logits(self, images, preprocessing=None):
+        self.seen += len(images)
+        return self._model.logits(images)
+
+
+def one(found: Run | list[Run]) -> Run:
+    assert isinstance(found, Run)
+    return found
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    return write_rows(tmp_path, 20)
+
+
+def test_stored_predictions_are_those_of_the_public_functions(rows: Path, tmp_path: Path) -> None:
+    run = one(evaluate("fake:10", images=rows, store=tmp_path / "runs", **FEW))
+    images, labels = (np.load(rows)[name] for name in ("images", "labels"))
+    assert CLEAN in run.stored.cells
+    model = load_model("fake:10")
+    for cell in (CLEAN, Cell("contrast", 5), Cell("brightness", 2)):
+        shown = images if cell == CLEAN else hardy.corrupt(images, cell.name, cell.level)
+        logits = model.logits(shown)
+        got = run.stored.read([cell], ["rank", "top5"])
+        order = np.argsort(-logits, axis=1, kind="stable")
+        assert (got["top5"][:, 0] == order[:, :5]).all()
+        assert (got["rank"][:, 0] == (order == labels[:, None]).argmax(axis=1)).all()
+
+
+def test_each_image_is_read_once_and_each_cell_shown_once(rows: Path, tmp_path: Path) -> None:
+    reads: list[int] = []
+    source = open_images(rows, id_rule="row_index")
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(source, name)
+
+        def __len__(self) -> int:
+            return len(source)
+
+        def read(self, index: int, convert: Any = None) -> Any:
+            reads.append(index)
+            return source.read(index, convert)
+
+    first, second = Counting("fake:10:1"), Counting("fake:10:2")
+    runs = evaluate([first, second], images=Watched(), store=tmp_path / "runs", **FEW)
+    assert isinstance(runs, list)
+    assert (first.seen, second.seen) == (20 * 11, 20 * 11)
+    # One more of the first, to see that it is the image that was stored, and the size of all.
+    assert sorted(set(reads)) == list(range(20))
+    assert len(reads) <= 20 + 2 + 2 * 2 * 3
+    assert reads.count(19) == 1
+
+
+def test_resumes_and_extends(rows: Path, tmp_path: Path) -> None:
+    def run(model: Counting, **what: Any) -> int:
+        before = model.seen
+        evaluate(model, images=rows, store=tmp_path / "runs", **{**FEW, **what})
+        return model.seen - before
+
+    model = Counting()
+    assert run(model, severities=[1, 3]) == 20 * 5
+    assert run(model, severities=[1, 3]) == 0
+    assert run(model) == 20 * 6
+    assert run(model, only=["contrast", "pixelate"]) == 20 * 5
+    other = Counting("fake:10:7")
+    assert run(other) == 20 * 11
+
+
+def test_more_images_extend_and_the_subset_is_nested(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path, 40)
+    model = Counting()
+    # From 30 images on, all of them are shown once more, to check the model beforehand.
+    for size, expected in ((10, 110), (30, 250), (30, 0), (None, 110), (10, 0)):
+        before = model.seen
+        evaluate(model, images=rows, store=tmp_path / "runs", subset=size, **FEW)
+        assert model.seen - before == expected
+    whole = one(evaluate("fake:10", images=rows, store=tmp_path / "whole", **FEW))
+    grown = one(evaluate("fake:10", images=rows, store=tmp_path / "runs", **FEW))
+    assert contents_hash(whole.stored) == contents_hash(grown.stored)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers_change_nothing(rows: Path, tmp_path: Path, workers: int) -> None:
+    runs = [
+        one(evaluate("fake:10", images=rows, store=tmp_path / str(n), workers=n, **FEW))
+        for n in (1, workers)
+    ]
+    assert contents_hash(runs[0].stored) == contents_hash(runs[1].stored)
+
+
+def test_the_seed_is_another_run(rows: Path, tmp_path: Path) -> None:
+    runs = [
+        one(evaluate("fake:10", images=rows, store=tmp_path, seed=seed, suite="cifar10_c",
+                     only=["gaussian_noise"], severities=[5]))
+        for seed in (0, 1)
+    ]  # fmt: skip
+    assert runs[0].folder != runs[1].folder
+    assert contents_hash(runs[0].stored) != contents_hash(runs[1].stored)
+
+
+def test_sequences(rows: Path, tmp_path: Path) -> None:
+    run = one(
+        evaluate(
+            "fake:10", suite="cifar10_p", images=rows, store=tmp_path, only=["tilt", "shot_noise"]
+        )
+    )
+    assert run.stored.cells == tuple(
+        Cell(*c) for c in (("shot_noise", 1), ("shot_noise", 2), ("shot_noise", 3), ("tilt", 1))
+    )
+    got = run.stored.read([Cell("tilt", 1)], ["top5", "zipf"])
+    image = np.load(rows)["images"][3]
+    frames = hardy.perturb(image, "tilt", id=3, recipe="none@1").array()
+    logits = load_model("fake:10").logits(frames)
+    assert (got["top5"][3, 0, :, 0] == logits.argmax(axis=1)).all()
+    assert got["zipf"].shape == (20, 1, len(frames), 4)
+    assert "flip probability" in run.score()
+
+
+def test_official_files_and_their_clean_images(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path, 20)
+    built("cifar10_c", rows, tmp_path / "built", "contrast", "brightness")
+    files: dict[str, Any] = {**FEW, "files": tmp_path / "built"}
+    alone = one(evaluate("fake:10", store=tmp_path / "a", **files))
+    assert CLEAN not in alone.stored.cells
+    assert "clean error" not in alone.score()
+    both = one(evaluate("fake:10", images=rows, store=tmp_path / "b", **files))
+    fly = one(evaluate("fake:10", images=rows, store=tmp_path / "b", **FEW))
+    cells, columns = list(fly.stored.cells), ["rank", "log_prob", "top5"]
+    assert set(both.stored.cells) == set(cells)
+    for name, values in fly.stored.read(cells, columns).items():
+        assert (both.stored.read(cells, columns)[name] == values).all()
+    assert both.folder != fly.folder
+    with pytest.raises(InputError, match="different ways of making the images"):
+        hardy.compare(both, fly)
+
+
+def test_the_storage_step_is_that_of_the_suite(tmp_path: Path) -> None:
+    write_photos(tmp_path / "photos", 4)
+    for old, new in (("n00000000", "n01440764"), ("n00000001", "n01443537")):
+        (tmp_path / "photos" / old).rename(tmp_path / "photos" / new)
+    run = one(
+        evaluate("fake:1000", suite="imagenet_c", images=tmp_path / "photos", store=tmp_path / "r",
+                 only=["fog"], severities=[3])
+    )  # fmt: skip
+    path = next((tmp_path / "photos").rglob("photo_002.JPEG"))
+    clean = RECIPES["resize256_crop224@1"].prepare(Image.open(path))
+    foggy = hardy.corrupt(clean, "fog", 3, ids="photo_002")
+    Image.fromarray(foggy).save(tmp_path / "foggy.jpg", quality=85)
+    shown = np.asarray(Image.open(tmp_path / "foggy.jpg"))[None]
+    expected = load_model("fake:1000").logits(shown).argmax()
+    place = run.stored.ids.index("photo_002")
+    assert run.stored.read([Cell("fog", 3)], ["top5"])["top5"][place, 0, 0] == expected
+    assert run.stored.labels.tolist() == [0, 1, 0, 1]
+
+
+def test_unreadable_images_are_told_and_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    for k in range(10):
+        place = folder / f"class{k}" / f"{k}.png"
+        place.parent.mkdir(parents=True)
+        Image.fromarray(np.full((32, 32, 3), 20 * k, np.uint8)).save(place)
+    (folder / "class4" / "4.png").write_bytes(b"not a picture")
+    Image.fromarray(np.zeros((40, 40, 3), np.uint8)).save(folder / "class5" / "5.png")
+    run = one(evaluate("fake:10", images=folder, store=tmp_path / "runs", **FEW))
+    assert len(run.faults) == 2
+    assert "4.png" in run.faults[0]
+    assert "expected the size of the first image" in run.faults[1]
+    scores = run.score()
+    assert scores["mean error"].circumstances.images == 8
+    # Mended, the same call adds it.
+    Image.fromarray(np.full((32, 32, 3), 80, np.uint8)).save(folder / "class4" / "4.png")
+    run = one(evaluate("fake:10", images=folder, store=tmp_path / "runs", **FEW))
+    assert run.score()["mean error"].circumstances.images == 9
+
+
+def test_other_pixels_under_the_same_ids_are_refused(rows: Path, tmp_path: Path) -> None:
+    evaluate("fake:10", images=rows, store=tmp_path / "runs", **FEW)
+    arrays = dict(np.load(rows))
+    arrays["images"] = arrays["images"] + np.uint8(1)
+    np.savez(rows, **arrays)
+    with pytest.raises(InputError, match="other pixels"):
+        evaluate("fake:10", images=rows, store=tmp_path / "runs", **FEW)
+
+
+def test_nan_and_wrong_width_keep_what_was_there(rows: Path, tmp_path: Path) -> None:
+    class Broken(Counting):
+        def logits(self, images, preprocessing=None):
+            logits = super().logits(images)
+            if self.seen > 100:
+                logits[3, 2] = np.nan
+            return logits
+
+    with pytest.raises(InputError, match=r"fake:10: expected finite logits.*1 of 20 images: 3"):
+        evaluate(Broken(), images=rows, store=tmp_path / "runs", workers=1, **FEW)
+    model = Counting()
+    evaluate(model, images=rows, store=tmp_path / "runs", workers=1, **FEW)
+    assert model.seen == 20 * 11 - 100
+    with pytest.raises(InputError, match=r"fake:7: expected logits for 10 classes, got 7"):
+        evaluate("fake:7", images=rows, store=tmp_path / "runs", **FEW)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"model": []}, "at least one model"),
+        ({"model": ["fake:10", "fake:10"]}, "which are the same"),
+        ({"model": ["fake:10", "fake:10:1"], "checkpoint": "x"}, "one model for the checkpoint"),
+        ({"images": None}, "expected images to evaluate on"),
+        ({"only": ["mist"]}, "mist"),
+        ({"subset": 0}, "from 1 to 20 images"),
+        ({"images_per_class": 3}, "from 1 to 2 images per class"),
+        ({"subset": 5, "images_per_class": 1}, "either a size or"),
+        ({"files": "nowhere"}, "nowhere"),
+    ],
+)
+def test_refusals(rows: Path, tmp_path: Path, what: dict[str, Any], message: str) -> None:
+    words = {"model": "fake:10", "images": rows, **FEW, **what}
+    with pytest.raises(InputError, match=message):
+        evaluate(words.pop("model"), store=tmp_path / "runs", **words)
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="empty"):
+        evaluate("fake:10", images=tmp_path / "empty", store=tmp_path / "runs", **FEW)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_tasks_keep_their_blocks(tmp_path: Path) -> None:
+    """Whatever is there already, rows are shown together only with those of their own block."""
+    subject = open_subject(load("cifar10_c"), images=write_rows(tmp_path, 600), only=["contrast"])
+    have = np.zeros((600, 6), np.bool_)
+    have[256:512, :2] = True
+    have[5] = True
+    tasks = list_tasks(subject, [have])
+    spans: Sequence[Any] = [
+        (int(t.rows[0]), int(t.rows[-1]), len(t.rows), len(t.lacking)) for t in tasks
+    ]
+    assert spans == [(0, 255, 255, 6), (256, 511, 256, 4), (512, 599, 88, 6)]
+
+
+def test_worst_images_are_kept(rows: Path, tmp_path: Path) -> None:
+    import io
+
+    import pyarrow.parquet as pq
+
+    run = one(evaluate("fake:10", images=rows, store=tmp_path, **FEW))
+    kept = pq.read_table(run.folder / "worst.parquet").to_pylist()
+    assert len(kept) == 6
+    images = np.load(rows)["images"]
+    for row in kept:
+        assert row["predicted"] != row["label"]
+        made = hardy.corrupt(images, row["corruption"], row["severity"])[int(row["image"])]
+        assert (np.asarray(Image.open(io.BytesIO(row["corrupted"]))) == made).all()
+        assert (np.asarray(Image.open(io.BytesIO(row["clean"]))) == images[int(row["image"])]).all()
+    got = run.stored.read(list(run.stored.cells[1:6]), ["log_prob", "rank"])
+    least = np.where(got["rank"] > 0, got["log_prob"], 0).min()
+    assert kept[0]["log_prob"] == pytest.approx(least)

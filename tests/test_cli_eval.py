@@ -1,0 +1,133 @@
+"""`hardy eval`, from its arguments to its messages, exit codes and what is stored."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardy import cli
+from hardy.cli_eval import in_time
+from hardy.predictions.store import find_runs
+from tests.suites.helpers import write_photos, write_rows
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """Run `hardy eval ...` beside rows.npz, 40 images; gives exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path, 40)
+    (tmp_path / "model.joblib").write_bytes(b"a pickle")
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hardy", "eval", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+FEW = ("--suite", "cifar10_c", "--images", "rows.npz", "--only", "contrast")
+
+
+def test_two_models(run) -> None:
+    code, out, err = run("fake:10", "fake:10:1", *FEW)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("40 images of 10 classes")
+    assert lines[1] == "6 cells of CIFAR-10-C, 240 predictions per model"
+    assert lines[2] == "fake:10 on cpu, float32: bytes as they are"
+    assert "fake:10:1: mean error" in out
+    assert "1 corruption × 5, 40 images, cifar10_c v1, on the fly" in out
+    assert lines[-1] == "stored in runs; see `hardy score runs`"
+    assert [len(found.ids) for found in find_runs(Path("runs"))] == [40, 40]
+
+
+def test_dry_run_writes_nothing(run) -> None:
+    code, out, err = run("fake:10", "fake:10:1", *FEW, "--dry-run")
+    assert (code, err) == (0, "")
+    assert "6 cells × 40 images: 480 predictions in all" in out
+    assert "about 21.6 kB in runs" in out
+    assert "by a timed sample" in out
+    assert not Path("runs").exists()
+
+
+def test_subset(run) -> None:
+    code, out, _ = run("fake:10", *FEW, "--images-per-class", "2", "--severities", "1,3")
+    assert code == 0
+    assert "of which 20 images" in out
+    assert "20 of 40 images" in out
+    (found,) = find_runs(Path("runs"))
+    assert np.bincount(found.labels).tolist() == [2] * 10
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("resnet50",), "resnet50"),
+        (("fake:10", "--batch", "many"), 'number of images or "auto", got "many"'),
+        (("fake:10", "--mean", "0.5,0.5"), 'such as 0.485,0.456,0.406, got "0.5,0.5"'),
+        (("fake:10", "--severities", "6"), "severities among 1, 2, 3, 4, 5"),
+        (("fake:9",), "expected logits for 10 classes, got 9"),
+        (("sklearn:model.joblib",), "--trust"),
+        (("onnx:missing.onnx",), "missing.onnx"),
+    ],
+)
+def test_refusals(run, words: tuple[str, ...], message: str) -> None:
+    code, _, err = run(*words, *FEW)
+    assert code == 2
+    assert message in err
+    assert err.startswith("error: ")
+
+
+def test_labels_outside_the_range(run) -> None:
+    arrays = dict(np.load("rows.npz"))
+    np.savez("rows.npz", images=arrays["images"], labels=arrays["labels"] + 1)
+    code, _, err = run("fake:10", *FEW)
+    assert code == 2
+    assert "expected labels from 0 to 9, the classes of cifar10_c, got 10" in err
+
+
+def test_imagenet_folders_must_have_its_names(run, tmp_path: Path) -> None:
+    write_photos(tmp_path / "val", 4)
+    words = ("fake:1000", "--suite", "imagenet_c", "--images", "val", "--only", "contrast")
+    code, _, err = run(*words)
+    assert code == 2
+    assert "WordNet names" in err
+    assert "n00000000" in err
+    code, out, err = run("fake:2", *words[1:], "--own-classes", "--severities", "1")
+    assert (code, err) == (0, "")
+    assert "AlexNet" not in out
+
+
+def test_unusable_images_end_with_1_and_the_rest_is_kept(run, tmp_path: Path) -> None:
+    write_photos(tmp_path / "val", 4)
+    bad = tmp_path / "val" / "n00000000" / "<b>\x1b[31m.JPEG"
+    bad.write_bytes(b"")
+    words = ("--suite", "imagenet_c", "--images", "val", "--only", "contrast", "--own-classes")
+    code, out, err = run("fake:2", *words, "--severities", "1")
+    assert code == 1
+    assert "1 images could not be used" in err
+    assert "<b>\\x1b[31m" in err
+    assert "4 images" in out
+
+
+def test_a_warning_is_loud_and_does_not_stop_the_run(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hardy import evaluation
+    from hardy.models.check import Checked
+
+    monkeypatch.setattr(evaluation, "check", lambda *_: Checked(0.5, 40, ("wrong mean",)))
+    code, _, err = run("fake:10", *FEW)
+    assert (code, err) == (0, "WARNING: wrong mean\n")
+    # It was told: a run that goes on is not checked again.
+    assert run("fake:10", *FEW)[2] == ""
+    (found,) = find_runs(Path("runs"))
+    assert found.details["sessions"][0]["checked_accuracy"] == 0.5
+
+
+def test_time_in_words() -> None:
+    assert [in_time(s) for s in (0.2, 99, 150, 5400)] == ["1 s", "99 s", "2 min", "1 h 30 min"]
