@@ -32,12 +32,15 @@ def test_the_public_names() -> None:
         "InputError",
         "MissingResource",
         "__version__",
+        "compare",
         "corrupt",
         "corruptions",
         "draw",
+        "evaluate",
         "perturb",
         "perturbations",
         "replay",
+        "runs",
         "suites",
     ]
     assert hardy.corruptions() == CANONICAL

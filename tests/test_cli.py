@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy import cli, demo, doctor
+from hardy import cli, doctor, pictures
 from hardy.arrays import textures
 
 RGB = np.random.default_rng(4).integers(0, 256, (40, 32, 3), dtype=np.uint8)
@@ -191,13 +191,14 @@ def test_show(run) -> None:
     assert "--size" in err
 
 
-def test_demo(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("demo")[0] == 0
-    assert pixels("hardy-demo/sheet.png").shape[0] > 19 * 224
-    monkeypatch.setattr(demo, "find_spec", lambda _: None)
+def test_demo_without_scikit_learn(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     code, _, err = run("demo")
     assert code == 2
     assert 'pip install "hardy[demo]"' in err
+    monkeypatch.setattr(pictures, "find_spec", lambda _: None)
+    with pytest.raises(hardy.MissingResource, match="bring your own"):
+        pictures.sample_photo()
 
 
 def test_doctor(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

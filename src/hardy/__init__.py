@@ -7,21 +7,40 @@ functions, bound after it, are what the names mean. In this package, write
 function.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hardy.api import corrupt, corruptions, draw, perturb, perturbations, replay, suites
 from hardy.errors import HardyError, InputError, MissingResource
 
+if TYPE_CHECKING:
+    from hardy.evaluation import compare, evaluate, runs
+
 __version__ = "0.1.0"
+
+# What brings Parquet and more is imported when it is asked for.
+_LATER = {name: "hardy.evaluation" for name in ("compare", "evaluate", "runs")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
 
 __all__ = [
     "HardyError",
     "InputError",
     "MissingResource",
     "__version__",
+    "compare",
     "corrupt",
     "corruptions",
     "draw",
+    "evaluate",
     "perturb",
     "perturbations",
     "replay",
+    "runs",
     "suites",
 ]

@@ -55,6 +55,10 @@ def test_what_it_averages_over(changes: dict[str, Any], cells: str) -> None:
     assert f"({cells}, 50,000 images" in str(score(reference=None, **changes))
 
 
+def test_a_part_of_the_images_says_of_how_many() -> None:
+    assert "× 5, 1,000 of 50,000 images, imagenet_c v1" in str(score(images=1000, total=50_000))
+
+
 @pytest.mark.parametrize(
     ("value", "low", "high", "figure"),
     [
@@ -91,6 +95,9 @@ def test_compare_pairs_the_replicates() -> None:
     assert comparison.significant
     assert comparison.p_value == pytest.approx(2 / 1002)
     assert str(comparison).startswith("mCE -0.2 ± 0.0, p ≤ 0.002 (AlexNet reference, 15")
+    kept = json.loads(json.dumps(comparison.as_dict()))
+    assert (kept["first"], kept["second"], kept["significant"]) == (76.7, 76.5, True)
+    assert (kept["name"], kept["low"]) == ("mCE", pytest.approx(-0.2))
 
 
 def test_compare_equal_models() -> None:
@@ -115,6 +122,7 @@ def test_p_value_counts_the_rarer_side() -> None:
         ({"reference": None}, r"different references \(AlexNet and None\)"),
         ({"images": 5000}, r"different numbers of images \(50000 and 5000\)"),
         ({"images_hash": "00" * 32}, "different image sets"),
+        ({"total": 90_000}, r"sets of which the images are a part \(None and 90000\)"),
         ({"recipe": "crop224@1"}, "different preprocessing recipes"),
         ({"made": "official files"}, r"ways of making the images \(on the fly .* official files"),
         ({"names": FIFTEEN[1:]}, r"different corruptions \(only the first has corruption_0\)"),

@@ -16,6 +16,9 @@ from hardy.metrics import (
     calibration_scores,
     compare,
     corruption_scores,
+    measure_flips,
+    measure_reference,
+    movements,
     sequence_scores,
     zipf_columns,
 )
@@ -111,6 +114,32 @@ def test_some_severities_only() -> None:
         corruption_scores(CLEAN, RANK[..., [0, 2]], part, counted=NAMES, reference=REFERENCE)
 
 
+def test_without_clean_images_what_needs_them_is_left_out() -> None:
+    settings = {"counted": NAMES[:2], "validation": NAMES[2:], "reference": REFERENCE, "how": FEW}
+    whole = corruption_scores(CLEAN, RANK, AROUND, **settings)  # type: ignore[arg-type]
+    part = corruption_scores(None, RANK, AROUND, **settings)  # type: ignore[arg-type]
+    words = ("clean", "relative", "AUDE")
+    assert list(part) == [name for name in whole if not any(word in name for word in words)]
+    assert all(part[name] == whole[name] for name in part)
+
+
+def test_a_reference_that_a_corruption_costs_nothing() -> None:
+    """A measured reference may have no error to divide by; the other scores are still there."""
+    unmoved = replace(REFERENCE, errors={"fog": 0.5, "snow": 0.9, "spatter": 0.0})
+    found = scores(reference=unmoved)
+    gone = {"relative mCE", "relative CE fog", "validation mCE", "CE spatter"}
+    assert set(scores()) - set(found) == {*gone, "relative CE spatter"}
+    assert found["CE fog"] == pytest.approx(200 * (RANK[:, 0] > 0).mean())
+
+
+def test_a_measured_reference() -> None:
+    reference = measure_reference("mine", CLEAN, RANK, NAMES)
+    found = scores(reference=reference)
+    assert found["mCE"] == found["relative CE snow"] == pytest.approx(100)
+    assert measure_reference("mine", None, RANK, NAMES).errors == reference.errors
+    assert "relative mCE" not in scores(reference=measure_reference("mine", None, RANK, NAMES))
+
+
 def test_a_suite_brings_its_own_reference() -> None:
     suite = load("imagenet_c")
     around = replace(AROUND, names=suite.counted)
@@ -157,6 +186,16 @@ def test_calibration_scores() -> None:
         eces.append(sum(gaps) / IMAGES)
     assert made["ECE"].value == pytest.approx(100 * np.mean(eces[:10]))
     assert made["ECE spatter"].value == pytest.approx(100 * np.mean(eces[10:]))
+
+
+def test_calibration_without_clean_images() -> None:
+    clean, cells = outcomes(CLEAN), outcomes(RANK)
+    whole = calibration_scores(clean, cells, AROUND, counted=["fog", "snow"], how=FEW)
+    part = calibration_scores(None, cells, AROUND, counted=["fog", "snow"], how=FEW)
+    assert list(part) == [name for name in whole if "clean" not in name]
+    assert all(part[name] == whole[name] for name in part)
+    with pytest.raises(InputError, match=r"got \(200,\) and \(200, 2, 5\)"):
+        calibration_scores(None, outcomes(RANK[:, :2]), AROUND, counted=NAMES)
 
 
 def test_two_models_on_the_same_images_are_paired() -> None:
@@ -222,11 +261,32 @@ def test_difficulty_changes_the_pairs_and_has_no_reference() -> None:
         sequence_scores(TOP5, harder, counted=TURNS, reference=load("imagenet_p").flips)
 
 
+def test_a_measured_reference_of_sequences() -> None:
+    reference = measure_flips("mine", {name: movements(name, TOP5[name]) for name in TURNS})
+    made = sequence_scores(TOP5, SEQUENCES, counted=TURNS, reference=reference, how=FEW)
+    for name in ("mFR", "mT5D", "FR tilt", "T5D gaussian_noise"):
+        assert made[name].value == pytest.approx(100), name
+        assert made[name].circumstances.reference == "mine"
+    tops = TOP5["tilt"][..., 0]
+    assert reference.flips["tilt"] == pytest.approx((tops[:, 1:] != tops[:, :-1]).mean())
+    assert reference.top5_distance["shear"] == pytest.approx(made["uT5D shear"].value)
+
+
+def test_a_reference_that_never_moves() -> None:
+    still = {**TOP5, "tilt": np.repeat(TOP5["tilt"][:, :1], FRAMES, axis=1)}
+    reference = measure_flips("still", {name: movements(name, still[name]) for name in TURNS})
+    made = sequence_scores(TOP5, SEQUENCES, counted=TURNS, reference=reference, how=FEW)
+    assert {"FR shear", "T5D shear", "FP tilt"} <= set(made)
+    assert not {"FR tilt", "T5D tilt", "mFR", "mT5D"} & set(made)
+
+
 def test_sequence_refusals() -> None:
-    with pytest.raises(InputError, match=r"best classes of gaussian_noise as \(41, frames, 5\)"):
+    with pytest.raises(InputError, match="gaussian_noise of each of the 41 images, got 40"):
         sequence_scores(TOP5, replace(SEQUENCES, images=41), counted=TURNS)
+    with pytest.raises(InputError, match=r"tilt as \(images, frames, 5\), got \(40, 6\)"):
+        movements("tilt", TOP5["tilt"][..., 0])
     odd = {"wobble": TOP5["tilt"]}
-    with pytest.raises(InputError, match=r"flips above 0 of AlexNet.*none for wobble"):
+    with pytest.raises(InputError, match=r"flips of AlexNet.*none for wobble"):
         sequence_scores(
             odd,
             replace(SEQUENCES, names=("wobble",)),

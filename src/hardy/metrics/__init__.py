@@ -34,7 +34,13 @@ from hardy.metrics.paired import McNemar, mcnemar
 from hardy.metrics.score import Circumstances, Comparison, Score, compare, differences
 from hardy.metrics.scoring_calibration import calibration_scores
 from hardy.metrics.scoring_corruptions import corruption_scores
-from hardy.metrics.scoring_sequences import sequence_scores
+from hardy.metrics.scoring_sequences import (
+    MeasuredFlips,
+    measure_flips,
+    movement_scores,
+    movements,
+    sequence_scores,
+)
 from hardy.metrics.ssim import ms_ssim
 from hardy.metrics.stability import (
     FlipReference,
@@ -55,6 +61,7 @@ __all__ = [
     "FlipReference",
     "Interval",
     "McNemar",
+    "MeasuredFlips",
     "MeasuredReference",
     "Outcomes",
     "Reference",
@@ -71,7 +78,10 @@ __all__ = [
     "flips",
     "mcnemar",
     "mean_error",
+    "measure_flips",
     "measure_reference",
+    "movement_scores",
+    "movements",
     "ms_ssim",
     "nll",
     "percentile_interval",

@@ -6,6 +6,7 @@ among them), e_0 the clean error; a reference model has both too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -38,13 +39,16 @@ class MeasuredReference:
 
 
 def measure_reference(
-    name: str, clean_rank: npt.ArrayLike, rank: npt.ArrayLike, corruptions: Sequence[str]
+    name: str, clean_rank: npt.ArrayLike | None, rank: npt.ArrayLike, corruptions: Sequence[str]
 ) -> MeasuredReference:
-    """From ranks of the label: (images,) and (images, corruptions, severities)."""
+    """From ranks of the label: (images,) and (images, corruptions, severities).
+
+    Without clean ranks the clean error is NaN, and no corruption counts as costing more than it.
+    """
     errors = mean_error(top_k_error(rank))
     return MeasuredReference(
         name,
-        float(top_k_error(clean_rank)),
+        math.nan if clean_rank is None else float(top_k_error(clean_rank)),
         dict(zip(corruptions, errors.tolist(), strict=True)),
     )
 

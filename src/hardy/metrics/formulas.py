@@ -26,6 +26,7 @@ class Formula(NamedTuple):
     unit: str = ""
     scale: float = 100.0  # fractions and ratios are printed as percents
     reference: bool = False
+    clean: bool = False  # whether it needs the clean images
     interval: Interval | None = None  # where a better one than the bootstrap's is known
 
 

@@ -29,13 +29,15 @@ class Circumstances:
     levels: tuple[int, ...]  # severities, or the difficulty of sequences
     reference: str | None
     images: int
-    images_hash: str  # of the ids, in the order of the rows
+    images_hash: str  # of ids and labels, in the order of the rows
     recipe: str
     made: str  # "on the fly + jpeg:85", "official files"
+    total: int | None = None  # images of the whole set, where these are a chosen part of it
 
     def __str__(self) -> str:
         parts = [f"{self.reference} reference"] if self.reference else []
-        parts += [self._cells(), f"{self.images:,} images", f"{self.suite} v{self.version}"]
+        whole = f" of {self.total:,}" if self.total else ""
+        parts += [self._cells(), f"{self.images:,}{whole} images", f"{self.suite} v{self.version}"]
         return ", ".join([*parts, self.made])
 
     def _cells(self) -> str:
@@ -91,11 +93,25 @@ class Comparison(NamedTuple):
         return not self.interval.low <= 0 <= self.interval.high
 
     def __str__(self) -> str:
+        return f"{self.first.name} {self.figure()}, p {self.chance()} ({self.first.circumstances})"
+
+    def figure(self) -> str:
+        """The difference and its interval."""
         unit = f" {self.first.unit}" if self.first.unit else ""
-        figure = _figure(self.difference, self.interval, sign="+")
+        return _figure(self.difference, self.interval, sign="+") + unit
+
+    def chance(self) -> str:
+        """The p-value; as small as the replicates can tell, it is a bound."""
         floor = 2 / (len(self.first.replicates) + 1)
-        p_value = f"p = {self.p_value:.3f}" if self.p_value > floor else f"p ≤ {floor:.3f}"
-        return f"{self.first.name} {figure}{unit}, {p_value} ({self.first.circumstances})"
+        return f"= {self.p_value:.3f}" if self.p_value > floor else f"≤ {floor:.3f}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and CSV."""
+        kept: dict[str, Any] = {"name": self.first.name, "unit": self.first.unit}
+        kept |= {"first": self.first.value, "second": self.second.value}
+        kept |= {"difference": self.difference, "low": self.interval.low}
+        kept |= {"high": self.interval.high, "level": LEVEL, "p_value": self.p_value}
+        return {**kept, "significant": self.significant}
 
 
 def compare(first: Score, second: Score) -> Comparison:
@@ -134,6 +150,7 @@ def differences(first: Score, second: Score) -> list[str]:
         "levels": "severities" if one.kind == "corruptions" else "difficulties",
         "reference": "references",
         "images": "numbers of images",
+        "total": "whole sets of which the images are a part",
         "images_hash": "image sets",
         "recipe": "preprocessing recipes",
         "made": "ways of making the images",

@@ -14,7 +14,7 @@ from hardy.metrics.score import Circumstances, Score
 
 
 def calibration_scores(
-    clean: Outcomes,
+    clean: Outcomes | None,
     cells: Outcomes,
     circumstances: Circumstances,
     *,
@@ -26,21 +26,14 @@ def calibration_scores(
     "NLL", "Brier score" and "ECE" (in percent) are means over all cells of the `counted`
     corruptions, "clean NLL" and so on concern clean images, "NLL fog" and so on one corruption. The
     ECE of a group is the mean of its cells' ECEs: pooled, over- and underconfident cells would
-    cancel.
+    cancel. Without clean images (None) their scores are left out.
     """
     around = replace(circumstances, reference=None)
-    for clean_part, part in zip(clean, cells, strict=True):
-        check_cells(np.shape(part), np.shape(clean_part), around)
-    number = len(np.asarray(clean.rank))
-    columns = []
-    for outcomes in (clean, cells):
-        correct = ~wrong(outcomes.rank)
-        per_image = (
-            nll(outcomes.log_prob),
-            brier(outcomes.log_prob, outcomes.square_sum),
-            calibration_gap(outcomes.confidence, correct),
-        )
-        columns.append([values.reshape(number, -1) for values in per_image])
+    for clean_part, part in zip(clean or len(cells) * [None], cells, strict=True):
+        clean_shape = np.shape(part)[:1] if clean_part is None else np.shape(clean_part)
+        check_cells(np.shape(part), clean_shape, around)
+    nothing = [np.zeros((around.images, 1))] * 3
+    columns = [nothing if clean is None else _per_image(clean), _per_image(cells)]
     groups: list[tuple[str, Sequence[str]]] = [("{}", counted)]
     groups += [(f"{{}} {name}", [name]) for name in around.names]
     formulas = []
@@ -48,7 +41,8 @@ def calibration_scores(
     for place, (metric, unit) in enumerate((("NLL", ""), ("Brier score", ""), ("ECE", "%"))):
         scale = 100.0 if unit else 1.0
         split = splitter(place * width, len(around.names), len(around.levels))
-        formulas.append(Formula(f"clean {metric}", _first(split), (), unit, scale))
+        if clean is not None:
+            formulas.append(Formula(f"clean {metric}", _first(split), (), unit, scale))
         for label, wanted in groups:
             index = positions(wanted, around.names)
             if index:
@@ -57,6 +51,16 @@ def calibration_scores(
                 formulas.append(Formula(label.format(metric), compute, names, unit, scale))
     both = [part for pair in zip(*columns, strict=True) for part in pair]
     return build_scores(np.concatenate(both, axis=1), formulas, around, how or Resampling())
+
+
+def _per_image(outcomes: Outcomes) -> list[Floats]:
+    """NLL, Brier score and a term of the ECE: (images, cells) each."""
+    values = (
+        nll(outcomes.log_prob),
+        brier(outcomes.log_prob, outcomes.square_sum),
+        calibration_gap(outcomes.confidence, ~wrong(outcomes.rank)),
+    )
+    return [one.reshape(len(one), -1) for one in values]
 
 
 def _first(split: Split) -> Callable[[Floats], Floats]:

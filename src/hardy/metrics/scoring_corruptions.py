@@ -39,7 +39,7 @@ _VALIDATION = _Labels("validation error", "validation mCE")
 
 
 def corruption_scores(
-    clean_rank: npt.ArrayLike,
+    clean_rank: npt.ArrayLike | None,
     rank: npt.ArrayLike,
     circumstances: Circumstances,
     *,
@@ -53,10 +53,13 @@ def corruption_scores(
     `circumstances.names` and `.levels` name the axes. "mCE", "relative mCE", "mAUDE", "mean error"
     and "mean top-5 error" average over the `counted` corruptions that were run, "validation mCE"
     and "validation error" over the `validation` ones; "CE fog" and so on are single corruptions.
-    The interval is the model's: the reference counts as exact.
+    The interval is the model's: the reference counts as exact. Without clean ranks (None) the
+    scores that need them are left out, and so are ratios to a reference that a corruption costs
+    nothing.
     """
     around = circumstances
-    ranks, clean_ranks = np.asarray(rank), np.asarray(clean_rank)
+    ranks = np.asarray(rank)
+    clean_ranks = np.zeros(len(ranks), np.int8) if clean_rank is None else np.asarray(clean_rank)
     check_cells(ranks.shape, clean_ranks.shape, around)
     if reference is not None:
         _check_reference(reference, around)
@@ -78,13 +81,15 @@ def corruption_scores(
     for name in around.names:
         labels = _Labels(f"error {name}", f"CE {name}", f"relative CE {name}", f"AUDE {name}")
         formulas += _group(labels, top1, [name], around, reference)
+    if clean_rank is None:
+        formulas = [formula for formula in formulas if not formula.clean]
     return build_scores(columns, formulas, around, how or Resampling())
 
 
 def _clean(name: str, split: Split, errors: Bools) -> Formula:
     interval = proportion_interval(int(errors.sum()), len(errors))
     percent = Interval(100 * interval.low, 100 * interval.high)
-    return Formula(name, lambda means: split(means)[0], (), "%", interval=percent)
+    return Formula(name, lambda means: split(means)[0], (), "%", interval=percent, clean=True)
 
 
 def _group(
@@ -110,7 +115,7 @@ def _group(
             clean, cells = split(means)
             return np.asarray(aude(clean, cells[..., index, :]).mean(-1))
 
-        found.append(Formula(labels.area, areas, names, "%"))
+        found.append(Formula(labels.area, areas, names, "%", clean=True))
     if reference is None:
         return found
     yardstick = np.array([reference.errors[name] for name in names])
@@ -124,9 +129,10 @@ def _group(
         ratios = relative_corruption_error(errors(means), clean, yardstick, start)
         return np.asarray(ratios.mean(-1))
 
-    for name, compute in ((labels.ce, ces), (labels.relative, rises)):
-        if name:
-            found.append(Formula(name, compute, names, reference=True))
+    if labels.ce and (yardstick > 0).all():
+        found.append(Formula(labels.ce, ces, names, reference=True))
+    if labels.relative and (yardstick > start).all():
+        found.append(Formula(labels.relative, rises, names, reference=True, clean=True))
     return found
 
 

@@ -1,0 +1,253 @@
+"""The commands that read a store: `hardy score`, `hardy compare`; and `hardy describe`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hardy.errors import HardyError, InputError, printable
+from hardy.progress import watch
+
+if TYPE_CHECKING:
+    from hardy.predictions.store import StoredRun
+    from hardy.scoring import Compared, Scores
+    from hardy.scoring.tables import Table
+
+
+class Format(StrEnum):
+    table = "table"
+    md = "md"
+    csv = "csv"
+    json = "json"
+
+
+Runs = Annotated[Path, typer.Argument(metavar="RUNS", help="A store, made by `hardy eval`.")]
+SuiteOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs on this one.")]
+FormatOption = Annotated[Format, typer.Option(help="How to print it.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Instead of the terminal.")
+]
+
+
+def score_runs(
+    store: Runs,
+    model: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this one; may be repeated.")
+    ] = None,
+    suite: SuiteOption = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="A stored model to divide by; none; else the suite's."),
+    ] = None,
+    format: FormatOption = Format.table,
+    published: Annotated[
+        bool, typer.Option("--published", help="Add what others printed for these suites.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Score the stored runs: a table per suite, a row per model.
+
+    Names may be cut short where that is clear. Intervals are 95 %. csv has
+    a line per model and score, json is the result file that can be kept,
+    submitted and ranked. Runs that cannot be scored are listed at the end,
+    and the exit code is then 1.
+    """
+    from hardy.predictions.store import find_runs
+    from hardy.scoring import listing, result, tables
+    from hardy.scoring.naming import choose_all, of_suite
+
+    if published and format not in (Format.table, Format.md):
+        raise InputError(f"expected --published with table or md, got {format.value}")
+    every = of_suite(find_runs(store), suite)
+    chosen = choose_all(every, model) if model else every
+    scored, faults = _score_all(chosen, every, reference)
+    suites = list(dict.fromkeys(scores.run.suite for scores in scored))
+    groups = [[scores for scores in scored if scores.run.suite == name] for name in suites]
+
+    def as_tables() -> list[Table]:
+        made = []
+        for group in groups:
+            made += listing.score_tables(group)
+            if published:
+                made += listing.published_tables(group[0].run.suite, group[0].kind)
+        return made
+
+    _write(
+        output,
+        format,
+        as_tables,
+        lambda: tables.to_csv([row for group in groups for s in group for row in s.as_dicts()]),
+        lambda: result.write_results([result.result_of(s) for group in groups for s in group]),
+    )
+    if faults:
+        typer.secho(f"{len(faults)} runs could not be scored:", fg="red", err=True)
+        typer.echo("\n".join(f"  {printable(reason)}" for reason in faults), err=True)
+        raise typer.Exit(1)
+
+
+def compare_runs(
+    store: Runs,
+    first: Annotated[str, typer.Argument(metavar="A", help="A model, or its folder.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    suite: SuiteOption = None,
+    fail_on_regression: Annotated[
+        bool,
+        typer.Option("--fail-on-regression", help="Exit with 1 if B is significantly worse."),
+    ] = False,
+    format: FormatOption = Format.table,
+    output: Output = None,
+) -> None:
+    """Compare two models on the same images, pair by pair.
+
+    B − A is above 0 where B is worse. Runs that were not made alike are
+    refused, and the difference is named.
+    """
+    from hardy.predictions.store import find_runs
+    from hardy.scoring import choose, compare, listing, tables
+
+    runs = find_runs(store)
+    compared = compare(*(choose(runs, name, suite) for name in (first, second)))
+    _write(
+        output,
+        format,
+        lambda: [listing.compared_table(compared)],
+        lambda: tables.to_csv(_compared_rows(compared)),
+        lambda: _compared_json(compared),
+    )
+    # Beside a table it is read; a program that reads the others looks at the exit code.
+    typer.echo(printable(str(compared)), err=format is not Format.table)
+    if fail_on_regression and compared.worse:
+        raise typer.Exit(1)
+
+
+def describe_suite(
+    name: Annotated[str, typer.Argument(metavar="SUITE", help="See `hardy ls suites`.")],
+    images: Annotated[
+        str,
+        typer.Option(
+            metavar="SRC", help="Class folders, a folder, arrays, tars, Parquet; cifar10:test."
+        ),
+    ],
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
+    ] = None,
+    subset: Annotated[
+        int | None, typer.Option(metavar="N", help="A fixed part, classes in proportion.")
+    ] = None,
+    format: FormatOption = Format.table,
+    output: Output = None,
+) -> None:
+    """Say how similar a suite's images are to the clean ones: MS-SSIM.
+
+    One number per corruption and severity: 1 is the clean image.
+    """
+    import numpy as np
+
+    from hardy.execute import Threads, processors
+    from hardy.images import open_images
+    from hardy.metrics import stratified_subset
+    from hardy.scoring import tables
+    from hardy.scoring.describe import describe
+    from hardy.suites import load
+    from hardy.suites.cells import choose_cells
+
+    suite = load(name)
+    source = open_images(images, labels=labels, id_rule=suite.id_rule)
+    chosen = np.arange(len(source))
+    if subset is not None:
+        classes = np.zeros(len(source)) if source.labels is None else source.labels
+        chosen = stratified_subset(classes, source.ids, size=subset)
+    description = describe(
+        suite,
+        source,
+        choose_cells(suite, ["all"]),
+        images=chosen.tolist(),
+        executor=Threads(processors()),
+        track=lambda done, total: watch(done, total, "images"),
+    )
+    _write(
+        output,
+        format,
+        lambda: [description.table()],
+        lambda: tables.to_csv(description.rows()),
+        lambda: json.dumps(description.rows(), indent=1) + "\n",
+    )
+
+
+def _score_all(
+    chosen: Sequence[StoredRun], every: Sequence[StoredRun], reference: str | None
+) -> tuple[list[Scores], list[str]]:
+    from hardy.scoring import choose, score
+
+    yardsticks: dict[str, StoredRun | str | None] = {}
+    for suite in dict.fromkeys(run.suite for run in chosen):
+        yardsticks[suite] = "suite" if reference is None else None
+        if reference not in (None, "none"):
+            yardsticks[suite] = choose(every, reference, suite)
+    scored: list[Scores] = []
+    faults: list[HardyError] = []
+    for run in watch(chosen, len(chosen), "runs"):
+        try:
+            scored.append(score(run, reference=yardsticks[run.suite]))
+        except InputError as error:
+            faults.append(error)
+    if not scored:
+        raise faults[0]
+    return scored, [str(fault) for fault in faults]
+
+
+def _compared_rows(compared: Compared) -> list[dict[str, Any]]:
+    names = {"first_model": compared.first.model, "second_model": compared.second.model}
+    return [
+        {**names, "headline": leading, **one.as_dict()}
+        for leading, some in ((True, compared.headline), (False, compared.singles))
+        for one in some
+    ]
+
+
+def _compared_json(compared: Compared) -> str:
+    around = compared.headline[0].first.as_dict()
+    content = {
+        "suite": compared.first.run.suite,
+        "first": compared.first.model,
+        "second": compared.second.model,
+        "comparisons": _compared_rows(compared),
+        "clean_mcnemar": compared.clean and compared.clean._asdict(),
+        "significantly_worse": [one.first.name for one in compared.worse],
+        "significantly_better": [one.first.name for one in compared.better],
+        "made": {key: around[key] for key in ("version", "recipe", "made", "images", "resampling")},
+        "notes": [*compared.first.notes, *compared.second.notes],
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _write(
+    output: Path | None,
+    format: Format,
+    as_tables: Callable[[], list[Table]],
+    as_csv: Callable[[], str],
+    as_json: Callable[[], str],
+) -> None:
+    """To the terminal, or into a file that is there whole or not at all."""
+    from hardy.images.files import replace_file
+    from hardy.scoring import tables
+
+    if format is Format.table:
+        if output is None:
+            tables.to_terminal(as_tables())
+            return
+        text = tables.to_text(as_tables())
+    else:
+        made = {Format.csv: as_csv, Format.json: as_json}
+        text = made[format]() if format in made else tables.to_markdown(as_tables())
+    if output is None:
+        sys.stdout.write(text)  # as it is: click takes escape codes out of data, too
+    else:
+        replace_file(output, lambda path: path.write_text(text, encoding="utf-8"))
+        typer.echo(f"wrote {output}")

@@ -1,0 +1,63 @@
+"""A stored run by the name people call it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+from hardy.errors import InputError
+from hardy.predictions.store import StoredRun
+from hardy.registry import unknown
+
+
+def choose(runs: Sequence[StoredRun], name: str, suite: str | None = None) -> StoredRun:
+    """By the model's name, the folder's name, or the start of either where just one has it."""
+    fitting = of_suite(runs, suite)
+    found = _called(fitting, name)
+    if not found:
+        raise unknown("model", name, dict.fromkeys(run.model for run in fitting))
+    if len(found) > 1:
+        _ambiguous(found, name)
+    return found[0]
+
+
+def choose_all(runs: Sequence[StoredRun], names: Iterable[str]) -> list[StoredRun]:
+    """The runs of these models, on every suite that they were run on."""
+    suites = dict.fromkeys(run.suite for run in runs)
+    found: dict[str, StoredRun] = {}
+    for name in names:
+        there = {run.suite for run in _called(runs, name)}
+        if not there:
+            choose(runs, name)  # says that nobody is called so
+        for suite in suites:
+            if suite in there:
+                run = choose(runs, name, suite)
+                found[run.folder.name] = run
+    return list(found.values())
+
+
+def of_suite(runs: Sequence[StoredRun], suite: str | None) -> list[StoredRun]:
+    if suite is None:
+        return list(runs)
+    fitting = [run for run in runs if run.suite == suite]
+    if not fitting:
+        raise unknown("suite among these runs", suite, dict.fromkeys(run.suite for run in runs))
+    return fitting
+
+
+def _called(runs: Sequence[StoredRun], name: str) -> list[StoredRun]:
+    exact = [run for run in runs if name in (run.model, run.folder.name)]
+    if exact or not name:
+        return exact
+    return [run for run in runs if run.model.startswith(name) or run.folder.name.startswith(name)]
+
+
+def _ambiguous(found: list[StoredRun], name: str) -> NoReturn:
+    suites = list(dict.fromkeys(run.suite for run in found))
+    models = {run.model for run in found}
+    todo = f"name one of the folders: {', '.join(run.folder.name for run in found)}"
+    if len(models) == 1 and len(suites) == len(found):
+        todo = f"name a suite: {', '.join(suites)}"
+    elif len(models) == len(found):
+        todo = f"name one of {', '.join(run.model for run in found)}"
+    raise InputError(f'expected one run called "{name}", got {len(found)}; {todo}')

@@ -1,0 +1,130 @@
+"""A stored run's scores, and how they show themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from hardy.errors import InputError
+from hardy.metrics import Resampling, Score
+from hardy.predictions.store import StoredRun
+from hardy.scoring import selection
+from hardy.scoring.corruptions import score_corruptions
+from hardy.scoring.sequences import score_sequences
+
+# What people quote of each kind of suite, the first one before all others.
+HEADLINES: dict[str, tuple[str, ...]] = {
+    "corruptions": ("mCE", "relative mCE", "mean error"),
+    "perturbations": ("mFR", "mT5D", "flip probability"),
+}
+# Where just the validation corruptions were run.
+VALIDATION_HEADLINES: dict[str, tuple[str, ...]] = {
+    "corruptions": ("validation mCE", "validation error"),
+    "perturbations": ("validation mFR", "validation mT5D", "validation flip probability"),
+}
+# Of single corruptions: against a reference, and without one.
+SINGLES = {
+    "corruptions": (("CE", "error"),),
+    "perturbations": (("FR", "FP"), ("T5D", "uT5D")),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Mapping[str, Score]):
+    """By name, such as "mCE" or "CE fog"; the headline first."""
+
+    run: StoredRun
+    kind: str  # "corruptions" or "perturbations"
+    scores: dict[str, Score]
+    images: selection.Places  # in the run, of the headline scores, in the order of their rows
+    notes: tuple[str, ...] = ()  # what the scores leave out
+
+    @property
+    def model(self) -> str:
+        return self.run.model
+
+    @property
+    def headline(self) -> tuple[Score, ...]:
+        """The ones to look at first."""
+        return tuple(self.scores[name] for name in _headline(self.kind, self.scores))
+
+    def singles(self) -> dict[str, dict[str, Score]]:
+        """Of each corruption: metric ("CE", or "error" without a reference) -> name -> score."""
+        found: dict[str, dict[str, Score]] = {}
+        for ratio, plain in SINGLES[self.kind]:
+            for metric in (ratio, plain):
+                single = {
+                    name.removeprefix(f"{metric} "): score
+                    for name, score in self.scores.items()
+                    if name == f"{metric} {' '.join(score.circumstances.names)}"
+                }
+                if single:
+                    found[metric] = single
+                    break
+        return found
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Plain values of all of them, for CSV and data frames."""
+        return [{"model": self.model, **score.as_dict()} for score in self.scores.values()]
+
+    def __getitem__(self, name: str) -> Score:
+        return self.scores[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __str__(self) -> str:
+        first, *others = self.headline
+        lines = [str(first)]
+        if others:
+            lines.append(", ".join(f"{score.name} {score.figure()}" for score in others))
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(score.name)}</td><td>{escape(score.figure())}</td>"
+            f"<td>{escape(str(score.circumstances))}</td></tr>"
+            for score in self.headline
+        )
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<table><caption>{escape(self.model)}</caption>{rows}</table>{notes}"
+
+
+def score(
+    run: StoredRun,
+    *,
+    reference: StoredRun | str | None = "suite",
+    how: Resampling | None = None,
+    images: Iterable[selection.Id] | None = None,
+) -> Scores:
+    """All scores of a run, over the images that have every cell.
+
+    `reference`: "suite" is the suite's own model where it has one, a run is measured on the same
+    images, None makes no ratios. `images` are the ids of those to score on, if not all.
+    """
+    if isinstance(reference, str) and reference != "suite":
+        raise InputError(
+            f'expected "suite", a stored run or None as a reference, got "{reference}"; '
+            "`hardy.scoring.choose` finds a run by its name"
+        )
+    suite = selection.suite_of(run)
+    places = selection.sorted_places(run, images)
+    score_them = score_corruptions if suite.kind == "corruptions" else score_sequences
+    if reference == "suite" and run.identity.labels == "own":
+        reference = None  # its errors are those on other classes
+    scores, used, notes = score_them(run, suite, places, reference, how)
+    leading = {name: scores[name] for name in _headline(suite.kind, scores)}
+    return Scores(run, suite.kind, leading | scores, used, tuple(notes))
+
+
+def _headline(kind: str, names: Iterable[str]) -> list[str]:
+    there = set(names)
+    wanted = HEADLINES[kind]
+    if not there & set(wanted):
+        wanted = VALIDATION_HEADLINES[kind]
+    return [name for name in (*wanted, "clean error") if name in there]

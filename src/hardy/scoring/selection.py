@@ -1,0 +1,189 @@
+"""Which images and cells of a stored run a score is made of, and what that leaves out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.metrics import Circumstances, Resampling
+from hardy.predictions.store import StoredRun
+from hardy.suites import SEVERITIES, load
+from hardy.suites.cells import Cell
+from hardy.suites.schema import Suite
+
+Places = npt.NDArray[np.int64]  # of images in a run, sorted by id: the order of every score's rows
+Id = int | str
+RESUME = "the same `hardy eval` resumes"
+
+
+class Part(NamedTuple):
+    """Cells of a run that are scored together, and the images that have all of them."""
+
+    names: tuple[str, ...]
+    levels: tuple[int, ...]  # severities, or the difficulty of sequences
+    cells: tuple[Cell, ...]
+    images: Places
+
+
+def suite_of(run: StoredRun) -> Suite:
+    """The suite as it was when the run was made."""
+    suite = load(run.suite)
+    if run.details["suite_hash"] != suite.content_hash():
+        raise InputError(
+            f"{run.model} was run on version {run.details['suite_version']} of {suite.name}, with "
+            f"other contents than version {suite.version}, which this Hardy has; run it again, or "
+            "score it with the Hardy that made it"
+        )
+    return suite
+
+
+def sorted_places(run: StoredRun, ids: Iterable[Id] | None = None) -> Places:
+    """All images, or those with these ids."""
+    places = {id: place for place, id in enumerate(run.ids)}
+    wanted = list(places if ids is None else dict.fromkeys(ids))
+    strange = [id for id in wanted if id not in places]
+    if strange:
+        raise InputError(
+            f"expected images that {run.model} was run on, got {len(strange):,} others, such as "
+            f"{strange[0]!r}; run it on them too, or leave them out"
+        )
+    return np.array([places[id] for id in sorted(wanted)], np.int64)  # type: ignore[type-var]
+
+
+def levels_by_name(run: StoredRun, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """What was run of these names, in their order."""
+    found: dict[str, list[int]] = {}
+    for cell in run.cells:
+        found.setdefault(cell.name, []).append(cell.level)
+    return {name: tuple(sorted(found[name])) for name in names if name in found}
+
+
+def rectangle(levels: Mapping[str, tuple[int, ...]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Names that have the same severities: all five if any has them, else those of the most."""
+
+    def having(wanted: tuple[int, ...]) -> tuple[str, ...]:
+        return tuple(name for name in levels if set(wanted) <= set(levels[name]))
+
+    candidates = dict.fromkeys(levels.values())
+    best = max(candidates, key=lambda some: (some == SEVERITIES, len(having(some)), len(some)))
+    return having(best), best
+
+
+def part_of(
+    run: StoredRun,
+    places: Places,
+    names: tuple[str, ...],
+    levels: tuple[int, ...],
+    cells: tuple[Cell, ...],
+) -> Part:
+    return Part(names, levels, cells, places[run.complete(cells)[places]])
+
+
+def nothing_complete(run: StoredRun, places: Places, cells: Sequence[Cell]) -> InputError:
+    """Says which cells lack the most images."""
+    done = {cell: np.count_nonzero(run.complete([cell])[places]) for cell in cells}
+    worst = sorted(cells, key=lambda cell: done[cell])[:3]
+    counts = ", ".join(f"{cell} has {done[cell]:,}" for cell in worst)
+    return InputError(
+        f"expected images of {run.model} on {run.suite} with all of the {len(cells)} cells, got "
+        f"none of {len(places):,} ({counts}); {RESUME}"
+    )
+
+
+def incomplete(part: Part, places: Places, what: str) -> list[str]:
+    """A note, where the score is not of all images."""
+    if len(part.images) == len(places):
+        return []
+    return [f"{what}{len(part.images):,} of {len(places):,} images are complete; {RESUME}"]
+
+
+def circumstances(run: StoredRun, suite: Suite, part: Part) -> Circumstances:
+    details = run.details
+    seed = f", seed {details['seed']}" if details["seed"] else ""
+    subset = chosen_from(run)
+    return Circumstances(
+        suite=suite.name,
+        version=suite.version,
+        suite_hash=details["suite_hash"],
+        kind=suite.kind,
+        names=part.names,
+        levels=part.levels,
+        reference=None,
+        images=len(part.images),
+        images_hash=images_hash(run, part.images),
+        recipe=details["recipe"],
+        made=details["made"] + seed,
+        total=subset["of"] if subset else None,
+    )
+
+
+def images_hash(run: StoredRun, places: Places) -> str:
+    content = [[run.ids[place] for place in places], run.labels[places].tolist()]
+    return sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
+
+
+def chosen_from(run: StoredRun) -> dict[str, Any] | None:
+    """How the images were chosen; None where one of the sessions had all of them.
+
+    Each session's images hold, or are part of, those of the others: the largest set is the run's.
+    """
+    subsets = [session.get("subset") for session in run.details["sessions"]]
+    return None if not subsets or None in subsets else subsets[-1]
+
+
+def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resampling:
+    """Within classes where a subset fixed how many images each class has."""
+    how = how or Resampling()
+    if how.strata is None and chosen_from(run):
+        return how._replace(strata=run.labels[places].astype(np.int64))
+    return how
+
+
+def reference_name(run: StoredRun) -> str:
+    """Names repeat, with other weights or settings; the start of the identity tells them apart."""
+    return f"{run.model}@{run.identity.hash()[:8]}"
+
+
+def same_part(run: StoredRun, part: Part, reference: StoredRun) -> Part:
+    """The reference's part on the same images; refused where it was made differently."""
+    name = f"the reference {reference.model}"
+    labels = {
+        "suite": "the suite",
+        "suite_hash": "suite contents",
+        "recipe": "the preprocessing recipe",
+        "made": "a way of making the images",
+        "seed": "the seed",
+    }
+    for key, label in labels.items():
+        ours, theirs = run.details[key], reference.details[key]
+        if ours != theirs:
+            raise InputError(
+                f"expected {label} {ours} of {name} too, got {theirs}; run it like {run.model}"
+            )
+    absent = [str(cell) for cell in part.cells if cell not in reference.cells]
+    if absent:
+        raise InputError(
+            f"expected {name} on the same cells, got none of {', '.join(absent[:3])}"
+            f"{', …' if len(absent) > 3 else ''}; run it on them too"
+        )
+    there = {id: place for place, id in enumerate(reference.ids)}
+    has = reference.complete(part.cells)
+    found = [there.get(run.ids[place], -1) for place in part.images]
+    good = sum(place >= 0 and bool(has[place]) for place in found)
+    if good < len(found):
+        raise InputError(
+            f"expected {name} on the same {len(found):,} images, got {good:,} of them; run it on "
+            "the others too"
+        )
+    same = part._replace(images=np.array(found, np.int64))
+    if not np.array_equal(reference.labels[same.images], run.labels[part.images]):
+        raise InputError(
+            f"expected the same labels for {name}, got others; run both models on the same images"
+        )
+    return same

@@ -1,0 +1,141 @@
+"""Tables of text, and the ways they leave: to a terminal, as Markdown, as CSV.
+
+Names of models and files are text and nothing else: no markup in them is obeyed, and control
+characters are spelled out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hardy.errors import printable
+
+# Widths in a terminal: of the first column, where it need not and where it must fold; of a heading;
+# and between columns.
+FIRST, LEAST, HEADING, GAP = 40, 16, 16, 2
+WIDTH = 100  # of a file
+
+
+class Table(NamedTuple):
+    title: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    best: frozenset[tuple[int, int]] = frozenset()  # (row, column) of what stands out
+    notes: tuple[str, ...] = ()
+
+
+def to_terminal(tables: Iterable[Table]) -> None:
+    """A table that is too wide comes in several pieces, each with the first column."""
+    from rich.console import Console
+
+    for table in tables:
+        _print(Console(), table)
+
+
+def to_text(tables: Iterable[Table]) -> str:
+    """As a terminal has it, without colours."""
+    from rich.console import Console
+
+    file = io.StringIO()
+    for table in tables:
+        _print(Console(file=file, width=WIDTH, color_system=None), table)
+    return file.getvalue()
+
+
+def _print(console: Any, table: Table) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    def text(content: str, style: str = "") -> Text:
+        return Text(printable(content), style=style, overflow="fold")
+
+    console.print(text(table.title, "bold"))
+    widths = [_width(table, column) for column in range(len(table.header))]
+    first = _first_width(widths, console.width)
+    for columns in _pieces(widths, console.width - first):
+        grid = Grid(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
+        for column in (0, *columns):
+            heading = text(table.header[column])
+            if column:
+                grid.add_column(heading, justify="right", width=widths[column])
+            else:
+                grid.add_column(heading, overflow="fold", width=first)
+        for number, row in enumerate(table.rows):
+            marked = ["bold" if (number, c) in table.best else "" for c in (0, *columns)]
+            cells = [row[column] for column in (0, *columns)]
+            grid.add_row(*map(text, cells, marked))
+        console.print(grid)
+    for note in table.notes:
+        console.print(text(note, "dim"))
+    console.print()
+
+
+def _width(table: Table, column: int) -> int:
+    """What its longest cell needs; a heading folds."""
+    cells = [len(printable(row[column])) for row in table.rows]
+    heading = len(printable(table.header[column]))
+    return max(1, *cells, min(heading, HEADING if column else heading))
+
+
+def _first_width(widths: Sequence[int], room: int) -> int:
+    """It folds before the table is split, but not to shreds."""
+    rest = room - sum(width + GAP for width in widths[1:])
+    alone = room - max(widths[1:]) - GAP
+    return max(1, min(widths[0], FIRST, max(LEAST, rest), alone))
+
+
+def _pieces(widths: Sequence[int], room: int) -> list[list[int]]:
+    pieces: list[list[int]] = [[]]
+    used = 0
+    for column in range(1, len(widths)):
+        if pieces[-1] and used + widths[column] + GAP > room:
+            pieces.append([])
+            used = 0
+        pieces[-1].append(column)
+        used += widths[column] + GAP
+    return pieces
+
+
+def to_markdown(tables: Iterable[Table]) -> str:
+    parts = []
+    for table in tables:
+        lines = [f"### {_escape(table.title)}", "", _line(map(_escape, table.header))]
+        lines.append(_line(["---", *("---:" for _ in table.header[1:])]))
+        for number, row in enumerate(table.rows):
+            cells = map(_escape, row)
+            marked = (
+                f"**{cell}**" if (number, c) in table.best else cell for c, cell in enumerate(cells)
+            )
+            lines.append(_line(marked))
+        lines += [line for note in table.notes for line in ("", _escape(note))]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escape(text: str) -> str:
+    """Underscores within words, as corruptions have them, are no markup."""
+    text = printable(text).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"[\\`*\[\]|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\\g<0>", text)
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A line per row, under the names of its values; lists are joined by spaces."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _plain(value) for name, value in row.items()})
+    return out.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    return " ".join(map(str, value)) if isinstance(value, tuple | list) else value
