@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
+
+# Tensors in tests are small: torch's threads would spend their time waiting for one another.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 # A shell that starts its jobs in the background has them ignore Ctrl-C, and so would all processes
 # that the tests start in order to interrupt them.

@@ -131,7 +131,7 @@ class Evaluation:
                 device=model.device,
                 precision=model.precision,
                 workers=self.workers,
-                engine="cpu",
+                engine="cpu" if self.subject.device is None else f"torch {self.subject.device}",
                 checked_accuracy=accuracy.get(model.name),
             )
             for model in self.models
@@ -216,7 +216,7 @@ def evaluate(
         for one in given
     )
     workers = processors() if workers is None else workers
-    evaluation = Evaluation(loaded, subject, Path(store), workers, own_classes)
+    evaluation = Evaluation(loaded, subject.near(loaded), Path(store), workers, own_classes)
     announce(evaluation)
     told, accuracy = evaluation.check()
     for warning in told:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hardy.errors import InputError
 from hardy.metrics import zipf_columns
 from hardy.predictions import reduce as module
-from hardy.predictions.reduce import check_logits, reduce
+from hardy.predictions.reduce import check_finite, check_shape, reduce
 
 
 def slowly(logits: list[float], label: int) -> dict[str, Any]:
@@ -103,14 +103,12 @@ def test_what_cannot_be_reduced(logits: Any, labels: list[Any], message: str) ->
 
 
 def test_a_models_mistakes_are_said_in_its_name() -> None:
-    ids = ["a", "b\n", "c", "d", "e"]
-    check_logits(np.zeros((5, 10)), model="m", ids=ids, width=10)
-    check_logits(np.zeros((5, 10)), model="m", ids=ids, width=None)
+    check_shape(np.zeros((5, 10)), model="m", rows=5, width=10)
     with pytest.raises(InputError, match=r"^timm:x: expected logits for 1,000 classes, got 10;"):
-        check_logits(np.zeros((5, 10)), model="timm:x", ids=ids, width=1000)
+        check_shape(np.zeros((5, 10)), model="timm:x", rows=5, width=1000)
     with pytest.raises(InputError, match=r"shape \(5, 10\) for 5 images, got \(10, 5\)"):
-        check_logits(np.zeros((10, 5)), model="m", ids=ids, width=10)
-    bad = np.zeros((5, 10))
-    bad[1:, 3] = [np.nan, np.inf, -np.inf, np.nan]
+        check_shape(np.zeros((10, 5)), model="m", rows=5, width=10)
+    ids = ["a", "b\n", "c", "d", "e"]
+    check_finite(np.ones(5, np.bool_), model="m", ids=ids)
     with pytest.raises(InputError, match=r"^m: .* for 4 of 5 images: b\\n, c, d, \.\.\.; look at"):
-        check_logits(bad, model="m", ids=ids, width=10)
+        check_finite(np.arange(5) == 0, model="m", ids=ids)

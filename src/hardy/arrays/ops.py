@@ -185,6 +185,15 @@ def ops_for(images: Array) -> Ops:
     )
 
 
+def to_device(array: Any, device: str) -> Array:
+    """A host array as a tensor on a device, on its way there while the host goes on."""
+    import torch
+
+    from hardy.arrays.torch_constants import moved
+
+    return moved(array, torch.device(device))
+
+
 def is_tensor(thing: object) -> TypeGuard[Tensor]:
     """Whether it is torch's, asked without importing torch: then nobody can have made one."""
     torch = sys.modules.get("torch")

@@ -43,22 +43,23 @@ def reduce(
     return columns
 
 
-def check_logits(
-    logits: npt.NDArray[Any], *, model: str, ids: Sequence[int | str], width: int | None
-) -> None:
-    """What a model may get wrong, said in its name. `width` None: any number of classes."""
-    name, shape, rows = printable(model), np.shape(logits), len(ids)
+def check_shape(logits: Any, *, model: str, rows: int, width: int) -> None:
+    """What a model may get wrong, said in its name."""
+    name, shape = printable(model), tuple(logits.shape)
     if len(shape) != 2 or shape[0] != rows or not shape[1]:
         raise InputError(
-            f"{name}: expected logits of shape ({rows}, {width or 'classes'}) for {rows} images, "
-            f"got {shape}"
+            f"{name}: expected logits of shape ({rows}, {width}) for {rows} images, got {shape}"
         )
-    if width is not None and shape[1] != width:
+    if shape[1] != width:
         raise InputError(
             f"{name}: expected logits for {width:,} classes, got {shape[1]:,}; is it trained for "
             "these images?"
         )
-    bad = np.flatnonzero(~np.isfinite(logits).all(axis=1))
+
+
+def check_finite(finite: npt.NDArray[np.bool_], *, model: str, ids: Sequence[int | str]) -> None:
+    """`finite` says of each row of logits whether all of it is."""
+    name, rows, bad = printable(model), len(ids), np.flatnonzero(~finite)
     if len(bad):
         some = ", ".join(printable(str(ids[row])) for row in bad[:NAMED])
         raise InputError(

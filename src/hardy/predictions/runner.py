@@ -17,22 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.execute import Executor
+from hardy.execute import Executor, Serial
 from hardy.models import Model
 from hardy.predictions.identity import Identity
-from hardy.predictions.reduce import check_logits, reduce
-from hardy.predictions.subject import Loaded, Rows, Subject, UInt8
+from hardy.predictions.showing import Made, Showing
+from hardy.predictions.subject import Loaded, Rows, Subject
 from hardy.predictions.worst import keep_worst
 from hardy.predictions.writer import Writer
 from hardy.suites.cells import Cell
-
-
-class Made(NamedTuple):
-    """The images of one cell, ready for the models."""
-
-    loaded: Loaded
-    cell: Cell
-    images: UInt8  # (N, H, W, 3) or (N, F, H, W, 3)
 
 
 class Task(NamedTuple):
@@ -152,6 +144,9 @@ def predict(
 ) -> Generator[int, None, None]:
     """Yields how many predictions were made, or given up, one cell after the other."""
     lacking = {int(row): task.lacking for task in tasks for row in task.rows}
+    showing, device = Showing(subject), subject.device
+    # A device makes the cells itself, one after the other; the host only asks for them.
+    makers = executor if device is None else Serial()
 
     def to_make() -> Iterator[tuple[Loaded, Cell]]:
         with closing(executor.run(lambda: subject.load, [task.rows for task in tasks])) as read:
@@ -161,31 +156,24 @@ def predict(
                     continue
                 for writer in writers:
                     writer.check_pixels(loaded.rows, loaded.pixels)
+                if device is not None:
+                    loaded = loaded._replace(chunk=loaded.chunk.on(device))
                 yield from ((loaded, cell) for cell in lacking[int(loaded.rows[0])])
 
-    with closing(executor.run(lambda: _make, to_make())) as results:
-        for made in results:
-            for number in lacking[int(made.loaded.rows[0])][made.cell]:
-                _show(models[number], writers[number], subject, made)
-                yield len(made.loaded.rows) * (subject.frames(made.cell) or 1)
+    try:
+        with closing(makers.run(lambda: _make, to_make())) as results:
+            for made in results:
+                for number in lacking[int(made.loaded.rows[0])][made.cell]:
+                    showing.show(models[number], writers[number], made)
+                    yield len(made.loaded.rows) * (subject.frames(made.cell) or 1)
+    finally:
+        showing.settle()
 
 
 def _make(item: tuple[Loaded, Cell]) -> Made:
     loaded, cell = item
     assert loaded.chunk is not None  # those without images are not sent here
     return Made(loaded, cell, loaded.chunk.make(cell))
-
-
-def _show(model: Model, writer: Writer, subject: Subject, made: Made) -> None:
-    frames = subject.frames(made.cell)
-    rows, images = made.loaded.rows, made.images
-    flat = images.reshape(-1, *images.shape[-3:])
-    logits = model.logits(flat)
-    ids = [subject.ids[row] for row in rows for _ in range(frames or 1)]
-    check_logits(logits, model=model.name, ids=ids, width=subject.classes.width)
-    labels = np.repeat(subject.classes.labels[rows], frames or 1)
-    writer.set_width(logits.shape[1])
-    writer.add(rows, made.cell, reduce(logits, labels, frames=frames), made.loaded.pixels)
 
 
 def _check_different(models: Sequence[Model], identities: Sequence[Identity]) -> None:

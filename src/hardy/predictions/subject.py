@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.images.recipes import RECIPES
 from hardy.images.source import Ids
+from hardy.models import Model
 from hardy.predictions.labels import Classes
 from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.generate import Chunk, Generated, Prepared
@@ -24,6 +25,8 @@ Rows = npt.NDArray[np.int64]
 
 # Images worked on together. Enough for a model's batch; of sequences as many frames.
 SMALL_SIDE, SMALL, LARGE = 64, 256, 64
+# A GPU wants more at a time: 1,024 photos at 224.
+MOST_ON_DEVICE, PIXELS_ON_DEVICE = 8192, 1024 * 224 * 224
 
 
 class Loaded(NamedTuple):
@@ -45,6 +48,15 @@ class Subject:
     indices: Rows  # into the variants
     classes: Classes  # of the chosen images
     subset: dict[str, Any] | None = None  # how they were chosen
+    device: str | None = None  # that makes the images; none is the host
+
+    def near(self, models: Sequence[Model]) -> Subject:
+        """Made on the one GPU that all models are on; else, or where it is read, on the host."""
+        devices = {model.device for model in models}
+        here = len(devices) == 1 and "cuda" in next(iter(devices))
+        if not here or isinstance(self.variants, Stored):
+            return self
+        return replace(self, device=devices.pop())
 
     @property
     def suite(self) -> Suite:
@@ -81,7 +93,10 @@ class Subject:
     @property
     def chunk_size(self) -> int:
         """Fixed, so that a run that was stopped goes on in the same batches."""
-        size = SMALL if self.suite.edition.side <= SMALL_SIDE else LARGE
+        side = self.suite.edition.side
+        size = SMALL if side <= SMALL_SIDE else LARGE
+        if self.device is not None:
+            size = min(MOST_ON_DEVICE, PIXELS_ON_DEVICE // side**2)
         if self.suite.kind == "corruptions":
             return size
         return max(1, size // max(self.frames(cell) or 1 for cell in self.cells))
@@ -153,6 +168,9 @@ class Subject:
 class _WithClean:
     stored: Chunk
     clean: UInt8 | None
+
+    def on(self, device: str) -> _WithClean:
+        return self
 
     def make(self, cell: Cell) -> UInt8:
         if cell == CLEAN and self.clean is not None:

@@ -7,15 +7,16 @@ in chunks, and for each chunk the batch of any cell. A chunk decodes its images 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.arrays.door import SMALLEST_SIDE
-from hardy.arrays.ops import ops_for
+from hardy.arrays.ops import ops_for, to_device
 from hardy.arrays.rng import derive_key, image_id
 from hardy.corrupt import CORRUPTIONS, engine
 from hardy.errors import InputError
@@ -35,6 +36,9 @@ class Chunk(Protocol):
 
     def make(self, cell: Cell) -> UInt8:
         """(N, H, W, 3) of a corruption, (N, F, H, W, 3) of a perturbation."""
+
+    def on(self, device: str) -> Chunk:
+        """The same, from now on made on a device, as tensors."""
 
 
 class Variants(Protocol):
@@ -125,7 +129,7 @@ class Generated:
                 f"expected images of one size, got {shapes[0]} and {shapes[-1]}; bring them to one"
             )
         if self.suite.kind == "perturbations":
-            return _Perturbed(self, made_of, ids)
+            return _Perturbed(self, made_of, ids, range(len(ids)))
         numbers = np.array([image_id(value) for value in ids], np.uint64)
         return _Corrupted(self, np.stack(made_of), numbers)
 
@@ -139,6 +143,10 @@ class _Corrupted:
     made_by: Generated
     clean: UInt8
     ids: npt.NDArray[np.uint64]
+
+    def on(self, device: str) -> _Corrupted:
+        """The same images as tensors on a device: it makes the cells."""
+        return replace(self, clean=to_device(self.clean, device))
 
     def make(self, cell: Cell) -> UInt8:
         if cell == CLEAN:  # never stored: a benchmark's clean images are those of its source
@@ -158,14 +166,31 @@ class _Perturbed:
     """Frames as they are made: the video codec belongs to the files, and is not imitated."""
 
     made_by: Generated
-    stages: list[Any]  # of Stage
+    stages: list[Any]  # of Stage, each for one or more pictures
     ids: Sequence[int | str]
+    places: Sequence[int]  # of the pictures, as they come on the stages
+
+    def on(self, device: str) -> _Perturbed:
+        """Pictures of one size stand together there, in the order of their first."""
+        sizes: dict[Any, list[int]] = {}
+        for place, stage in enumerate(self.stages):
+            sizes.setdefault((stage.pixels.shape, stage.base.shape), []).append(place)
+        return replace(
+            self,
+            stages=[
+                Stage.together([self.stages[place] for place in places]).on(device)
+                for places in sizes.values()
+            ],
+            places=[place for places in sizes.values() for place in places],
+        )
 
     def make(self, cell: Cell) -> UInt8:
         edition, seed = self.made_by.suite.edition, self.made_by.seed
-        return np.stack(
-            [
-                stage.frames(edition, cell.name, cell.level, seed=seed, id=id).array()
-                for stage, id in zip(self.stages, self.ids, strict=True)
-            ]
-        )
+        ids, made = iter([self.ids[place] for place in self.places]), []
+        for stage in self.stages:
+            some = list(islice(ids, len(stage.base)))
+            made.append(stage.all_frames(edition, cell.name, cell.level, seed=seed, ids=some))
+        frames: UInt8 = ops_for(made[0]).join(made)
+        if list(self.places) == sorted(self.places):
+            return frames
+        return frames[np.argsort(self.places)]

@@ -1,4 +1,4 @@
-"""One picture, ready for every sequence: what moves, the part of it that is seen, and the picture.
+"""A picture, ready for every sequence: what moves, the part of it that is seen, and the picture.
 
 Where a perturbation acts is the edition's choice (`Steps.on`), so a stage keeps all that may be
 asked for, made once: the picture's pixels, and the base image the recipe makes of it.
@@ -6,14 +6,14 @@ asked for, made once: the picture's pixels, and the base image the recipe makes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hardy.arrays.ops import ops_for
+from hardy.arrays.ops import ops_for, to_device
 from hardy.arrays.rng import derive_key, image_id
 from hardy.corrupt.perturbation import PERTURBATIONS, Frames, View, Wanted, run, whole
 from hardy.suites.schema import Edition
@@ -27,7 +27,7 @@ UInt8 = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Stage:
-    pixels: UInt8  # (1, H, W, 3)
+    pixels: UInt8  # (1, H, W, 3); of several alike (N, H, W, 3)
     base: UInt8  # (1, h, w, 3)
     recipe: Recipe | None
 
@@ -38,6 +38,27 @@ class Stage:
 
         pixels = rgb(picture)[None]
         return cls(pixels, recipe.base(picture)[None] if recipe else pixels, recipe)
+
+    @classmethod
+    def together(cls, stages: Sequence[Stage]) -> Stage:
+        """Of pictures of one size."""
+        ops = ops_for(stages[0].base)
+        pixels, base = (ops.join([getattr(s, part) for s in stages]) for part in ("pixels", "base"))
+        return cls(pixels, base, stages[0].recipe)
+
+    def on(self, device: str) -> Stage:
+        """As tensors on a device, unless Pillow has to finish every frame."""
+        if self.recipe is not None and self.recipe.side and self._seen != self.size:
+            return self
+        return replace(
+            self, pixels=to_device(self.pixels, device), base=to_device(self.base, device)
+        )
+
+    @property
+    def _seen(self) -> tuple[int, int]:
+        """(H, W) of the part of the base that a recipe cuts out."""
+        assert self.recipe is not None
+        return self.recipe.window(*self.base.shape[1:3])[2:]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -52,25 +73,33 @@ class Stage:
         self, edition: Edition, name: str, level: int, *, seed: int, id: int | str
     ) -> Frames:
         """The frames of one perturbation, made when they are asked for."""
-        steps, perturbation = edition.steps(name), PERTURBATIONS[name]
-        params = steps.params(level)
-        key = derive_key(seed, edition.name, f"p/{name}", level)
-        ids = np.array([image_id(id)], np.uint64)
+        make = self._maker(edition, name, level, seed, [id])
+        return Frames(make, edition.steps(name).frames, ops_for(self.base))
+
+    def all_frames(
+        self, edition: Edition, name: str, level: int, *, seed: int, ids: Sequence[int | str]
+    ) -> UInt8:
+        """(N, F, H, W, 3): those of every picture on the stage."""
+        count = edition.steps(name).frames
+        frames = list(self._maker(edition, name, level, seed, ids)(range(count)))
+        joined: UInt8 = ops_for(frames[0]).join(frames)
+        return joined.reshape((count, len(ids), *joined.shape[1:])).swapaxes(0, 1)
+
+    def _maker(
+        self, edition: Edition, name: str, level: int, seed: int, ids: Sequence[int | str]
+    ) -> Callable[[Wanted], Iterator[UInt8]]:
+        steps = edition.steps(name)
         images, view = self._view(steps.on)
-
-        def make(wanted: Wanted) -> Iterator[UInt8]:
-            return run(
-                perturbation,
-                images,
-                params,
-                wanted=wanted,
-                key=key,
-                ids=ids,
-                view=view,
-                on_base=steps.on != "view",
-            )
-
-        return Frames(make, steps.frames, ops_for(images))
+        return lambda wanted: run(
+            PERTURBATIONS[name],
+            images,
+            steps.params(level),
+            wanted=wanted,
+            key=derive_key(seed, edition.name, f"p/{name}", level),
+            ids=np.array([image_id(id) for id in ids], np.uint64),
+            view=view,
+            on_base=steps.on != "view",
+        )
 
     def _view(self, on: str) -> tuple[UInt8, View]:
         if self.recipe is None:

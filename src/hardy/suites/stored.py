@@ -72,6 +72,9 @@ class StoredChunk:
     def make(self, cell: Cell) -> UInt8:
         return self.read(cell, self.indices)
 
+    def on(self, device: str) -> StoredChunk:
+        return self  # read on the host; the model brings each batch over
+
 
 def open_stored(folder: Path, suite: Suite | None = None) -> Stored:
     """What lies in a folder; the suite may be left out where a manifest names it."""

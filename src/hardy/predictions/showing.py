@@ -1,0 +1,82 @@
+"""Shows images to a model, and hands what it makes of them to the store.
+
+On the host a prediction is stored at once. On a device the host never waits for the one it has just
+asked for: it goes on asking, and stores those that came back meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hardy.arrays.ops import is_tensor
+from hardy.models import Model
+from hardy.predictions.reduce import Columns, check_finite, check_shape, reduce
+from hardy.predictions.subject import Loaded, Subject
+from hardy.predictions.writer import Writer
+from hardy.suites.cells import Cell
+
+# Batches that a device is ahead of the store: enough that it never waits for the host.
+AHEAD = 16
+
+
+class Made(NamedTuple):
+    """The images of one cell, ready for the models."""
+
+    loaded: Loaded
+    cell: Cell
+    images: Any  # (N, H, W, 3) or (N, F, H, W, 3)
+
+
+class _Asked(NamedTuple):
+    model: Model
+    writer: Writer
+    made: Made
+    columns: dict[str, Any]
+    ready: Any  # an event of the device
+
+
+class Showing:
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._asked: deque[_Asked] = deque()
+
+    def show(self, model: Model, writer: Writer, made: Made) -> None:
+        frames = self._subject.frames(made.cell)
+        flat = made.images.reshape(-1, *made.images.shape[-3:])
+        labels = np.repeat(self._subject.classes.labels[made.loaded.rows], frames or 1)
+        logits = model.logits(flat)
+        check_shape(logits, model=model.name, rows=len(flat), width=self._subject.classes.width)
+        if not is_tensor(logits):
+            finite = np.asarray(np.isfinite(logits).all(axis=1))
+            check_finite(finite, model=model.name, ids=self._ids(made))
+            self._store(writer, made, reduce(logits, labels, frames=frames))
+            return
+        from hardy.predictions.device import ask
+
+        self._asked.append(_Asked(model, writer, made, *ask(logits, labels, frames)))
+        if len(self._asked) > AHEAD:
+            self._settle_one()
+
+    def settle(self) -> None:
+        """All that was asked is stored."""
+        while self._asked:
+            self._settle_one()
+
+    def _settle_one(self) -> None:
+        from hardy.predictions.device import answer
+
+        asked = self._asked.popleft()
+        columns = answer(asked.columns, asked.ready)
+        check_finite(columns.pop("finite"), model=asked.model.name, ids=self._ids(asked.made))
+        self._store(asked.writer, asked.made, columns)
+
+    def _ids(self, made: Made) -> list[int | str]:
+        frames = self._subject.frames(made.cell) or 1
+        return [self._subject.ids[row] for row in made.loaded.rows for _ in range(frames)]
+
+    def _store(self, writer: Writer, made: Made, columns: Columns) -> None:
+        writer.set_width(self._subject.classes.width)
+        writer.add(made.loaded.rows, made.cell, columns, made.loaded.pixels)
