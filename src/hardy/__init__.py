@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # What brings Parquet and more is imported when it is asked for.
-_LATER = {name: "hardy.evaluation" for name in ("compare", "evaluate", "runs")}
+_LATER = dict.fromkeys(("compare", "evaluate", "runs"), "hardy.evaluation")
 
 
 def __getattr__(name: str) -> Any:

@@ -47,7 +47,7 @@ def corrupt(
     corruption = _corruption(name)
     batch, restore = door.enter(images)
     cell, params = _cell(name, severity, batch.shape[1:3], edition)
-    key = rng.derive_key(_seed(seed), cell, name, int(severity))
+    key = rng.derive_key(check_seed(seed), cell, name, int(severity))
     numbers = image_ids(ids, len(batch))
     if not len(batch):
         return restore(batch[:0])  # type: ignore[no-any-return]
@@ -67,7 +67,7 @@ def draw(
     corruption = _corruption(name)
     height, width = _size(size)
     cell, params = _cell(name, severity, (height, width), edition)
-    key = rng.derive_key(_seed(seed), cell, name, int(severity))
+    key = rng.derive_key(check_seed(seed), cell, name, int(severity))
     return engine.draw(corruption, (height, width), params, key=key, ids=image_ids(ids))
 
 
@@ -134,7 +134,7 @@ def perturb(
         stage = Stage.of(picture, _recipe(recipe))
     constants = find_edition(_edition(edition, stage.size))
     image_ids([id], 1)
-    return stage.frames(constants, name, int(level), seed=_seed(seed), id=id)
+    return stage.frames(constants, name, int(level), seed=check_seed(seed), id=id)
 
 
 def _tensor_stage(batch: "Tensor", recipe: object) -> Stage:
@@ -177,6 +177,11 @@ def _corruption(name: object) -> Corruption:
     if not isinstance(name, str):
         raise InputError(f'expected the name of a corruption such as "fog", got {name!r}')
     return CORRUPTIONS[name]
+
+
+def check_cell(name: str, severity: int, edition: str = "auto") -> None:
+    """Refuses what `corrupt` would refuse, before there are images."""
+    _cell(_corruption(name).name, severity, (224, 224), edition)
 
 
 def _cell(
@@ -242,7 +247,7 @@ def _size(size: object) -> tuple[int, int]:
     return int(size[0]), int(size[1])
 
 
-def _seed(seed: object) -> int:
+def check_seed(seed: object) -> int:
     if not _is_int(seed) or not 0 <= seed < 2**64:
         raise InputError(f"expected a seed from 0 to 2**64 - 1 as an int, got {seed!r}")
     return int(seed)
@@ -260,6 +265,8 @@ def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint6
     if ids is None and count is not None:
         return np.arange(count, dtype=np.uint64)
     # Neither sets, which have no order, nor text as a sequence of letters.
+    if isinstance(ids, range) and len(ids) == count and min(ids, default=0) >= 0:
+        return np.array(ids, np.uint64)  # each once, without looking at them one by one
     if isinstance(ids, np.ndarray):
         ids = ids.tolist()
     text = isinstance(ids, str | bytes)

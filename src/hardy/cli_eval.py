@@ -13,7 +13,7 @@ from hardy.progress import watch
 
 if TYPE_CHECKING:
     from hardy.evaluation import Evaluation, Run
-    from hardy.models import Preprocessing
+    from hardy.models import Override
     from hardy.models.model import Triple
 
 
@@ -71,9 +71,14 @@ def evaluate_models(
     precision: Annotated[
         str, typer.Option(help="float32, bfloat16 or float16; recorded with the run.")
     ] = "float32",
-    batch: Annotated[str, typer.Option(metavar="N", help="Images per step of the model.")] = "auto",
+    batch: Annotated[
+        str,
+        typer.Option(
+            metavar="N", help="Images per step; on a CPU up to 64 photos or 256 small ones."
+        ),
+    ] = "auto",
     mean: Annotated[
-        str | None, typer.Option(metavar="R,G,B", help="Of 0..1, over what the model says.")
+        str | None, typer.Option(metavar="R,G,B", help="Of 0..1, instead of the model's own.")
     ] = None,
     std: Annotated[str | None, typer.Option(metavar="R,G,B", help="The same.")] = None,
     size: Annotated[
@@ -141,7 +146,8 @@ def describe(evaluation: Evaluation) -> list[str]:
     subject = evaluation.subject
     lines = [subject.variants.describe()]
     if subject.subset:
-        lines.append(f"of which {len(subject):,} images, a fixed part with classes in proportion")
+        how = "alike many of each class" if subject.subset["per_class"] else "classes in proportion"
+        lines.append(f"of which {len(subject):,} images, a fixed part, {how}")
     cells = len(subject.cells)
     lines.append(
         f"{cells} cells of {subject.suite.title}, {subject.predictions:,} predictions per model"
@@ -179,23 +185,17 @@ def _batch(text: str) -> int | Literal["auto"]:
     return int(text)
 
 
-def _preprocessing(mean: str | None, std: str | None, size: int | None) -> Preprocessing | None:
-    from hardy.models import Preprocessing
-    from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+def _preprocessing(mean: str | None, std: str | None, size: int | None) -> Override | None:
+    from hardy.models import Override
 
     if mean is None and std is None and size is None:
         return None
-    return Preprocessing(
-        _triple("--mean", mean, IMAGENET_MEAN),
-        _triple("--std", std, IMAGENET_STD),
-        size,
-        source="given" if mean and std else "given, ImageNet's for the rest",
-    )
+    return Override(_triple("--mean", mean), _triple("--std", std), size)
 
 
-def _triple(option: str, text: str | None, default: Triple) -> Triple:
+def _triple(option: str, text: str | None) -> Triple | None:
     if text is None:
-        return default
+        return None
     try:
         figures = [float(word) for word in words(text)]
     except ValueError:

@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from hardy import models as adapters
 from hardy import scoring
+from hardy.api import check_seed
 from hardy.errors import InputError
-from hardy.execute import Executor, Serial, Threads, processors
+from hardy.execute import Executor, Serial, Threads, count_workers
 from hardy.images.source import Fault
 from hardy.metrics import stratified_subset
-from hardy.models import Model, Preprocessing
+from hardy.models import Model, Override, Preprocessing
 from hardy.models.check import check
 from hardy.predictions import runner
 from hardy.predictions.head import read_details
@@ -36,7 +37,7 @@ CHECKED, LEAST = 256, 30
 AnyModel = str | Callable[..., Any] | Model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """One model on one suite, as the store has it."""
 
@@ -103,7 +104,7 @@ class Evaluation:
 
     def _checked(self, model: Model) -> bool:
         identity = runner.identify(model, self.subject, own_classes=self.own_classes)
-        details = read_details(self.store / identity.folder) or {"sessions": ()}
+        details = read_details(identity.folder_in(self.store)) or {"sessions": ()}
         return any(one.get("checked_accuracy") is not None for one in details["sessions"])
 
     def _sample(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None:
@@ -153,10 +154,10 @@ def evaluate(
     suite: str,
     images: Images | None = None,
     files: str | os.PathLike[str] | None = None,
-    labels: str | os.PathLike[str] | None = None,
+    labels: str | os.PathLike[str] | npt.ArrayLike | None = None,
     store: str | os.PathLike[str] = "runs",
     only: str | Iterable[str] = "counted",
-    severities: Iterable[int] | None = None,
+    severities: int | Iterable[int] | None = None,
     subset: int | None = None,
     images_per_class: int | None = None,
     seed: int = 0,
@@ -166,7 +167,8 @@ def evaluate(
     device: str | None = None,
     precision: str = "float32",
     batch: int | Literal["auto"] = "auto",
-    preprocessing: Preprocessing | None = None,
+    preprocessing: Preprocessing | Override | None = None,
+    name: str | None = None,
     workers: int | None = None,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
     warn: Callable[[str], None] | None = None,
@@ -175,20 +177,23 @@ def evaluate(
     """Predict all cells of a suite and store what metrics need: a `Run`, or a list for a list.
 
     The same call resumes; more cells, severities or images extend. `images` is anything that
-    `hardy.images.open_images` takes; `files` a folder that holds the suite ready-made. `subset`
-    and `images_per_class` take a fixed part of the images. `own_classes` says that labels are the
-    images' own, not the suite's; `preprocessing` overrides the model's own. Several models see
-    each corrupted image while it is there.
+    `hardy.images.open_images` takes, or an array uint8 (N, H, W, 3) with its `labels`; `files` a
+    folder that holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the
+    images. `own_classes` says that labels are the images' own, not the suite's; `preprocessing`
+    overrides the model's own. A function goes by its `name`: give it another one when its weights
+    change. Several models see each corrupted image while it is there.
     """
     several = isinstance(model, list | tuple)
     given: Sequence[Any] = model if several else [model]  # type: ignore[assignment]
     if not given:
         raise InputError('expected at least one model, such as "timm:resnet50", got none')
-    if checkpoint is not None and len(given) > 1:
-        raise InputError(
-            f"expected one model for the checkpoint {checkpoint}, got {len(given)}; evaluate them "
-            "one by one"
-        )
+    for option, value in (("checkpoint", checkpoint), ("name", name)):
+        if value is not None and len(given) > 1:
+            raise InputError(
+                f"expected one model for the {option} {value}, got {len(given)}; evaluate them one "
+                "by one"
+            )
+    count = count_workers(workers)
     unusable: list[Fault] = []
     subject = open_subject(
         load(suite),
@@ -196,10 +201,10 @@ def evaluate(
         files=None if files is None else Path(files),
         labels=labels,
         only=[only] if isinstance(only, str) else only,
-        severities=severities,
+        severities=[severities] if isinstance(severities, int) else severities,
         subset=subset,
         images_per_class=images_per_class,
-        seed=seed,
+        seed=check_seed(seed),
         own_classes=own_classes,
         faults=unusable,
     )
@@ -212,11 +217,11 @@ def evaluate(
             precision=precision,
             batch=batch,
             preprocessing=preprocessing,
+            name=name,
         )
         for one in given
     )
-    workers = processors() if workers is None else workers
-    evaluation = Evaluation(loaded, subject.near(loaded), Path(store), workers, own_classes)
+    evaluation = Evaluation(loaded, subject.near(loaded), Path(store), count, own_classes)
     announce(evaluation)
     told, accuracy = evaluation.check()
     for warning in told:

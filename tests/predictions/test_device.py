@@ -95,7 +95,7 @@ def test_nan_is_named_though_it_is_noticed_late(tmp_path: Path, on_device: None)
     class Broken(Linear):
         def forward(self, pixels: torch.Tensor) -> torch.Tensor:
             logits = super().forward(pixels)
-            logits[4] = torch.nan
+            logits[4:5] = torch.nan  # in rehearsal there is one image
             return logits
 
     with pytest.raises(InputError, match="1 of 20 images: 4"):

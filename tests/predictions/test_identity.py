@@ -41,10 +41,11 @@ def test_any_name_is_a_folder_of_the_store(name: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
     assert slug(name).isascii()
     assert slug(name)[0].isalnum()
-    assert len(run.folder) < 100
+    assert len(run.folder_in(tmp_path).name) < 100
 
 
 def test_a_readable_name(tmp_path: Path) -> None:
     run = identity(model="timm:vit_base_patch16_224.augreg", suite="imagenet_c")
-    assert run.folder == f"timm-vit_base_patch16_224.augreg--imagenet_c--{run.hash()[:8]}"
+    name = run.folder_in(Path("store")).name
+    assert name == f"timm-vit_base_patch16_224.augreg--imagenet_c--{run.hash()[:8]}"
     assert extend(tmp_path, [1]).identity == identity()

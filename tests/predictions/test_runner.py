@@ -85,7 +85,7 @@ def test_each_image_is_read_once_and_each_cell_shown_once(rows: Path, tmp_path: 
     first, second = Counting("fake:10:1"), Counting("fake:10:2")
     runs = evaluate([first, second], images=Watched(), store=tmp_path / "runs", **FEW)
     assert isinstance(runs, list)
-    assert (first.seen, second.seen) == (20 * 11, 20 * 11)
+    assert (first.seen, second.seen) == (1 + 20 * 11, 1 + 20 * 11)  # the first is for rehearsal
     # One more of the first, to see that it is the image that was stored, and the size of all.
     assert sorted(set(reads)) == list(range(20))
     assert len(reads) <= 20 + 2 + 2 * 2 * 3
@@ -99,19 +99,22 @@ def test_resumes_and_extends(rows: Path, tmp_path: Path) -> None:
         return model.seen - before
 
     model = Counting()
-    assert run(model, severities=[1, 3]) == 20 * 5
-    assert run(model, severities=[1, 3]) == 0
-    assert run(model) == 20 * 6
-    assert run(model, only=["contrast", "pixelate"]) == 20 * 5
+    # One image for rehearsal; where something is stored, a block of it again, to see it unchanged.
+    assert run(model, severities=[1, 3]) == 1 + 20 * 5
+    assert run(model, severities=[1, 3]) == 1 + 20
+    assert run(model) == 1 + 20 + 20 * 6
+    assert run(model, only=["contrast", "pixelate"]) == 1 + 20 + 20 * 5
     other = Counting("fake:10:7")
-    assert run(other) == 20 * 11
+    assert run(other) == 1 + 20 * 11
 
 
 def test_more_images_extend_and_the_subset_is_nested(tmp_path: Path) -> None:
     rows = write_rows(tmp_path, 40)
     model = Counting()
-    # From 30 images on, all of them are shown once more, to check the model beforehand.
-    for size, expected in ((10, 110), (30, 250), (30, 0), (None, 110), (10, 0)):
+    # Besides what is missing: one for rehearsal, those stored again, and from 30 images on, once,
+    # all of them to check the model's preprocessing.
+    expectations = ((10, 111), (30, 1 + 10 + 30 + 220), (30, 31), (None, 1 + 30 + 110), (10, 11))
+    for size, expected in expectations:
         before = model.seen
         evaluate(model, images=rows, store=tmp_path / "runs", subset=size, **FEW)
         assert model.seen - before == expected
@@ -235,7 +238,7 @@ def test_nan_and_wrong_width_keep_what_was_there(rows: Path, tmp_path: Path) -> 
         evaluate(Broken(), images=rows, store=tmp_path / "runs", workers=1, **FEW)
     model = Counting()
     evaluate(model, images=rows, store=tmp_path / "runs", workers=1, **FEW)
-    assert model.seen == 20 * 11 - 100
+    assert model.seen == 1 + 20 + 20 * 11 - 80
     with pytest.raises(InputError, match=r"fake:7: expected logits for 10 classes, got 7"):
         evaluate("fake:7", images=rows, store=tmp_path / "runs", **FEW)
 
@@ -252,12 +255,111 @@ def test_nan_and_wrong_width_keep_what_was_there(rows: Path, tmp_path: Path) -> 
         ({"images_per_class": 3}, "from 1 to 2 images per class"),
         ({"subset": 5, "images_per_class": 1}, "either a size or"),
         ({"files": "nowhere"}, "nowhere"),
+        ({"workers": 0}, "at least 1 worker"),
+        ({"seed": -1}, "expected a seed from 0"),
     ],
 )
 def test_refusals(rows: Path, tmp_path: Path, what: dict[str, Any], message: str) -> None:
     words = {"model": "fake:10", "images": rows, **FEW, **what}
     with pytest.raises(InputError, match=message):
         evaluate(words.pop("model"), store=tmp_path / "runs", **words)
+
+
+def test_a_failed_start_leaves_nothing(rows: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="got 7"):
+        evaluate("fake:7", images=rows, store=tmp_path / "runs", **FEW)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_function_with_other_weights_is_noticed(rows: Path, tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).normal(size=(3, 10))
+
+    def classify(images: Any) -> Any:
+        return images.mean((1, 2)) @ weights
+
+    run = one(evaluate(classify, images=rows, store=tmp_path, **FEW))
+    assert one(evaluate(classify, images=rows, store=tmp_path, **FEW)).folder == run.folder
+    weights[:, :5] += 0.05
+    with pytest.raises(InputError, match="the weights or the images have changed"):
+        evaluate(classify, images=rows, store=tmp_path, **FEW)
+    named = one(evaluate(classify, images=rows, store=tmp_path, name="another", **FEW))
+    assert named.folder != run.folder
+
+
+def test_files_of_another_build_are_another_run(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path, 20)
+    what: dict[str, Any] = {"suite": "cifar10_c", "only": ["gaussian_noise"]}
+    runs = []
+    for seed in (7, 8):
+        built("cifar10_c", rows, tmp_path / str(seed), "gaussian_noise", seed=seed)
+        files = tmp_path / str(seed)
+        runs.append(one(evaluate("fake:10", files=files, store=tmp_path / "runs", **what)))
+    assert runs[0].folder != runs[1].folder
+    assert runs[0].stored.details["made"] == "files of hardy build, npy"
+    for option in ({"seed": 3}, {"labels": "labels.txt"}):
+        with pytest.raises(InputError, match="with files, which bring their own"):
+            evaluate("fake:10", files=tmp_path / "7", store=tmp_path, **what, **option)
+
+
+def test_official_files_that_were_changed_are_noticed(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path, 20)
+    images = np.load(rows)["images"]
+    folder = tmp_path / "CIFAR-10-C"
+    folder.mkdir()
+    np.save(folder / "labels.npy", np.tile(np.load(rows)["labels"], 5))
+    what: dict[str, Any] = {"suite": "cifar10_c", "files": folder, "only": ["fog"]}
+    for shift in (0, 90):
+        np.save(folder / "fog.npy", np.concatenate([images + np.uint8(shift)] * 5))
+        if not shift:
+            run = one(evaluate("fake:10", store=tmp_path / "runs", **what))
+            assert run.stored.details["made"] == "official files"
+    with pytest.raises(InputError, match="the weights or the images have changed"):
+        evaluate("fake:10", store=tmp_path / "runs", **what)
+
+
+def test_one_broken_file_among_official_ones_stops_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "Tiny-ImageNet-C"
+    for severity in range(1, 6):
+        for k in range(4):
+            place = folder / "fog" / str(severity) / f"n0000000{k % 2}" / f"{k}.JPEG"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.full((64, 64, 3), 40 * k, np.uint8)).save(place)
+    (folder / "fog" / "3" / "n00000001" / "3.JPEG").write_bytes(b"torn")
+    what: dict[str, Any] = {"suite": "tiny_imagenet_c", "files": folder, "own_classes": True}
+    run = one(evaluate("fake:2", store=tmp_path / "runs", only=["fog"], **what))
+    assert len(run.faults) == 1
+    assert "3.JPEG" in run.faults[0]
+    assert run.score()["mean error"].circumstances.images == 3
+    assert run.stored.complete([Cell("fog", 2)]).all()
+
+
+def test_the_same_model_by_another_name_is_the_same_run(rows: Path, tmp_path: Path) -> None:
+    model = Counting()
+    first = one(evaluate("fake:10", images=rows, store=tmp_path, **FEW))
+    model.name = "the fake"
+    second = one(evaluate(model, images=rows, store=tmp_path, **FEW))
+    assert second.folder == first.folder
+    assert model.seen == 1 + 20
+
+
+def test_arrays(rows: Path, tmp_path: Path) -> None:
+    arrays = np.load(rows)
+    images, labels = arrays["images"], arrays["labels"]
+    run = one(evaluate("fake:10", images=images, labels=labels, store=tmp_path, **FEW))
+    again = one(evaluate("fake:10", images=rows, store=tmp_path, **FEW))
+    assert again.folder == run.folder
+    for bad, message in ((images / 255, "float64"), (images[0], "uint8"), (7, "got int")):
+        with pytest.raises(InputError, match=message):
+            evaluate("fake:10", images=bad, labels=labels, store=tmp_path, **FEW)
+    with pytest.raises(InputError, match="class numbers"):
+        evaluate("fake:10", images=images, labels=labels / 2, store=tmp_path, **FEW)
+
+
+def test_a_run_shows_itself_briefly(rows: Path, tmp_path: Path) -> None:
+    run = one(evaluate("fake:10", images=rows, store=tmp_path, severities=3, **FEW))
+    assert len(repr(run)) < 300
+    assert run == run
+    assert len({run, run}) == 1
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
@@ -294,6 +396,14 @@ def test_worst_images_are_kept(rows: Path, tmp_path: Path) -> None:
         made = hardy.corrupt(images, row["corruption"], row["severity"])[int(row["image"])]
         assert (np.asarray(Image.open(io.BytesIO(row["corrupted"]))) == made).all()
         assert (np.asarray(Image.open(io.BytesIO(row["clean"]))) == images[int(row["image"])]).all()
-    got = run.stored.read(list(run.stored.cells[1:6]), ["log_prob", "rank"])
-    least = np.where(got["rank"] > 0, got["log_prob"], 0).min()
-    assert kept[0]["log_prob"] == pytest.approx(least)
+    names = dict.fromkeys(row["corruption"] for row in kept)
+    for name in names:
+        cells = [cell for cell in run.stored.cells if cell.name == name]
+        got = run.stored.read(cells, ["log_prob", "rank"])
+        least = np.where(got["rank"] > 0, got["log_prob"], 0).min()
+        assert next(row for row in kept if row["corruption"] == name)["log_prob"] == least
+    # Another corruption adds its own; a part of the images changes nothing.
+    evaluate("fake:10", images=rows, store=tmp_path, suite="cifar10_c", only=["pixelate"])
+    assert len(pq.read_table(run.folder / "worst.parquet")) == 9
+    evaluate("fake:10", images=rows, store=tmp_path, suite="cifar10_c", only=["fog"], subset=5)
+    assert len(pq.read_table(run.folder / "worst.parquet")) == 9

@@ -85,11 +85,17 @@ def processors() -> int:
 
 def executor(workers: int | None = None) -> Executor:
     """The one for that many workers, None as many as processors; 1 stays in this process."""
+    count = count_workers(workers)
+    return Serial() if count == 1 else Processes(count)
+
+
+def count_workers(workers: int | None) -> int:
+    """As many as asked for, None as many as processors."""
     if workers is None:
-        workers = processors()
-    if workers < 1:
-        raise InputError(f"expected at least 1 worker, got {workers}")
-    return Serial() if workers == 1 else Processes(workers)
+        return processors()
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+        raise InputError(f"expected at least 1 worker, got {workers!r}; give a whole number")
+    return workers
 
 
 @contextmanager

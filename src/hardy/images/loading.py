@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.execute import Threads, processors
+from hardy.execute import Threads, count_workers
 from hardy.images.files import UInt8
 from hardy.images.recipes import RECIPES, Recipe
 from hardy.images.source import Faults, Ids, Labels, Source, check_faults, refuse
@@ -44,9 +44,7 @@ def load(
     and left out.
     """
     _check_count(batch, "batches of at least 1 image")
-    if workers is None:
-        workers = processors()
-    _check_count(workers, "at least 1 worker")
+    count = count_workers(workers)
     check_faults(faults)
     prepare = (RECIPES[recipe] if isinstance(recipe, str) else recipe).prepare
     wanted = range(len(source)) if indices is None else indices
@@ -62,7 +60,7 @@ def load(
 
     chunks = _chunks(wanted, min(CHUNK, batch))
     ready: list[tuple[int, UInt8]] = []
-    for results in Threads(workers).run(lambda: read, chunks):
+    for results in Threads(count).run(lambda: read, chunks):
         for index, result in results:
             if isinstance(result, InputError):
                 refuse(faults, str(result), index)

@@ -118,6 +118,20 @@ def array_source(
     return ArraySource(kind, str(path), numbered(count), range(count), labels, classes, rows, size)
 
 
+def source_of_array(images: UInt8, labels: Any) -> ArraySource:
+    """Of an array in memory; the id of an image is its row."""
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
+        raise InputError(f"{EXPECTED}, got {images.dtype} {images.shape}")
+    given = None
+    if labels is not None:
+        given = np.asarray(labels)
+        if given.ndim != 1 or given.dtype.kind not in "iu":
+            raise InputError(f"{EXPECTED_LABELS}, got {given.dtype} {given.shape}")
+        given = given.astype(np.int64)
+    where = Path(f"of {images.shape[1]} x {images.shape[2]} pixels")
+    return array_source("array", where, images, images.shape, given, None, "row_index")
+
+
 def numbered(count: int) -> list[str]:
     """Names for rows: 00000, 00001, ... of one length, so that they sort."""
     width = len(str(max(count - 1, 0)))

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hardy.errors import InputError
-from hardy.models.model import PRECISIONS, Model, Options, Preprocessing, need
+from hardy.models.model import PRECISIONS, Model, Options, Override, Preprocessing, need
 from hardy.registry import Registry
 
-__all__ = ["MODELS", "Model", "Options", "Preprocessing", "load"]
+__all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load"]
 
 Adapter = Callable[[str, Options], Model]
 
@@ -32,7 +32,7 @@ def load(
     precision: str = "float32",
     batch: int | Literal["auto"] = "auto",
     name: str | None = None,
-    preprocessing: Preprocessing | None = None,
+    preprocessing: Preprocessing | Override | None = None,
 ) -> Model:
     """A model by name ("timm:resnet50"), a torch module, or a function from uint8 (N, H, W, 3) to
     logits (N, K). A function has no weights to tell apart, so its identity is its name and source:

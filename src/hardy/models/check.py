@@ -15,7 +15,14 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics.paired import mcnemar
-from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Model, Preprocessing, Triple, UInt8
+from hardy.models.model import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    Logits,
+    Model,
+    Triple,
+    UInt8,
+)
 
 # A warning needs both: a difference that matters, and one that chance does not make.
 POINTS = 0.03
@@ -50,9 +57,10 @@ def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
     images, truth = images[known], truth[known]
     if not len(images):
         return Checked(None, 0, ())
-    wrong = _wrong(model, images, truth)
+    logits = model.logits(images)
+    wrong = np.asarray(logits.argmax(axis=1) != truth)
     accuracy = 1 - float(wrong.mean())
-    warnings = []
+    warnings = _probabilities(model, logits)
     if model.known_accuracy is not None:
         warnings += _against_known(model, len(images), int((~wrong).sum()))
     # A model that reaches its published figure is fed what it expects; trying more costs time.
@@ -61,10 +69,14 @@ def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
     return Checked(accuracy, len(images), tuple(warnings))
 
 
-def _wrong(
-    model: Model, images: UInt8, labels: npt.NDArray[np.int64], other: Preprocessing | None = None
-) -> npt.NDArray[np.bool_]:
-    return np.asarray(model.logits(images, other).argmax(axis=1) != labels)
+def _probabilities(model: Model, logits: Logits) -> list[str]:
+    """Errors stay the same, but a softmax of probabilities is nearly flat."""
+    if logits.shape[1] < 2 or logits.min() < 0 or np.abs(logits.sum(axis=1) - 1).max() > 1e-3:
+        return []
+    return [
+        f"{model.name}: its outputs are probabilities, not logits, so its calibration scores would "
+        "be wrong; leave out its last softmax, or take the logarithm"
+    ]
 
 
 def _against_known(model: Model, number: int, hits: int) -> list[str]:
@@ -98,7 +110,7 @@ def _against_standard(
         other = replace(used, mean=mean, std=std)
         if other == used:
             continue
-        wrong_then = _wrong(model, images, labels, other)
+        wrong_then = np.asarray(model.logits(images, other).argmax(axis=1) != labels)
         test = mcnemar(wrong, wrong_then)
         better = (wrong.sum() - wrong_then.sum()) / number >= POINTS and test.p_value < CHANCE
         if better and wrong_then.sum() < fewest:

@@ -7,7 +7,7 @@ import importlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -62,6 +62,20 @@ class Preprocessing:
         return f"{resize}mean {figures[0]}, std {figures[1]} ({self.source})"
 
 
+@dataclass(frozen=True)
+class Override:
+    """What a user says about preprocessing; the rest stays the model's own."""
+
+    mean: Triple | None = None
+    std: Triple | None = None
+    size: int | None = None
+
+    def onto(self, own: Preprocessing) -> Preprocessing:
+        said = {name: value for name, value in vars(self).items() if value is not None}
+        rest = "" if len(said) == 3 else f", the rest {own.source}"
+        return replace(own, **said, source=f"given{rest}") if said else own
+
+
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -107,7 +121,13 @@ class Options:
     device: str = "auto"
     precision: str = "float32"
     batch: int | Literal["auto"] = "auto"
-    preprocessing: Preprocessing | None = None
+    preprocessing: Preprocessing | Override | None = None
+
+    def prepared_as(self, own: Preprocessing) -> Preprocessing:
+        """The model's own preprocessing under what was asked for."""
+        if isinstance(self.preprocessing, Override):
+            return self.preprocessing.onto(own)
+        return self.preprocessing or own
 
     def refuse(self, **reasons: str) -> None:
         """An option that an adapter cannot honour is an error: silence would look like consent."""

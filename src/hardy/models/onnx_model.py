@@ -106,14 +106,12 @@ class OnnxModel:
         if self._dtype is np.uint8:
             options.refuse(preprocessing="its input is bytes")
             return None
-        if options.preprocessing is not None:
-            return options.preprocessing
         own = metadata.get("mean") and metadata.get("std")
         try:
             size = int(metadata["size"]) if metadata.get("size") else None
             if size is None and self._sides[0] == self._sides[1]:
                 size = self._sides[0]
-            return Preprocessing(
+            found = Preprocessing(
                 _figures(metadata["mean"]) if own else IMAGENET_MEAN,
                 _figures(metadata["std"]) if own else IMAGENET_STD,
                 size,
@@ -122,6 +120,7 @@ class OnnxModel:
             )
         except ValueError as error:
             raise InputError(f"{self.name}: its metadata cannot be used: {error}") from error
+        return options.prepared_as(found)
 
 
 def _open(path: Path, options: Options) -> Any:

@@ -91,7 +91,7 @@ def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
             f"{options.name} lies on {here} and was asked to run on {options.device}; "
             f'move it yourself: module.to("{options.device}")'
         )
-    preprocessing = options.preprocessing or _own_preprocessing(module, options)
+    preprocessing = options.prepared_as(_own_preprocessing(module, options))
     return TorchModel(module, options, preprocessing, here)
 
 
@@ -103,8 +103,9 @@ def _finish(
 ) -> TorchModel:
     if options.checkpoint is not None:
         load_checkpoint(module, options.checkpoint)
-    if options.preprocessing is not None and options.preprocessing != preprocessing:
-        preprocessing, known_accuracy = options.preprocessing, None
+    wanted = options.prepared_as(preprocessing)
+    if wanted != preprocessing:
+        preprocessing, known_accuracy = wanted, None
     device = _device(options)
     module = module.requires_grad_(False).to(device)
     if any(isinstance(part, torch.nn.Conv2d) for part in module.modules()):

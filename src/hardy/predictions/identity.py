@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from pathlib import Path
 
 SLUG_LENGTH = 60
 
@@ -32,10 +33,11 @@ class Identity:
         del decisive["model"], decisive["preprocessing"]
         return sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
-    @property
-    def folder(self) -> str:
-        """A name below the store; readable, and by its hash no other run's."""
-        return f"{slug(self.model)}--{slug(self.suite)}--{self.hash()[:8]}"
+    def folder_in(self, store: Path) -> Path:
+        """The run's place in a store, whatever name its model went by when it was begun."""
+        end = f"--{slug(self.suite)}--{self.hash()[:8]}"
+        begun = sorted(store.glob(f"*{end}")) if store.is_dir() else []
+        return begun[0] if begun else store / f"{slug(self.model)}{end}"
 
 
 def slug(name: str) -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.images import Source, open_images
+from hardy.images.numpy_files import source_of_array
 from hardy.images.source import Faults
 from hardy.metrics import stratified_subset
 from hardy.predictions.labels import Classes, classes_of
@@ -20,7 +22,7 @@ from hardy.suites.generate import Generated
 from hardy.suites.schema import Suite
 from hardy.suites.stored import Stored, open_stored
 
-Images = str | os.PathLike[str] | Source
+Images = str | os.PathLike[str] | Source | npt.NDArray[np.uint8]
 
 
 def open_subject(
@@ -28,7 +30,7 @@ def open_subject(
     *,
     images: Images | None,
     files: Path | None = None,
-    labels: str | os.PathLike[str] | None = None,
+    labels: str | os.PathLike[str] | npt.ArrayLike | None = None,
     only: Iterable[str] = ("counted",),
     severities: Iterable[int] | None = None,
     subset: int | None = None,
@@ -39,9 +41,12 @@ def open_subject(
 ) -> Subject:
     """`files` hold the suite ready-made; `images` are then its clean images, if they are named."""
     cells = choose_cells(suite, only, severities)
-    source = None
-    if images is not None:
-        source = _open_source(images, suite, labels, faults)
+    if files is not None and (labels is not None or seed):
+        option = "labels" if labels is not None else "seed"
+        raise InputError(
+            f"expected no {option} with files, which bring their own, got {option}={labels or seed}"
+        )
+    source = None if images is None else _open_source(images, suite, labels, faults)
     variants: Generated | Stored
     clean: Generated | None = None
     if files is not None:
@@ -70,14 +75,18 @@ def open_subject(
     )
 
 
-def _open_source(
-    images: Images, suite: Suite, labels: str | os.PathLike[str] | None, faults: Faults
-) -> Source:
-    source = (
-        open_images(images, labels=labels, id_rule=suite.id_rule, faults=faults)
-        if isinstance(images, str | os.PathLike)
-        else images
-    )
+def _open_source(images: Images, suite: Suite, labels: Any, faults: Faults) -> Source:
+    if isinstance(images, str | os.PathLike):
+        source = open_images(images, labels=labels, id_rule=suite.id_rule, faults=faults)
+    elif isinstance(images, np.ndarray):
+        source = source_of_array(images, labels)
+    elif all(hasattr(images, name) for name in ("ids", "labels", "read")):
+        source = images
+    else:
+        raise InputError(
+            "expected images as a path, an array uint8 (N, H, W, 3) or a source of "
+            f"hardy.images.open_images, got {type(images).__name__}"
+        )
     if not len(source):
         raise InputError(f"expected images to evaluate on, got none: {source.describe()}")
     return source

@@ -20,8 +20,9 @@ from hardy.errors import InputError
 from hardy.execute import Executor, Serial
 from hardy.models import Model
 from hardy.predictions.identity import Identity
+from hardy.predictions.rehearsal import check_unchanged, rehearse
 from hardy.predictions.showing import Made, Showing
-from hardy.predictions.subject import Loaded, Rows, Subject
+from hardy.predictions.subject import Loaded, Rows, StoredImages, Subject
 from hardy.predictions.worst import keep_worst
 from hardy.predictions.writer import Writer
 from hardy.suites.cells import Cell
@@ -36,7 +37,6 @@ class Task(NamedTuple):
 
 class Outcome(NamedTuple):
     folders: tuple[Path, ...]  # one per model
-    predicted: int
     faults: list[str]
 
 
@@ -51,7 +51,7 @@ def identify(model: Model, subject: Subject, *, own_classes: bool) -> Identity:
         suite=suite.name,
         suite_version=suite.version,
         suite_hash=suite.content_hash(),
-        seed=getattr(subject.variants, "seed", 0),
+        seed=subject.variants.seed,
         recipe=suite.recipe,
         made=subject.made,
         labels="own" if own_classes else "suite",
@@ -73,6 +73,7 @@ def run(
     """Predict what the store lacks. `track` may watch predictions being made."""
     identities = [identify(model, subject, own_classes=own_classes) for model in models]
     _check_different(models, identities)
+    first = rehearse(models, subject)
     faults: dict[int, str] = {}
     made = 0
     with ExitStack() as stack:
@@ -91,8 +92,9 @@ def run(
             )
             for identity in identities
         ]
-        _check_same_images(subject, writers)
-        for writer, session in zip(writers, sessions, strict=True):
+        for model, writer, session in zip(models, writers, sessions, strict=True):
+            writer.check_pixels(first.rows, first.pixels)
+            check_unchanged(model, writer, subject)
             writer.add_session({**session, "subset": subject.subset})
         tasks = list_tasks(subject, [writer.have(subject.cells) for writer in writers])
         steps = predict(models, subject, writers, tasks, executor, faults)
@@ -101,9 +103,9 @@ def run(
                 made += count
         for writer in writers:
             writer.checkpoint()
-            keep_worst(writer.folder, subject)
+            keep_worst(writer.folder, subject, anew=made > 0)
     names = [f"{subject.ids[row]}: {faults[row]}" for row in sorted(faults)]
-    return Outcome(tuple(writer.folder for writer in writers), made, names)
+    return Outcome(tuple(writer.folder for writer in writers), names)
 
 
 def list_tasks(subject: Subject, have: Sequence[npt.NDArray[np.bool_]]) -> list[Task]:
@@ -145,14 +147,19 @@ def predict(
     """Yields how many predictions were made, or given up, one cell after the other."""
     lacking = {int(row): task.lacking for task in tasks for row in task.rows}
     showing, device = Showing(subject), subject.device
+    given_up: list[int] = []
     # A device makes the cells itself, one after the other; the host only asks for them.
     makers = executor if device is None else Serial()
 
     def to_make() -> Iterator[tuple[Loaded, Cell]]:
         with closing(executor.run(lambda: subject.load, [task.rows for task in tasks])) as read:
             for loaded in read:
-                faults.update(loaded.faults)
+                for row in loaded.faults:
+                    given_up.append(
+                        count_predictions(subject, [Task(np.array([row]), lacking[row])])
+                    )
                 if loaded.chunk is None:
+                    faults.update(loaded.faults)
                     continue
                 for writer in writers:
                     writer.check_pixels(loaded.rows, loaded.pixels)
@@ -163,9 +170,13 @@ def predict(
     try:
         with closing(makers.run(lambda: _make, to_make())) as results:
             for made in results:
+                faults.update(made.loaded.faults)
+                if not len(made.loaded.rows):
+                    continue
                 for number in lacking[int(made.loaded.rows[0])][made.cell]:
                     showing.show(models[number], writers[number], made)
                     yield len(made.loaded.rows) * (subject.frames(made.cell) or 1)
+        yield sum(given_up)
     finally:
         showing.settle()
 
@@ -173,7 +184,16 @@ def predict(
 def _make(item: tuple[Loaded, Cell]) -> Made:
     loaded, cell = item
     assert loaded.chunk is not None  # those without images are not sent here
-    return Made(loaded, cell, loaded.chunk.make(cell))
+    try:
+        return Made(loaded, cell, loaded.chunk.make(cell))
+    except InputError:
+        if not isinstance(loaded.chunk, StoredImages):
+            raise
+    good, bad = loaded.chunk.readable(cell)
+    part = loaded.chunk.part(good)
+    faults = {int(loaded.rows[place]): reason for place, reason in bad.items()}
+    images = part.make(cell) if good else np.empty((0, 1, 1, 3), np.uint8)
+    return Made(Loaded(loaded.rows[good], part, loaded.pixels[good], faults), cell, images)
 
 
 def _check_different(models: Sequence[Model], identities: Sequence[Identity]) -> None:
@@ -186,11 +206,3 @@ def _check_different(models: Sequence[Model], identities: Sequence[Identity]) ->
                 "name it once"
             )
         seen[identity.hash()] = model.name
-
-
-def _check_same_images(subject: Subject, writers: Sequence[Writer]) -> None:
-    """By the first image alone: all of them are checked that are read anyway."""
-    first = subject.load(np.array([0], np.int64))
-    if first.chunk is not None:
-        for writer in writers:
-            writer.check_pixels(first.rows, first.pixels)

@@ -7,7 +7,7 @@ library or the images. A run may be read while it is written: what is complete b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from hashlib import sha256
 from math import prod
@@ -39,8 +39,12 @@ Ints = npt.NDArray[np.int64]
 Result = TypeVar("Result")
 
 
-def find_runs(store: Path) -> list[StoredRun]:
-    """All runs of a store, by name; of a single run's folder that run."""
+def find_runs(store: Path, faults: list[str] | None = None) -> list[StoredRun]:
+    """All runs of a store, by name; of a single run's folder that run.
+
+    One that cannot be read, such as another version's, goes to the faults; without them it is
+    raised.
+    """
     if (store / RUN).exists():
         return [open_run(store)]
     if not store.is_dir():
@@ -54,7 +58,15 @@ def find_runs(store: Path) -> list[StoredRun]:
             f"expected predictions in {store}, found none; `hardy eval` with --store {store} makes "
             "some"
         )
-    return [open_run(folder) for folder in folders]
+    runs = []
+    for folder in folders:
+        try:
+            runs.append(open_run(folder))
+        except InputError as error:
+            if faults is None:
+                raise
+            faults.append(str(error))
+    return runs
 
 
 def open_run(folder: Path) -> StoredRun:
@@ -64,12 +76,14 @@ def open_run(folder: Path) -> StoredRun:
     return StoredRun(folder, details, *read_images(folder))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StoredRun:
     folder: Path
-    details: dict[str, Any]  # run.json: the identity, and one entry per session of `hardy eval`
-    ids: list[int] | list[str]  # sorted, so that runs of the same images have the same order
-    labels: npt.NDArray[np.int32]  # -1: none
+    # run.json: the identity, and one entry per session of `hardy eval`.
+    details: dict[str, Any] = field(repr=False)
+    # Sorted, so that runs of the same images have the same order.
+    ids: list[int] | list[str] = field(repr=False)
+    labels: npt.NDArray[np.int32] = field(repr=False)  # -1: none
 
     @property
     def identity(self) -> Identity:

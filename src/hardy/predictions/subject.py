@@ -66,7 +66,7 @@ class Subject:
     def made(self) -> str:
         """How the pixels came about, as scores say it."""
         if isinstance(self.variants, Stored):
-            return "official files"
+            return self.variants.made
         if self.suite.kind == "corruptions" and self.variants.stored and self.suite.storage:
             return f"on the fly + {self.suite.storage}"
         return "on the fly"
@@ -103,28 +103,35 @@ class Subject:
 
     def load(self, rows: Rows) -> Loaded:
         """Reads the images of some rows; one that cannot be read is a fault, and left out."""
-        indices = [int(self.indices[row]) for row in rows]
-        if isinstance(self.variants, Stored):
-            pixels, clean = np.zeros(len(rows), np.uint64), None
-            if self.clean is not None:
-                made = [self.clean.read(self._clean_place[self.variants.ids[i]]) for i in indices]
-                pixels = _hashes(made)
-                clean = np.stack([one.image for one in made])
-            return Loaded(rows, _WithClean(self.variants.chunk(indices), clean), pixels, {})
         images: list[Prepared] = []
         good: list[int] = []
         faults: dict[int, str] = {}
-        for row, index in zip(rows, indices, strict=True):
+        for row in map(int, rows):
             try:
-                image = self.variants.read(index)
-                self._check_shape(image, index)
+                images += self._read(int(self.indices[row]))
             except InputError as error:
-                faults[int(row)] = str(error)
+                faults[row] = str(error)
             else:
-                good.append(int(row))
-                images.append(image)
-        chunk = self.variants.together(self.indices[good].tolist(), images) if images else None
-        return Loaded(np.array(good, np.int64), chunk, _hashes(images), faults)
+                good.append(row)
+        kept = np.array(good, np.int64)
+        if not good:
+            return Loaded(kept, None, np.empty(0, np.uint64), faults)
+        indices = self.indices[good].tolist()
+        pixels = _hashes(images) if images else np.zeros(len(good), np.uint64)
+        if isinstance(self.variants, Generated):
+            return Loaded(kept, self.variants.together(indices, images), pixels, faults)
+        clean = np.stack([image.image for image in images]) if images else None
+        return Loaded(kept, StoredImages(self.variants, indices, clean), pixels, faults)
+
+    def _read(self, index: int) -> list[Prepared]:
+        """The image that all cells are made of; of stored cells the clean one, if there are any."""
+        if isinstance(self.variants, Generated):
+            image = self.variants.read(index)
+            self._check_shape(image, index)
+            return [image]
+        if self.clean is None:
+            return []
+        return [self.clean.read(self._clean_place[self.variants.ids[index]])]
 
     def clean_images(self, rows: Rows) -> UInt8 | None:
         """The images before anything is done to them, for a look at the model beforehand."""
@@ -165,17 +172,36 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class _WithClean:
-    stored: Chunk
+class StoredImages:
+    """Cells out of files, and the clean images they were made of, where these are at hand."""
+
+    variants: Stored
+    indices: list[int]
     clean: UInt8 | None
 
-    def on(self, device: str) -> _WithClean:
-        return self
+    def on(self, device: str) -> StoredImages:
+        return self  # read on the host; the model brings each batch over
 
     def make(self, cell: Cell) -> UInt8:
         if cell == CLEAN and self.clean is not None:
             return self.clean
-        return self.stored.make(cell)
+        return self.variants.chunk(self.indices).make(cell)
+
+    def readable(self, cell: Cell) -> tuple[list[int], dict[int, str]]:
+        """Places of the images whose file of this cell can be read, and what ails the others."""
+        good, bad = [], {}
+        for place, index in enumerate(self.indices):
+            try:
+                self.variants.chunk([index]).make(cell)
+            except InputError as error:
+                bad[place] = str(error)
+            else:
+                good.append(place)
+        return good, bad
+
+    def part(self, places: list[int]) -> StoredImages:
+        clean = None if self.clean is None else self.clean[places]
+        return StoredImages(self.variants, [self.indices[place] for place in places], clean)
 
 
 def _hashes(images: Sequence[Prepared]) -> npt.NDArray[np.uint64]:

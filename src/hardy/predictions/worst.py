@@ -19,67 +19,73 @@ from hardy.predictions.parts import whole_file
 from hardy.predictions.store import StoredRun, open_run
 from hardy.predictions.subject import Subject, UInt8
 from hardy.suites.cells import CLEAN, Cell
+from hardy.suites.stored import Stored
 
 FILE = "worst.parquet"
 PER_CORRUPTION = 3
 SIDE = 96
 
 
-def keep_worst(folder: Path, subject: Subject) -> None:
-    """Of sequences none: one frame does not show what went wrong."""
-    if subject.suite.kind != "corruptions":
+def keep_worst(folder: Path, subject: Subject, *, anew: bool) -> None:
+    """Of sequences none: one frame does not show what went wrong.
+
+    Nor where the session had a part of the run's images only: the worst may be among the others.
+    """
+    there = (folder / FILE).exists()
+    if subject.suite.kind != "corruptions" or (there and not anew):
         return
     run = open_run(folder)
+    if there and len(run.ids) > len(subject):
+        return
     place = {id: row for row, id in enumerate(subject.ids)}
     rows = []
-    for name in dict.fromkeys(cell.name for cell in subject.cells if cell != CLEAN):
-        cells = [cell for cell in run.cells if cell.name == name and cell in subject.cells]
-        for entry in _worst_of(run, cells, place):
-            loaded = subject.load(np.array([place[entry["image"]]], np.int64))
-            if loaded.chunk is None:
-                continue
-            cell = Cell(name, entry["severity"])
-            clean = loaded.chunk.make(CLEAN)[0] if CLEAN in subject.cells else None
-            made = loaded.chunk.make(cell)[0]
-            rows.append(
-                {
-                    **entry,
-                    "image": str(entry["image"]),
-                    "corruption": name,
-                    "clean": None if clean is None else _thumbnail(clean),
-                    "corrupted": _thumbnail(made),
-                }
-            )
-    if not rows:
-        return
-    with whole_file(folder / FILE) as file:
-        pq.write_table(pa.Table.from_pylist(rows), file)
-
-
-def _worst_of(run: StoredRun, cells: list[Cell], place: dict[Any, int]) -> list[dict[str, Any]]:
-    """Different images, the least likely label first."""
-    if not cells:
-        return []
-    known = np.array([row for row, id in enumerate(run.ids) if id in place], np.int64)
-    known = known[run.complete(cells)[known]]
-    got = run.read(cells, ["log_prob", "rank", "top5"], known)
-    log_prob: npt.NDArray[Any] = np.where(got["rank"] > 0, got["log_prob"], np.inf)
-    level = log_prob.argmin(axis=1)
-    least = log_prob[np.arange(len(known)), level]
-    ids = [run.ids[row] for row in known]
-    found = []
-    for row in np.lexsort((np.arange(len(known)), least))[:PER_CORRUPTION]:
-        if not np.isfinite(least[row]):
-            break
-        found.append(
+    for entry in _worst(run, place, subject):
+        cell = Cell(entry["corruption"], entry["severity"])
+        loaded = subject.load(np.array([place[entry["image"]]], np.int64))
+        if loaded.chunk is None:
+            continue
+        clean = loaded.chunk.make(CLEAN)[0] if CLEAN in subject.cells else None
+        rows.append(
             {
-                "image": ids[row],
-                "severity": cells[level[row]].level,
-                "label": int(run.labels[known[row]]),
-                "predicted": int(got["top5"][row, level[row], 0]),
-                "log_prob": float(least[row]),
+                **entry,
+                "image": str(entry["image"]),
+                "clean": None if clean is None else _thumbnail(clean),
+                "corrupted": _thumbnail(loaded.chunk.make(cell)[0]),
             }
         )
+    if rows:
+        with whole_file(folder / FILE) as file:
+            pq.write_table(pa.Table.from_pylist(rows), file)
+
+
+def _worst(run: StoredRun, place: dict[Any, int], subject: Subject) -> list[dict[str, Any]]:
+    """Of each corruption different images, the least likely label first."""
+    there = subject.variants.cells if isinstance(subject.variants, Stored) else run.cells
+    cells = [cell for cell in run.cells if cell != CLEAN and cell in there]
+    known = np.array([row for row, id in enumerate(run.ids) if id in place], np.int64)
+    known = known[run.complete(cells)[known]] if cells else known[:0]
+    if not len(known):
+        return []
+    got = run.read(cells, ["log_prob", "rank", "top1"], known)
+    likely: npt.NDArray[Any] = np.where(got["rank"] > 0, got["log_prob"], np.inf)
+    found = []
+    for name in dict.fromkeys(cell.name for cell in cells):
+        columns = [number for number, cell in enumerate(cells) if cell.name == name]
+        least = likely[:, columns].min(axis=1)
+        level = likely[:, columns].argmin(axis=1)
+        for row in np.argsort(least, kind="stable")[:PER_CORRUPTION]:
+            if np.isfinite(least[row]):
+                column = columns[level[row]]
+                found.append(
+                    {
+                        "image": run.ids[known[row]],
+                        "corruption": name,
+                        "severity": cells[column].level,
+                        "label": int(run.labels[known[row]]),
+                        "predicted": int(got["top1"][row, column]),
+                        "log_prob": float(least[row]),
+                    }
+                )
     return found
 
 

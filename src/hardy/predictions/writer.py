@@ -59,7 +59,7 @@ class Writer:
         if (store / RUN).exists():
             raise InputError(f"{store} is a run itself; name the folder above it as the store")
         wanted = images_of(ids, labels)
-        self.folder = store / identity.folder
+        self.folder = identity.folder_in(store)
         self._waiting: list[tuple[Cell, Columns]] = []
         self._rows = 0
         with self._disk():

@@ -53,6 +53,8 @@ class Stored:
     classes: tuple[str, ...] | None
     where: str
     read: Read
+    made: str = "official files"
+    seed: int | None = None  # of what was built here; of official files it is not known
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -128,6 +130,8 @@ def _open_built(folder: Path, header: dict[str, Any], suite: Suite) -> Stored:
         source.classes,
         str(folder),
         lambda cell, indices: read(cell, [good[index] for index in indices]),
+        f"files of hardy build, {header['format']}",
+        header["seed"],
     )
 
 

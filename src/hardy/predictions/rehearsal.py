@@ -1,0 +1,102 @@
+"""Before a run: does the model answer as it should, and does it answer as it did before?
+
+Identities are hashes, but not of everything: a function may read other weights, files may have been
+changed on the disk. So a block of what is stored is predicted again, and must come out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.arrays.ops import is_tensor
+from hardy.errors import InputError
+from hardy.models import Model
+from hardy.predictions.reduce import check_finite, check_shape, reduce
+from hardy.predictions.store import open_run
+from hardy.predictions.subject import Loaded, Rows, Subject
+from hardy.predictions.writer import Writer
+from hardy.suites.cells import Cell
+
+# How far logarithms of probabilities may be apart, in the median, relative to 1 + their size:
+# another device or batch moves them a little, other weights move them further.
+APART = {"float32": 0.01}
+APART_ELSE = 0.05
+
+
+def rehearse(models: Sequence[Model], subject: Subject) -> Loaded:
+    """Shows every model one image, before anything is stored; gives that image."""
+    loaded = _first(subject)
+    for model in models:
+        _predict(model, subject, loaded, subject.cells[0])
+    return loaded
+
+
+def _first(subject: Subject) -> Loaded:
+    fault = ""
+    for row in range(len(subject)):
+        loaded = subject.load(np.array([row], np.int64))
+        if loaded.chunk is not None:
+            return loaded
+        fault = fault or loaded.faults[row]
+    raise InputError(f"none of the {len(subject):,} images can be read: {fault}")
+
+
+def check_unchanged(model: Model, writer: Writer, subject: Subject) -> None:
+    """Some of what is stored, predicted again: refused where the model says something else."""
+    chosen = _stored_block(writer, subject)
+    if chosen is None:
+        return
+    rows, cell = chosen
+    loaded = subject.load(rows)
+    if loaded.chunk is None:
+        return
+    labels = np.repeat(subject.classes.labels[loaded.rows], subject.frames(cell) or 1)
+    now = reduce(_predict(model, subject, loaded, cell), labels)
+    run = open_run(writer.folder)
+    place = {id: number for number, id in enumerate(run.ids)}
+    places = np.array([place[subject.ids[row]] for row in loaded.rows])
+    before = run.read([cell], ["top1", "confidence", "log_prob"], places)
+    # Of the label; of the top class where there is none.
+    stored = np.where(labels < 0, np.log(before["confidence"].ravel()), before["log_prob"].ravel())
+    again = np.where(labels < 0, np.log(now["top5_prob"][:, 0]), now["log_prob"])
+    apart = np.median(np.abs(stored - again) / (1 + np.abs(stored)))
+    if apart > APART.get(model.precision, APART_ELSE):
+        other = np.mean(before["top1"].ravel() != now["top5"][:, 0])
+        raise InputError(
+            f"{model.name}: {len(loaded.rows)} images of {cell} that are stored in "
+            f"{writer.folder} were predicted again, and came out otherwise, {other:.0%} as another "
+            "class; the weights or the images have changed: name another store, or give the model "
+            "another name if it is a function"
+        )
+
+
+def _stored_block(writer: Writer, subject: Subject) -> tuple[Rows, Cell] | None:
+    """The first block of rows of which something is stored, and the cell most of them have."""
+    have = writer.have(subject.cells)
+    known = np.flatnonzero(have.any(axis=1))
+    if not len(known):
+        return None
+    start = known[0] // subject.chunk_size * subject.chunk_size
+    block = have[start : start + subject.chunk_size]
+    column = int(block.sum(axis=0).argmax())
+    return start + np.flatnonzero(block[:, column]), subject.cells[column]
+
+
+def _predict(model: Model, subject: Subject, loaded: Loaded, cell: Cell) -> npt.NDArray[Any]:
+    assert loaded.chunk is not None
+    chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
+    images = chunk.make(cell)
+    flat = images.reshape(-1, *images.shape[-3:])
+    logits: Any = model.logits(flat)
+    check_shape(logits, model=model.name, rows=len(flat), width=subject.classes.width)
+    if is_tensor(logits):
+        logits = logits.cpu().numpy()
+    frames = subject.frames(cell) or 1
+    ids = [subject.ids[row] for row in loaded.rows for _ in range(frames)]
+    finite = np.asarray(np.isfinite(logits).all(axis=1))
+    check_finite(finite, model=model.name, ids=ids)
+    return np.asarray(logits)

@@ -1,0 +1,85 @@
+"""Corruptions as torch modules, for data pipelines and training loops on any device.
+
+    augment = hardy.torch.Corrupt("fog", 3)
+    foggy = augment(images)                     # uint8 (N, 3, H, W) or (3, H, W), as torch has them
+
+This module imports torch; `import hardy` does not import it.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from hardy import api
+from hardy.api import Ids
+from hardy.errors import InputError
+
+LAYOUTS = ("chw", "hwc")
+
+
+class Corrupt(torch.nn.Module):
+    """One corruption at one severity. Without ids the images are numbered as they come, from one
+    call to the next, so that no two of them get the same randomness; `restart` begins again. Give
+    each process of a training run another seed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        severity: int,
+        *,
+        seed: int = 0,
+        edition: str = "auto",
+        layout: str = "chw",
+    ) -> None:
+        super().__init__()
+        if layout not in LAYOUTS:
+            raise InputError(f'expected a layout of "chw" or "hwc", got {layout!r}')
+        api.check_cell(name, severity, edition)
+        self.name, self.severity, self.seed = name, severity, seed
+        self.edition, self.layout = edition, layout
+        self._count = 0
+
+    def restart(self, first: int = 0) -> None:
+        """The next image is number `first` again."""
+        self._count = first
+
+    # The draws hang on numbers that change from call to call: a compiled graph would have to be
+    # made anew for each. Outside it, nothing is lost.
+    @torch.compiler.disable
+    def forward(self, images: Tensor, ids: Ids | None = None) -> Tensor:
+        self._check(images)
+        single = images.ndim == 3
+        batch = images[None] if single else images
+        if ids is None:
+            ids = range(self._count, self._count + len(batch))
+            self._count += len(batch)
+        if self.layout == "chw":
+            batch = batch.permute(0, 2, 3, 1)
+        made = api.corrupt(
+            batch.contiguous(),
+            self.name,
+            self.severity,
+            seed=self.seed,
+            ids=[ids] if isinstance(ids, int | str) else ids,
+            edition=self.edition,
+        )
+        if self.layout == "chw":
+            made = made.permute(0, 3, 1, 2)
+        return made[0] if single else made
+
+    def _check(self, images: object) -> None:
+        expected = "(3, H, W) or (N, 3, H, W)" if self.layout == "chw" else "(H, W, 3) or batches"
+        if not isinstance(images, Tensor) or images.dtype != torch.uint8:
+            kind = images.dtype if isinstance(images, Tensor) else type(images).__name__
+            raise InputError(
+                f"expected a uint8 tensor {expected}, got {kind}; corrupt before converting to "
+                "floats and normalising"
+            )
+        channels = -3 if self.layout == "chw" else -1
+        if images.ndim not in (3, 4) or images.shape[channels] != 3:
+            raise InputError(f"expected a tensor {expected}, got {tuple(images.shape)}")
+
+    def extra_repr(self) -> str:
+        return f"{self.name!r}, {self.severity}, seed={self.seed}, edition={self.edition!r}"
