@@ -1,6 +1,5 @@
-"""Recipes against Pillow called by hand, offsets worked out on paper, and torchvision if here."""
+"""Recipes against Pillow called by hand, offsets worked out on paper, and torchvision."""
 
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -110,7 +109,7 @@ def test_unknown_recipes() -> None:
         RECIPES["none"]
 
 
-@pytest.mark.skipif(find_spec("torchvision") is None, reason="torchvision is not installed")
+@pytest.mark.usefixtures("torchvision")
 @pytest.mark.parametrize("size", SIZES)
 def test_recipes_equal_torchvision(size: tuple[int, int]) -> None:
     from torchvision.transforms import CenterCrop, Compose, Resize

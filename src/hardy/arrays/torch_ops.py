@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,11 @@ class TorchOps:
 
 @cache
 def torch_ops(device: torch.device) -> TorchOps:
+    """The fastest there is for a device: on NVIDIA's, with Triton's kernels where it is installed."""
+    if device.type == "cuda" and find_spec("triton") is not None:
+        from hardy.arrays.triton_ops import triton_ops
+
+        return triton_ops(device)
     if device.type == "mps":
         raise InputError(
             "expected a tensor on a device with float64, got one on mps; move it with .cpu()"
