@@ -137,7 +137,10 @@ def evaluate_models(
         raise typer.Exit(130) from None
     assert isinstance(found, list)  # one for each model of a list
     for run in found:
-        typer.echo(f"{printable(run.model)}: {run.score()}")
+        try:
+            typer.echo(f"{printable(run.model)}: {run.score()}")
+        except InputError as error:  # it is stored all the same
+            typer.echo(f"{printable(run.model)} has no score: {error}")
     typer.echo(f"stored in {store}; see `hardy score {store}`")
     _tell_faults(found)
 

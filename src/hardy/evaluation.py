@@ -193,6 +193,7 @@ def evaluate(
                 f"expected one model for the {option} {value}, got {len(given)}; evaluate them one "
                 "by one"
             )
+    _check_apart(images, Path(store))
     count = count_workers(workers)
     unusable: list[Fault] = []
     subject = open_subject(
@@ -230,6 +231,13 @@ def evaluate(
     faults = (*(fault.reason for fault in unusable), *outcome.faults)
     found = [Run(open_run(folder), faults) for folder in outcome.folders]
     return found if several else found[0]
+
+
+def _check_apart(images: Any, store: Path) -> None:
+    """Else the store would be one more folder of images the next time."""
+    folder = isinstance(images, str | os.PathLike) and os.path.isdir(images)
+    if folder and store.resolve().is_relative_to(Path(images).resolve()):
+        raise InputError(f"the store {store} lies in the images' folder; name one elsewhere")
 
 
 def _warn(message: str) -> None:

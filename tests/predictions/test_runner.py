@@ -265,6 +265,48 @@ def test_refusals(rows: Path, tmp_path: Path, what: dict[str, Any], message: str
         evaluate(words.pop("model"), store=tmp_path / "runs", **words)
 
 
+def test_a_model_cannot_change_what_others_see(rows: Path, tmp_path: Path) -> None:
+    class Greedy(Counting):
+        def logits(self, images, preprocessing=None):
+            with pytest.raises(ValueError, match="read-only"):
+                images[...] = 0
+            return super().logits(images)
+
+    greedy, honest = Greedy("fake:10:1"), Counting("fake:10:2")
+    runs = evaluate([greedy, honest], images=rows, store=tmp_path / "a", **FEW)
+    alone = one(evaluate("fake:10:2", images=rows, store=tmp_path / "b", **FEW))
+    assert isinstance(runs, list)
+    assert contents_hash(runs[1].stored) == contents_hash(alone.stored)
+
+
+def test_pixels_of_any_image_may_have_changed(rows: Path, tmp_path: Path) -> None:
+    evaluate("fake:10", images=rows, store=tmp_path / "runs", **FEW)
+    arrays = dict(np.load(rows))
+    arrays["images"][19] //= 2
+    np.savez(rows, **arrays)
+    with pytest.raises(InputError, match="other pixels"):
+        evaluate("fake:10", images=rows, store=tmp_path / "runs", **FEW)
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    for k in range(4):
+        place = folder / f"c{k % 2}"
+        place.mkdir(parents=True, exist_ok=True)
+        pixels = np.random.default_rng(k).integers(0, 256, (64, 64, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(place / f"{k}.png")
+    (folder / "c0" / "0.png").rename(folder / "c0" / "\udcff\udcfe.png")
+    what: dict[str, Any] = {"suite": "imagenet64_c", "own_classes": True, "only": ["contrast"]}
+    run = one(evaluate("fake:2", images=folder, store=tmp_path / "runs", subset=4, **what))
+    assert "mean error" in run.score()
+
+
+def test_a_store_among_the_images_is_refused(tmp_path: Path) -> None:
+    folder = write_photos(tmp_path / "val", 2)
+    with pytest.raises(InputError, match="lies in the images' folder"):
+        evaluate("fake:2", suite="imagenet_c", images=folder, store=folder / "runs")
+
+
 def test_a_failed_start_leaves_nothing(rows: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="got 7"):
         evaluate("fake:7", images=rows, store=tmp_path / "runs", **FEW)

@@ -28,7 +28,7 @@ def stratified_subset(
         raise InputError(f"expected a label per image, {len(ids)}, got shape {classes.shape}")
     if (size is None) == (per_class is None):
         raise InputError("expected either a size or a number of images per class")
-    digests = (sha256(f"subset\0{key}".encode()).digest() for key in ids)
+    digests = (sha256(f"subset\0{key}".encode("utf-8", "surrogatepass")).digest() for key in ids)
     chance = np.array([int.from_bytes(digest[:8], "big") for digest in digests], np.uint64)
     order = np.lexsort((chance, classes))
     _, starts, sizes = np.unique(classes[order], return_index=True, return_counts=True)

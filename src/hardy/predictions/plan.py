@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hardy.arrays.ops import is_tensor
 from hardy.errors import InputError
 from hardy.models import Model
+from hardy.predictions.showing import as_batch
 from hardy.predictions.subject import Subject
 
 # Measured: a stored prediction takes about as much on disk, compressed, its share of the ids too.
@@ -28,25 +30,31 @@ class Plan(NamedTuple):
 
 def plan(models: Sequence[Model], subject: Subject, *, workers: int) -> Plan:
     """Cells are made by `workers` at a time; models on a GPU predict meanwhile, others after it."""
-    rows = np.arange(min(SAMPLE_IMAGES, len(subject)))
+    enough = SAMPLE_IMAGES if subject.device is None else subject.chunk_size
+    rows = np.arange(min(enough, len(subject)))
     started = time.perf_counter()
     loaded = subject.load(rows)
     reading = (time.perf_counter() - started) / len(rows)
     if loaded.chunk is None:
         raise InputError(next(iter(loaded.faults.values())))
+    chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
     step = len(subject.cells) // SAMPLE_CELLS + 1  # all severities are met: see suites.room
     sample = subject.cells[::step]
     making = predicting = 0.0
-    for number, cell in enumerate((sample[0], *sample)):
+    for cell in sample:
+        _wait(chunk.make(cell))  # its first time compiles, or makes tables
         started = time.perf_counter()
-        images = loaded.chunk.make(cell)
+        images = _wait(chunk.make(cell))
         made = time.perf_counter()
-        flat = images.reshape(-1, *images.shape[-3:])
+        flat = as_batch(images)
+        if cell == sample[0]:
+            for model in models:
+                _wait(model.logits(flat))
+        shown = time.perf_counter()
         for model in models:
-            model.logits(flat)
-        if number:  # the first one warms up
-            making += made - started
-            predicting += time.perf_counter() - made
+            _wait(model.logits(flat))
+        making += made - started
+        predicting += time.perf_counter() - shown
     per_image = len(subject.cells) / (len(sample) * len(loaded.rows))
     making, predicting = making * per_image + reading, predicting * per_image
     making /= workers
@@ -59,3 +67,10 @@ def plan(models: Sequence[Model], subject: Subject, *, workers: int) -> Plan:
         predictions * BYTES_PER_PREDICTION,
         len(subject) * (max(making, predicting) if aside else making + predicting),
     )
+
+
+def _wait(made: Any) -> Any:
+    """A device answers before it is done; by one value it shows that it is."""
+    if is_tensor(made):
+        made.reshape(-1)[:1].cpu()
+    return made

@@ -16,6 +16,7 @@ from hardy.arrays.ops import is_tensor
 from hardy.errors import InputError
 from hardy.models import Model
 from hardy.predictions.reduce import check_finite, check_shape, reduce
+from hardy.predictions.showing import as_batch
 from hardy.predictions.store import open_run
 from hardy.predictions.subject import Loaded, Rows, Subject
 from hardy.predictions.writer import Writer
@@ -25,14 +26,15 @@ from hardy.suites.cells import Cell
 # another device or batch moves them a little, other weights move them further.
 APART = {"float32": 0.01}
 APART_ELSE = 0.05
+# Images whose pixels are compared with those that were stored: all would have to be read.
+LOOKED_AT = 16
 
 
-def rehearse(models: Sequence[Model], subject: Subject) -> Loaded:
-    """Shows every model one image, before anything is stored; gives that image."""
+def rehearse(models: Sequence[Model], subject: Subject) -> None:
+    """Shows every model one image, before anything is stored."""
     loaded = _first(subject)
     for model in models:
         _predict(model, subject, loaded, subject.cells[0])
-    return loaded
 
 
 def _first(subject: Subject) -> Loaded:
@@ -51,6 +53,9 @@ def check_unchanged(model: Model, writer: Writer, subject: Subject) -> None:
     if chosen is None:
         return
     rows, cell = chosen
+    spread = np.unique(np.linspace(0, len(subject) - 1, LOOKED_AT).astype(np.int64))
+    some = subject.load(spread)
+    writer.check_pixels(some.rows, some.pixels)
     loaded = subject.load(rows)
     if loaded.chunk is None:
         return
@@ -89,8 +94,7 @@ def _stored_block(writer: Writer, subject: Subject) -> tuple[Rows, Cell] | None:
 def _predict(model: Model, subject: Subject, loaded: Loaded, cell: Cell) -> npt.NDArray[Any]:
     assert loaded.chunk is not None
     chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
-    images = chunk.make(cell)
-    flat = images.reshape(-1, *images.shape[-3:])
+    flat = as_batch(chunk.make(cell))
     logits: Any = model.logits(flat)
     check_shape(logits, model=model.name, rows=len(flat), width=subject.classes.width)
     if is_tensor(logits):

@@ -38,6 +38,14 @@ class _Asked(NamedTuple):
     ready: Any  # an event of the device
 
 
+def as_batch(images: Any) -> Any:
+    """(N, H, W, 3) of images or of frames; no model can change what others see after it."""
+    flat = images.reshape(-1, *images.shape[-3:])
+    if not is_tensor(flat):
+        flat.flags.writeable = False
+    return flat
+
+
 class Showing:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
@@ -45,7 +53,7 @@ class Showing:
 
     def show(self, model: Model, writer: Writer, made: Made) -> None:
         frames = self._subject.frames(made.cell)
-        flat = made.images.reshape(-1, *made.images.shape[-3:])
+        flat = as_batch(made.images)
         labels = np.repeat(self._subject.classes.labels[made.loaded.rows], frames or 1)
         logits = model.logits(flat)
         check_shape(logits, model=model.name, rows=len(flat), width=self._subject.classes.width)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hardy.errors import printable
 from hardy.predictions.parts import whole_file
 from hardy.predictions.store import StoredRun, open_run
 from hardy.predictions.subject import Subject, UInt8
@@ -48,7 +49,7 @@ def keep_worst(folder: Path, subject: Subject, *, anew: bool) -> None:
         rows.append(
             {
                 **entry,
-                "image": str(entry["image"]),
+                "image": printable(str(entry["image"])),
                 "clean": None if clean is None else _thumbnail(clean),
                 "corrupted": _thumbnail(loaded.chunk.make(cell)[0]),
             }
