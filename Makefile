@@ -7,13 +7,18 @@ READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow check demo bench golden picture clean
+.PHONY: test test-slow test-browser check demo bench golden picture clean
 
 test: $(READY)
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -m "not slow and not browser"
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow
+
+# The pages in a real browser: Debian's.
+test-browser: $(READY)
+	command -v chromium || (apt-get update -qq && apt-get install -y -qq chromium)
+	$(BIN)/python -m pytest -q -m browser
 
 check: $(READY)
 	$(BIN)/ruff check .

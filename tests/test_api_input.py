@@ -40,6 +40,7 @@ def test_the_public_names() -> None:
         "perturb",
         "perturbations",
         "replay",
+        "report",
         "runs",
         "suites",
     ]

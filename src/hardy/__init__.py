@@ -14,6 +14,7 @@ from hardy.api import corrupt, corruptions, draw, perturb, perturbations, replay
 from hardy.errors import HardyError, InputError, MissingResource
 
 if TYPE_CHECKING:
+    from hardy import report
     from hardy.evaluation import compare, evaluate, runs
 
 __version__ = "0.1.0"
@@ -23,6 +24,8 @@ _LATER = dict.fromkeys(("compare", "evaluate", "runs"), "hardy.evaluation")
 
 
 def __getattr__(name: str) -> Any:
+    if name == "report":
+        return import_module("hardy.report")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)
@@ -41,6 +44,7 @@ __all__ = [
     "perturb",
     "perturbations",
     "replay",
+    "report",
     "runs",
     "suites",
 ]

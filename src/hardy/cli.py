@@ -12,6 +12,7 @@ import typer
 import hardy
 from hardy.cli_build import build_suite, verify_folder
 from hardy.cli_eval import evaluate_models
+from hardy.cli_report import plot_runs, report_runs, view_folder, write_board, write_gallery
 from hardy.cli_score import Format, compare_runs, describe_suite, score_runs
 from hardy.errors import HardyError, InputError, printable
 from hardy.progress import watch
@@ -119,6 +120,9 @@ def show(
         str | None, typer.Option(metavar="NAME", help="Frames of a perturbation, such as tilt.")
     ] = None,
     level: Annotated[int, typer.Option(help="Of a noise sequence: 1, 2 or 3.")] = 1,
+    html: Annotated[
+        bool, typer.Option("--html", help="A page to browse: all corruptions and sequences.")
+    ] = False,
 ) -> None:
     """Write a contact sheet: all corruptions, all severities, on one photograph.
 
@@ -127,6 +131,9 @@ def show(
     """
     from hardy.pictures import write_sequence, write_sheet
 
+    if html:
+        typer.echo(f"wrote {write_gallery(photo, output, ['imagenet_c', 'imagenet_p'], size)}")
+        return
     if sequence:
         typer.echo(f"wrote {write_sequence(photo, output, sequence, level=level, side=size)}")
         return
@@ -139,10 +146,12 @@ def demo() -> None:
 
     All 15 corruptions at 5 severities and ten sequences, on 797 images
     that scikit-learn ships. Everything goes to hardy-demo: the store of
-    predictions, the scores, and a contact sheet of all corruptions.
+    predictions, the scores, a report to open in a browser, and a contact
+    sheet of all corruptions.
     """
     from hardy.demo import run_demo
     from hardy.pictures import sample_photo, write_sheet
+    from hardy.report.write import write_report
 
     folder = Path("hardy-demo")
     store = run_demo(folder, track=lambda done, total: watch(done, total, "predictions", int))
@@ -154,6 +163,8 @@ def demo() -> None:
     typer.echo(
         f'next: hardy compare {store} "logistic regression" "support vectors" --suite cifar10_c'
     )
+    report = write_report(store, folder / "report.html", photo=sample_photo())
+    typer.echo(f"open {report.resolve().as_uri()}")
 
 
 @app.command()
@@ -189,6 +200,10 @@ def doctor() -> None:
 app.command("eval")(evaluate_models)
 app.command("score")(score_runs)
 app.command("compare")(compare_runs)
+app.command("report")(report_runs)
+app.command("leaderboard")(write_board)
+app.command("plot")(plot_runs)
+app.command("view")(view_folder)
 app.command("describe")(describe_suite)
 app.command("build")(build_suite)
 app.command("verify")(verify_folder)

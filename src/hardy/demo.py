@@ -37,7 +37,7 @@ def run_demo(folder: Path, *, track: Track = lambda done, total: done) -> Path:
     np.savez(path, images=images[TRAINED_ON:], labels=labels[TRAINED_ON:])
     store = folder / "runs"
     for suite in SUITES:
-        evaluate(models, suite=suite, images=path, store=store, track=track)
+        evaluate(models, suite=suite, images=path, store=store, own_classes=True, track=track)
     return store
 
 

@@ -56,6 +56,9 @@ class Run:
     def folder(self) -> Path:
         return self.stored.folder
 
+    def _repr_html_(self) -> str:
+        return self.score()._repr_html_()
+
     def score(self, reference: Run | str | None = "suite") -> Scores:
         """All scores by name; printed, the headline. `reference`: the suite's, a run's, or none."""
         yardstick = reference.stored if isinstance(reference, Run) else reference

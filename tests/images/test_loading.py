@@ -14,7 +14,7 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.execute.threads import AHEAD
-from hardy.images import RECIPES, Fault, load, loading, open_images
+from hardy.images import RECIPES, Fault, load, open_images
 from hardy.images.files import Convert, rgb
 from tests.photos import random_images
 

@@ -27,6 +27,11 @@ class Batch(NamedTuple):
     labels: Labels | None
     images: UInt8  # (N, H, W, 3)
 
+    def _repr_html_(self) -> str:
+        from hardy.images.inline import batch_html
+
+        return batch_html(self.images, [str(id) for id in self.ids])
+
 
 def load(
     source: Source,

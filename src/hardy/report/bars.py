@@ -1,0 +1,124 @@
+"""Each corruption by itself: bars of the models here, the reference and published ones as marks."""
+
+from __future__ import annotations
+
+from hardy.metrics import Score
+from hardy.report import published
+from hardy.report.data import Entry, Section
+from hardy.report.figure import SHOWN, Figure, Panel, Series
+from hardy.report.words import count, short, spoken, with_unit
+
+PUBLISHED_SHOWN = 3
+# What a ratio is to the reference, by metric, and what it is called without one.
+NOUNS = {
+    "CE": "Corruption error (CE)",
+    "error": "Error (%)",
+    "FR": "Flip rate (FR)",
+    "FP": "Flip probability (%)",
+    "T5D": "Top-5 distance (T5D)",
+    "uT5D": "Top-5 distance, unnormalised",
+}
+TITLES = {
+    "CE": "Error",
+    "error": "Error",
+    "FR": "Flips",
+    "FP": "Flips",
+    "T5D": "Change of the five best classes",
+    "uT5D": "Change of the five best classes",
+}
+RATIOS = ("CE", "FR", "T5D")
+
+
+def bars(section: Section) -> list[Figure]:
+    """Each corruption by itself, against the reference and what others published."""
+    first = section.entries[0].scores
+    return [_bars(section, metric) for metric in first.singles()]
+
+
+def _bars(section: Section, metric: str) -> Figure:
+    scores = [(entry, entry.scores.singles().get(metric, {})) for entry in section.entries]
+    names = [
+        name
+        for name in section.suite.counted + section.suite.validation
+        if any(name in found for _, found in scores)
+    ]
+    series = []
+    for place, (entry, found) in enumerate(scores):
+        there = [name for name in names if name in found]
+        series.append(
+            Series(
+                short(entry.label),
+                tuple(found[name].value for name in there),
+                tuple(map(spoken, there)),
+                entry.style,
+                low=tuple(found[name].interval.low for name in there),
+                high=tuple(found[name].interval.high for name in there),
+                hover=tuple(found[name].figure() for name in there),
+                shown=place < SHOWN,
+            )
+        )
+    reference = _reference(section)
+    line = (100.0, f"{reference} = 100") if metric in RATIOS and reference else None
+    what = section.kind[:-1]
+    return Figure(
+        name=f"{section.slug}-bars-{metric.lower()}",
+        kind="bars",
+        score=metric,
+        title=f"{TITLES[metric]} by {what}",
+        sees=_see_bars(scores, metric, line is not None, what),
+        x_title=NOUNS[metric] + (f", {reference} = 100" if line else ""),
+        y_title="",
+        panels=(Panel("", (*series, *_published_bars(section, metric, names)), line=line),),
+    )
+
+
+def _reference(section: Section) -> str | None:
+    for score in section.entries[0].scores.headline:
+        if score.circumstances.reference:
+            return score.circumstances.reference
+    return None
+
+
+def _published_bars(section: Section, metric: str, names: list[str]) -> list[Series]:
+    if not section.beside_published:
+        return []
+    counted = [name for name in names if name in section.suite.counted]
+    found = published.profiles(section.suite.name, metric, counted) if counted else []
+    # The best known network first, then the best methods.
+    found.sort(key=lambda one: (one.name != "ResNet-50", sum(one.values.values())))
+    return [
+        Series(
+            f"{short(one.name)} (published)",
+            tuple(one.values.values()),
+            tuple(map(spoken, one.values)),
+            hover=tuple(f"{value:g}, {one.source}" for value in one.values.values()),
+            mark=place,
+            shown=place < PUBLISHED_SHOWN,
+        )
+        for place, one in enumerate(found)
+    ]
+
+
+def _see_bars(
+    scores: list[tuple[Entry, dict[str, Score]]], metric: str, against: bool, what: str
+) -> str:
+    best, found = scores[0]
+    order = sorted(found, key=lambda name: found[name].value)
+    if len(order) < 2:
+        return f"{best.label} was run on one {what} only."
+    ends = [f"{spoken(name)} ({with_unit(found[name].value, found[name])})" for name in order]
+    if metric in ("CE", "error"):
+        sentence = f"{best.label} suffers most from {ends[-1]} and least from {ends[0]}."
+    else:
+        sentence = f"{best.label} is least stable under {ends[-1]} and most under {ends[0]}."
+    if against:
+        below = sum(one.interval.high < 100 for one in found.values())
+        sentence += f" It is clearly below the reference in {below} of {count(len(found), what)}."
+    if len(scores) > 1:
+        others = [other for _, other in scores[1:]]
+        leads = sum(
+            all(found[name].value < other[name].value for other in others if name in other)
+            for name in order
+        )
+        sentence += f" Of the models here it does best in {leads} of {len(order)}."
+    return sentence

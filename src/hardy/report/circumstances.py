@@ -1,0 +1,58 @@
+"""How a run was made, line by line, for the end of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hardy.report.data import Entry
+from hardy.report.words import listed, spoken
+
+
+class Described(NamedTuple):
+    facts: list[tuple[str, str]]
+    sessions: list[list[tuple[str, str]]]
+
+
+def describe_run(entry: Entry) -> Described:
+    run, around = entry.run, entry.main.circumstances
+    details = run.details
+    whole = f" of {around.total:,}, a fixed part" if around.total else ""
+    levels = "severity" if around.kind == "corruptions" else "difficulty"
+    facts = [
+        ("Model", run.model),
+        ("Model identity", str(details["model_identity"])),
+        ("Preprocessing", str(details["preprocessing"])),
+        ("Precision", str(details["precision"])),
+        ("Suite", f"{around.suite}, version {around.version}"),
+        ("Suite contents", around.suite_hash),
+        ("Images", f"{around.images:,}{whole}"),
+        ("Image ids and labels", around.images_hash),
+        ("Recipe", around.recipe),
+        ("Corrupted images", around.made),
+        ("Labels", f"the {'suite' if details['labels'] == 'suite' else 'images'}'s own classes"),
+        (
+            around.kind.capitalize(),
+            f"{listed([spoken(name) for name in around.names])}; {levels} "
+            f"{', '.join(map(str, around.levels))}",
+        ),
+        ("Reference", around.reference or "none"),
+        ("Intervals", f"95 %, {entry.main.resampling}"),
+    ]
+    return Described(facts, [list(_lines(session)) for session in details["sessions"] if session])
+
+
+def _lines(session: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (spoken(name).capitalize(), _text(value))
+        for name, value in session.items()
+        if value is not None
+    ]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_text(one)}" for name, one in value.items())
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ", ".join(map(_text, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,47 @@
+"""The numbers of a report without the pictures: Markdown, CSV, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hardy.report.circumstances import describe_run
+from hardy.report.data import Report
+from hardy.report.figures import figures
+from hardy.report.headline import summary
+from hardy.report.page import section_title
+from hardy.scoring.listing import score_tables
+from hardy.scoring.result import result_of, write_results
+from hardy.scoring.tables import Table, to_csv, to_markdown
+
+
+def as_markdown(report: Report) -> str:
+    """What the page says in words and tables, in its order."""
+    return "# Robustness report\n\n" + to_markdown(_tables(report))
+
+
+def _tables(report: Report) -> Iterator[Table]:
+    for section in report.sections:
+        first, *others = score_tables([entry.scores for entry in section.entries])
+        seen = [f"{figure.title}: {figure.sees}" for figure in figures(section)]
+        yield first._replace(
+            title=section_title(section), notes=(summary(section), *first.notes, *seen)
+        )
+        yield from others
+    for section in report.sections:
+        for entry in section.entries:
+            title = f"Circumstances: {entry.label} on {section_title(section)}"
+            yield Table(title, ("what", "which"), describe_run(entry).facts)
+    if report.left_out:
+        yield Table("Left out", ("why",), [(reason,) for reason in report.left_out])
+
+
+def as_csv(report: Report) -> str:
+    """A line per model, suite and score."""
+    entries = [entry for section in report.sections for entry in section.entries]
+    return to_csv([row for entry in entries for row in entry.scores.as_dicts()])
+
+
+def as_json(report: Report) -> str:
+    """A result file, as `hardy score` writes it and `hardy leaderboard` reads it."""
+    entries = [entry for section in report.sections for entry in section.entries]
+    return write_results([result_of(entry.scores) for entry in entries])

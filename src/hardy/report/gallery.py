@@ -1,0 +1,73 @@
+"""A browsable sheet of a suite on one photograph: every severity or frame of every name.
+
+All pictures of a name are one strip, which the page slides along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from hardy.api import corrupt, perturb
+from hardy.corrupt import CORRUPTIONS, PERTURBATIONS
+from hardy.images.files import read_image
+from hardy.images.inline import data_uri, encode
+from hardy.images.recipes import eight_sevenths
+from hardy.report.pixels import strip
+from hardy.suites import SEVERITIES
+from hardy.suites.schema import Suite
+
+# Sides of the pictures: what the suite has, up to this much. Sequences have five times as many.
+SIDE = {"corruptions": 160, "perturbations": 88}
+
+Track = Callable[[list[str]], Iterable[str]]
+
+
+class Strip(NamedTuple):
+    name: str
+    summary: str
+    length: int
+    uri: str
+
+
+class Gallery(NamedTuple):
+    suite: str
+    title: str
+    unit: str  # what the slider moves along: "severity" or "frame"
+    side: int
+    clean: str
+    strips: tuple[Strip, ...]
+
+
+def make_gallery(
+    suite: Suite, photo: Path, *, side: int | None = None, track: Track = iter
+) -> Gallery:
+    """At the suite's size, or `side`; constants are the suite's either way."""
+    side = side or min(suite.edition.side, SIDE[suite.kind])
+    recipe = eight_sevenths(side)
+    clean = read_image(photo, recipe.prepare)
+    sequences = suite.kind == "perturbations"
+    picture = read_image(photo) if sequences else clean
+    strips = []
+    for name in track(list(suite.counted + suite.validation)):
+        if sequences:
+            frames = perturb(
+                picture, name, id=photo.stem, recipe=recipe, edition=suite.edition.name
+            )
+            images, summary = list(frames), PERTURBATIONS[name].summary
+        else:
+            images = [
+                corrupt(clean, name, severity, ids=photo.stem, edition=suite.edition.name)
+                for severity in SEVERITIES
+            ]
+            summary = CORRUPTIONS[name].summary
+        strips.append(Strip(name, summary, len(images), data_uri(encode(strip(images)))))
+    return Gallery(
+        suite=suite.name,
+        title=suite.title,
+        unit="frame" if sequences else "severity",
+        side=side,
+        clean=data_uri(encode(clean)),
+        strips=tuple(strips),
+    )

@@ -1,0 +1,93 @@
+"""The table at the top of a section, and the sentence that sums it up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hardy.metrics import Score, compare, differences
+from hardy.report.data import Entry, Section
+
+# After the headline scores, where they were made.
+MORE = {
+    "corruptions": ("mAUDE", "ECE"),
+    "perturbations": ("top-5 distance", "Zipf distance"),
+}
+CALIBRATION = ("clean NLL", "NLL", "clean Brier score", "Brier score", "clean ECE", "ECE")
+
+
+class Strip(NamedTuple):
+    """An interval drawn on the scale that its column shares; shares of the width."""
+
+    low: float
+    value: float
+    high: float
+
+
+class TableCell(NamedTuple):
+    score: Score
+    strip: Strip
+    digits: str
+    spread: str
+
+
+class HeadlineTable(NamedTuple):
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Entry, tuple[TableCell | None, ...]], ...]
+
+
+def headline(section: Section) -> HeadlineTable:
+    names = dict.fromkeys(score.name for one in section.entries for score in one.scores.headline)
+    return table_of(section.entries, (*names, *MORE[section.kind]))
+
+
+def calibration(section: Section) -> HeadlineTable:
+    return table_of(section.entries, CALIBRATION)
+
+
+def table_of(entries: Sequence[Entry], names: Sequence[str]) -> HeadlineTable:
+    there = [name for name in names if any(name in entry.scores for entry in entries)]
+    columns = [cells_of([entry.scores.get(name) for entry in entries]) for name in there]
+    rows = zip(*columns, strict=True) if columns else ((),) * len(entries)
+    return HeadlineTable(tuple(there), tuple(zip(entries, rows, strict=True)))
+
+
+def cells_of(scores: Sequence[Score | None]) -> list[TableCell | None]:
+    """A column: intervals on one scale, from the lowest end to the highest."""
+    there = [score for score in scores if score is not None]
+    low = min(min(score.interval.low, score.value) for score in there)
+    high = max(max(score.interval.high, score.value) for score in there)
+    wide = (high - low) or 1.0
+
+    def share(value: float) -> float:
+        return round((value - low) / wide, 4)
+
+    cells: list[TableCell | None] = []
+    for score in scores:
+        if score is None:
+            cells.append(None)
+            continue
+        strip = Strip(share(score.interval.low), share(score.value), share(score.interval.high))
+        digits, _, spread = score.figure().removesuffix(f" {score.unit}").partition(" ")
+        cells.append(TableCell(score, strip, digits, spread))
+    return cells
+
+
+def summary(section: Section) -> str:
+    """Who leads, by how much, and whether that is more than chance."""
+    best = section.entries[0]
+    score = best.main
+    if len(section.entries) == 1:
+        return f"{best.label}: {score.name} {score.figure()}."
+    second = section.entries[1]
+    sentence = f"{best.label} holds up best: {score.name} {score.figure()}"
+    if differences(score, second.main):
+        return f"{sentence}."
+    apart = compare(score, second.main)  # the second minus the first
+    behind = apart.figure().removeprefix("+")
+    if apart.significant:
+        return f"{sentence}; {second.label} is {behind} behind (p {apart.chance()})."
+    return (
+        f"{sentence}, but {second.label} may be as good: it is {behind} behind, which is "
+        f"within chance (p {apart.chance()})."
+    )

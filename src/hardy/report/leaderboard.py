@@ -1,0 +1,241 @@
+"""Any number of result files as one page that ranks them, where they may be ranked at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from hardy.errors import InputError
+from hardy.metrics import Circumstances, Score, differences, published
+from hardy.registry import unknown
+from hardy.report.files import write_whole
+from hardy.report.headline import TableCell, cells_of
+from hardy.report.page import render
+from hardy.report.words import spoken
+from hardy.scoring.result import Result, read_results
+from hardy.suites import load, names
+
+# Refused files that a message lists before it says how many more there are.
+LISTED = 10
+NOT_STATED = "not stated"
+
+
+class Row(NamedTuple):
+    rank: int | None
+    result: Result
+    cells: tuple[TableCell | None, ...]
+    apart: str  # what keeps it from being ranked with the first ranking
+
+    @property
+    def backbone(self) -> str:
+        return self.result.model["backbone"] or NOT_STATED
+
+    @property
+    def standalone(self) -> str:
+        stated = {True: "standalone", False: "combined", None: NOT_STATED}
+        return stated[self.result.model["standalone"]]
+
+    @property
+    def extra_data(self) -> str:
+        return self.result.model["extra_data"] or NOT_STATED
+
+    @property
+    def seen(self) -> str:
+        seen = self.result.model["seen_corruptions"]
+        return NOT_STATED if seen is None else ", ".join(map(spoken, seen)) or "none"
+
+    @property
+    def text(self) -> str:
+        """What the search looks through."""
+        words = (self.result.name, self.backbone, self.standalone, self.extra_data, self.seen)
+        return " ".join(words).lower()
+
+
+class Ranking(NamedTuple):
+    """Results made alike, the best first; of the others each stands by itself, without a rank."""
+
+    slug: str
+    circumstances: Circumstances | None
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+class PublishedRow(NamedTuple):
+    name: str
+    value: published.Printed
+    clean: str
+    standalone: str
+    source: str
+    notes: str
+
+
+@dataclass(frozen=True)
+class Board:
+    suite: str
+    title: str
+    metric: str
+    rankings: tuple[Ranking, ...]
+    others: Ranking | None
+    published: tuple[PublishedRow, ...]
+
+
+def find_results(paths: Iterable[Path]) -> list[Result]:
+    """Of files, and of all .json files in folders; every one is checked before any is shown."""
+    found: list[Result] = []
+    refused: list[str] = []
+    files = [file for path in paths for file in _files(path)]
+    for file in files:
+        try:
+            found += [_known(one, file) for one in read_results(file)]
+        except InputError as error:
+            refused.append(str(error))
+    if refused:
+        more = f"\n  and {len(refused) - LISTED} more" if len(refused) > LISTED else ""
+        listed = "".join(f"\n  {reason}" for reason in refused[:LISTED])
+        raise InputError(
+            f"{len(refused)} of {len(files)} result files cannot be shown:{listed}{more}"
+        )
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("*.json"))
+    if not found:
+        raise InputError(
+            f"expected result files in {path}, found no .json; `hardy score --format json` writes "
+            "them"
+        )
+    return found
+
+
+def _known(result: Result, file: Path) -> Result:
+    """Of a suite we have, as it is: other contents under its name would be ranked as if alike."""
+    around = result.scores[result.headline[0]].circumstances
+    if around.suite not in names():
+        raise unknown(f"suite of {file}: circumstances.suite", around.suite, names())
+    suite = load(around.suite)
+    if around.kind != suite.kind:
+        raise InputError(
+            f"{file}: circumstances.kind: expected {suite.kind}, as {suite.name} is, got "
+            f"{around.kind}; correct the file"
+        )
+    return result
+
+
+def boards(results: Sequence[Result]) -> list[Board]:
+    """A board for each suite, in the order of their names."""
+    by_suite: dict[str, list[Result]] = {}
+    for result in _once(results):
+        by_suite.setdefault(main_score(result).circumstances.suite, []).append(result)
+    return [_board(suite, by_suite[suite]) for suite in sorted(by_suite)]
+
+
+def main_score(result: Result) -> Score:
+    return result.scores[result.headline[0]]
+
+
+def _once(results: Sequence[Result]) -> list[Result]:
+    """The same file twice is one result."""
+    found = {
+        (one.name, one.model["identity"], main_score(one).circumstances, main_score(one).value): one
+        for one in results
+    }
+    return sorted(
+        found.values(), key=lambda one: (main_score(one).value, one.name, one.model["identity"])
+    )
+
+
+def _board(suite: str, results: list[Result]) -> Board:
+    groups: dict[tuple[str, Circumstances], list[Result]] = {}
+    for result in results:
+        score = main_score(result)
+        groups.setdefault((score.name, score.circumstances), []).append(result)
+    ordered = sorted(groups.values(), key=lambda group: -len(group))
+    ranked = [group for group in ordered if len(group) > 1] or ordered[:1]
+    alone = [group[0] for group in ordered if not any(group is one for one in ranked)]
+    metric = main_score(ranked[0][0]).name
+    return Board(
+        suite,
+        load(suite).title,
+        metric,
+        tuple(_ranking(f"{suite}-{place}", group, None) for place, group in enumerate(ranked, 1)),
+        _ranking(f"{suite}-others", alone, main_score(ranked[0][0])) if alone else None,
+        tuple(_published(suite, metric)),
+    )
+
+
+def _ranking(slug: str, group: list[Result], like: Score | None) -> Ranking:
+    """With `like` nothing is ranked: each row says how it differs from that."""
+    columns = tuple(dict.fromkeys(name for one in group for name in one.headline))
+    cells = zip(
+        *(cells_of([one.scores.get(name) for one in group]) for name in columns), strict=True
+    )
+    rows = [
+        Row(
+            None if like else _rank(group, one),
+            one,
+            found,
+            _told_apart(like, main_score(one)) if like else "",
+        )
+        for one, found in zip(group, cells, strict=True)
+    ]
+    around = None if like else main_score(group[0]).circumstances
+    return Ranking(slug.replace("_", "-"), around, columns, tuple(rows))
+
+
+def _rank(group: list[Result], one: Result) -> int:
+    """Equal numbers share a rank."""
+    return 1 + sum(main_score(other).value < main_score(one).value for other in group)
+
+
+def _told_apart(like: Score, score: Score) -> str:
+    return "; ".join(one for one in differences(like, score) if "intervals" not in one)
+
+
+def _published(suite: str, metric: str) -> list[PublishedRow]:
+    rows = []
+    for one in published.find(metric, suite):
+        clean = one.table.rows[one.row].get("clean error")
+        standalone = {"yes": "standalone", "no": "combined"}
+        stated = one.table.words[one.row].get("standalone", "")
+        rows.append(
+            PublishedRow(
+                one.row,
+                one.value,
+                clean.text if clean else "–",
+                standalone.get(stated, NOT_STATED),
+                f"{one.table.title}: {one.table.source}",
+                " ".join(one.notes),
+            )
+        )
+    return sorted(rows, key=lambda row: (row.value.value, row.name, row.source))
+
+
+def render_leaderboard(results: Sequence[Result]) -> bytes:
+    found = boards(results)
+    rows = [row for board in found for part in _parts(board) for row in part.rows]
+    return render(
+        "leaderboard.html",
+        title="Leaderboard",
+        boards=found,
+        backbones=sorted({row.backbone for row in rows}),
+        extra=sorted({row.extra_data for row in rows}),
+        count=len(rows),
+    )
+
+
+def _parts(board: Board) -> list[Ranking]:
+    return [*board.rankings, *([board.others] if board.others else [])]
+
+
+def write_leaderboard(paths: Sequence[Path], folder: Path) -> Path:
+    """`folder`/index.html, whole or not at all."""
+    page = render_leaderboard(find_results(paths))
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / "index.html"
+    write_whole(target, page)
+    return target

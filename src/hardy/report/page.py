@@ -1,0 +1,158 @@
+"""One self-contained HTML file from a store; the same store gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from hardy.errors import MissingResource
+from hardy.report import figures, headline, plots
+from hardy.report.circumstances import describe_run
+from hardy.report.data import Report, Section
+from hardy.report.figure import Figure
+from hardy.report.gallery import Gallery
+from hardy.report.palette import SCALE, style
+from hardy.report.words import count, listed, spoken
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+# Models beyond this many go without thumbnails, for the size of the file.
+WITH_WORST = 12
+
+
+def render_report(report: Report, galleries: Iterable[Gallery] = ()) -> bytes:
+    """The page; a gallery stands at the end of its suite's first section."""
+    by_suite = {gallery.suite: gallery for gallery in galleries}
+    drawn: dict[str, Any] = {}
+    parts = [_part(section, by_suite, drawn) for section in report.sections]
+    return render(
+        "report.html",
+        title="Robustness report",
+        parts=parts,
+        left_out=report.left_out,
+        figures=drawn,
+        plotly=_markup(plots.plotly_js()),
+    )
+
+
+def render_galleries(photo: str, galleries: Iterable[Gallery]) -> bytes:
+    """The sheets of one photograph, by themselves."""
+    return render("gallery.html", title=photo, galleries=list(galleries))
+
+
+def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "section": section,
+        "title": section_title(section),
+        "summary": headline.summary(section),
+        "headline": headline.headline(section),
+        "calibration": headline.calibration(section),
+        "figures": [_figure(figure, drawn) for figure in figures.figures(section)],
+        "singles": _singles(section),
+        "worst": [entry for entry in section.entries if entry.worst][:WITH_WORST],
+        "runs": [(entry, describe_run(entry)) for entry in section.entries],
+        "gallery": galleries.get(section.suite.name) if section.number == 1 else None,
+    }
+
+
+def section_title(section: Section) -> str:
+    if section.of == 1:
+        return section.suite.title
+    return f"{section.suite.title}, {section.number} of {section.of}: {_told_apart(section)}"
+
+
+def _told_apart(section: Section) -> str:
+    around = section.circumstances
+    what = listed([spoken(name) for name in around.names]) if len(around.names) < 4 else ""
+    return f"{around.images:,} images, {what or count(len(around.names), around.kind[:-1])}"
+
+
+def _figure(figure: Figure, drawn: dict[str, Any]) -> dict[str, Any]:
+    """Names its panels, and adds what Plotly needs for them to `drawn`."""
+    ids = [f"{figure.name}-{place}" for place in range(len(figure.panels))]
+    drawn |= {id: graph.to_plotly_json() for id, graph in zip(ids, plots.draw(figure), strict=True)}
+    return {"figure": figure, "panels": list(zip(ids, figure.panels, strict=True))}
+
+
+def _singles(section: Section) -> list[dict[str, Any]]:
+    """The numbers behind the bars, as tables."""
+    tables = []
+    for metric in section.entries[0].scores.singles():
+        columns = [entry.scores.singles().get(metric, {}) for entry in section.entries]
+        names = list(dict.fromkeys(name for column in columns for name in column))
+        rows = [(spoken(name), [column.get(name) for column in columns]) for name in names]
+        tables.append({"metric": metric, "rows": rows})
+    return tables
+
+
+def render(template: str, **values: Any) -> bytes:
+    """Lone surrogates, which names of files may hold, have no place in a file of text."""
+    text: str = _environment().get_template(template).render(**values)
+    return text.encode("utf-8", "replace")
+
+
+@cache
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise MissingResource(
+            'pages are written by Jinja2, which is missing: pip install "hardy[report]"'
+        ) from error
+    environment = Environment(
+        loader=PackageLoader("hardy.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"spoken": spoken, "script_json": _script_json, "key": _key_of}
+    environment.globals |= {"include_raw": _raw, "style": style, "ramp": ", ".join(SCALE)}
+    return environment
+
+
+def _markup(text: str) -> Any:
+    """Text that is not escaped: our own, or made safe."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _raw(name: str) -> Any:
+    """Our own style sheet or script, as it is."""
+    return _markup(files("hardy.report").joinpath("templates", name).read_text("utf-8"))
+
+
+def _script_json(value: Any) -> Any:
+    """For a script element, which ends at the first "</" whatever it means."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _key_of(number: int | None, mark: int = 0) -> Any:
+    """The line and marker of a model, as a small drawing."""
+    look = style(number, mark)
+    dash = {"-": "", "--": "5 3", ":": "1.5 2.5", "-.": "5 2.5 1.5 2.5"}[look.dash[1]]
+    shape = {
+        "o": '<circle cx="13" cy="6" r="4.5"/>',
+        "s": '<path d="M9 2h8v8h-8z"/>',
+        "D": '<path d="M13 .5 18.5 6 13 11.5 7.5 6z"/>',
+        "^": '<path d="M13 1 18 10H8z"/>',
+        "P": '<path d="M11 1h4v3h3v4h-3v3h-4V8H8V4h3z"/>',
+        "x": '<path d="m9 2 8 8M17 2 9 10"/>',
+        "*": '<path d="m13 0 2 4 4 .4-3 3 1 4-4-2-4 2 1-4-3-3 4-.4z"/>',
+    }[look.marker[1]]
+    hollow = ' fill="none" stroke-width="1.5"' if number is None else f' fill="{look.colour}"'
+    line = (
+        f'<path d="M0 6h26" stroke-width="2" stroke-dasharray="{dash}"/>'
+        if number is not None
+        else ""
+    )
+    return _markup(
+        f'<svg class="key" viewBox="0 0 26 12" stroke="{look.colour}" aria-hidden="true">'
+        f"{line}<g{hollow}>{shape}</g></svg>"
+    )

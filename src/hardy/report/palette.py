@@ -1,0 +1,54 @@
+"""One palette, used the same way in every plot, table and page.
+
+A model keeps its colour, marker and dash wherever it appears; what others measured is grey. The
+colours are those of Okabe & Ito (2008), told apart with any kind of colour vision, without the
+yellow, which fades on white. The dash tells models apart in grey print.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+# Plotly's names, and Matplotlib's for the same shapes.
+MARKERS = (
+    ("circle", "o"),
+    ("square", "s"),
+    ("diamond", "D"),
+    ("triangle-up", "^"),
+    ("cross", "P"),
+    ("star", "*"),
+)
+DASHES = (("solid", "-"), ("dash", "--"), ("dot", ":"), ("dashdot", "-."))
+GREY = "#7d8785"  # at least 3.5 : 1 against white and against the dark page
+OTHERS = (("circle-open", "o"), ("square-open", "s"), ("diamond-open", "D"), ("x-thin-open", "x"))
+
+# From few errors to many: lightness falls evenly, so it reads in grey too.
+SCALE = ("#f4f1e6", "#cfdcc9", "#97bfb4", "#5b9aa6", "#33708f", "#234a70", "#172a4a")
+
+
+class Style(NamedTuple):
+    colour: str
+    marker: tuple[str, str]
+    dash: tuple[str, str]
+
+
+def style(number: int | None, mark: int = 0) -> Style:
+    """Of the model with that number; None is a published model, told apart by its marker."""
+    if number is None:
+        return Style(GREY, OTHERS[mark % len(OTHERS)], DASHES[2])
+    turn = number // len(COLOURS)
+    return Style(
+        COLOURS[number % len(COLOURS)],
+        MARKERS[(number + turn) % len(MARKERS)],
+        DASHES[turn % len(DASHES)],
+    )
+
+
+def shade(share: float) -> str:
+    """The colour of a share from 0 to 1 on the scale."""
+    place = min(max(share, 0.0), 1.0) * (len(SCALE) - 1)
+    left = min(int(place), len(SCALE) - 2)
+    ends = [[int(one[k : k + 2], 16) for k in (1, 3, 5)] for one in SCALE[left : left + 2]]
+    mixed = [round(a + (b - a) * (place - left)) for a, b in zip(*ends, strict=True)]
+    return "#" + "".join(f"{value:02x}" for value in mixed)

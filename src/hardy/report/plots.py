@@ -1,0 +1,211 @@
+"""Figures as Plotly draws them: one palette, one layout.
+
+Colours of text and grid are left to the page, which knows whether it is light or dark. Plotly reads
+a little markup in every text, so names are escaped like anywhere else in HTML.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from hardy.errors import MissingResource
+from hardy.report.figure import Figure, Panel, Series
+from hardy.report.palette import GREY, SCALE, style
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+BAR, GAP = 13, 14  # pixels
+HEIGHTS = {"points": 460, "large": 340, "medium": 300, "small": 176}
+
+
+def plotly_js() -> str:
+    """The library itself, for a page that opens offline."""
+    _plotly()
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def draw(figure: Figure) -> list[go.Figure]:
+    """A Plotly figure for each panel."""
+    graphs = _plotly()
+    return [
+        graphs.Figure(
+            [_of_type(graphs, **trace) for trace in _traces(figure, panel)],
+            _layout(figure, panel),
+        )
+        for panel in figure.panels
+    ]
+
+
+def _of_type(graphs: Any, type: str, **settings: Any) -> Any:
+    return getattr(graphs, type.capitalize())(settings)
+
+
+def _plotly() -> Any:
+    try:
+        import plotly.graph_objects as graphs
+    except ImportError as error:
+        raise MissingResource(
+            'reports are drawn by Plotly, which is missing: pip install "hardy[report]"'
+        ) from error
+    return graphs
+
+
+def _traces(figure: Figure, panel: Panel) -> list[dict[str, Any]]:
+    if figure.kind == "heat":
+        return [_heat(panel)]
+    lines = [_trace(figure.kind, one) for one in panel.series]
+    if panel.diagonal:
+        ends = [0, 100]
+        even: dict[str, Any] = {"type": "scatter", "x": ends, "y": ends, "mode": "lines"}
+        lines.insert(0, even | {"line": {"color": GREY, "dash": "dot", "width": 1}, "name": ""})
+        lines[0] |= {"hoverinfo": "skip"}
+    return lines
+
+
+def _trace(kind: str, one: Series) -> dict[str, Any]:
+    look = style(one.style, one.mark)
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "name": escape(one.name),
+        "meta": one.key,
+        "x": list(one.x),
+        "y": list(one.y),
+        "visible": one.shown,
+        "customdata": [escape(text) for text in one.hover] if one.hover else None,
+    }
+    if kind == "bars" and one.style is not None:
+        trace |= {
+            "type": "bar",
+            "orientation": "h",
+            "marker": {"color": look.colour},
+            "error_x": _whiskers(one.x, one.low, one.high, None),
+            "hovertemplate": "%{y}: %{customdata}",
+        }
+    elif kind == "bars":
+        trace |= {
+            "mode": "markers",
+            "marker": {"color": GREY, "symbol": look.marker[0], "size": 8, "line": {"width": 1.4}},
+            "hovertemplate": "%{y}: %{customdata}",
+        }
+    elif kind == "points":
+        trace |= _points(one)
+    else:
+        opacity = 0.45 if one.faint else 1
+        trace |= {
+            "mode": "lines+markers",
+            "opacity": opacity,
+            "line": {"color": look.colour, "width": 1.8, "dash": look.dash[0]},
+            "marker": {"symbol": look.marker[0], "size": 5, "color": look.colour},
+            "error_y": _whiskers(one.y, one.low, one.high, look.colour),
+            "hovertemplate": "%{y:.1f} %"
+            + (" at %{x:.0f} %, %{customdata}" if one.hover else " at %{x}"),
+        }
+    return {key: value for key, value in trace.items() if value is not None}
+
+
+def _points(one: Series) -> dict[str, Any]:
+    look = style(one.style)
+    own = one.style is not None
+    return {
+        "mode": "markers+text",
+        "text": [escape(text) for text in one.labels or ()],
+        "textposition": [f"top {'left' if left else 'right'}" for left in one.leftwards],
+        "textfont": {"size": 12 if own else 10} | ({} if own else {"color": GREY}),
+        "marker": {
+            "symbol": look.marker[0],
+            "color": look.colour,
+            "size": 10 if own else 6,
+            "line": {"width": 0 if own else 1.2},
+        },
+        "error_x": _whiskers(one.x, one.x_low, one.x_high, look.colour),
+        "error_y": _whiskers(one.y, one.low, one.high, look.colour),
+        "hovertemplate": "%{customdata}",
+        "cliponaxis": False,
+    }
+
+
+def _whiskers(values: Any, low: Any, high: Any, colour: str | None) -> dict[str, Any] | None:
+    if low is None or high is None:
+        return None
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [max(0.0, up - value) for value, up in zip(values, high, strict=True)],
+        "arrayminus": [max(0.0, value - down) for value, down in zip(values, low, strict=True)],
+        "thickness": 1.2,
+        "width": 0 if colour else 2,
+    } | ({"color": colour} if colour else {})
+
+
+def _heat(panel: Panel) -> dict[str, Any]:
+    steps = len(SCALE) - 1
+    return {
+        "type": "heatmap",
+        "x": list(panel.columns),
+        "y": list(panel.rows),
+        "z": [list(row) for row in panel.cells or ()],
+        "zmin": 0,
+        "zmax": 100,
+        "colorscale": [[place / steps, colour] for place, colour in enumerate(SCALE)],
+        "showscale": False,
+        "texttemplate": "%{z:.0f}",
+        "hovertemplate": "%{y}, severity %{x}: %{z:.1f} %<extra></extra>",
+        "xgap": 1,
+        "ygap": 1,
+    }
+
+
+def _layout(figure: Figure, panel: Panel) -> dict[str, Any]:
+    """The same for all; `automargin` makes room for long names at any width."""
+    small = figure.size == "small"
+    layout: dict[str, Any] = {
+        "template": "none",
+        "showlegend": False,
+        "height": _height(figure, panel),
+        "margin": {"l": 30, "r": 8, "t": 8, "b": 22}
+        if small
+        else {"l": 8, "r": 16, "t": 8, "b": 8},
+        "hovermode": "closest",
+        "dragmode": False,
+        "xaxis": {"title": {"text": escape(figure.x_title), "standoff": 10}, "zeroline": False},
+        "yaxis": {"title": {"text": escape(figure.y_title), "standoff": 8}, "zeroline": False},
+    }
+    for axis in ("xaxis", "yaxis"):
+        layout[axis] |= {"automargin": True, "fixedrange": True}
+        if small:
+            layout[axis] |= {"title": None, "nticks": 5, "automargin": False}
+    if panel.x_range:
+        layout["xaxis"]["range"] = list(panel.x_range)
+    if panel.y_range:
+        layout["yaxis"]["range"] = list(panel.y_range)
+    if figure.kind in ("bars", "heat"):
+        layout["yaxis"] |= {"autorange": "reversed", "type": "category", "ticks": ""}
+    if figure.kind == "bars":
+        layout |= {"barmode": "group", "bargap": 0.28, "bargroupgap": 0.06}
+        layout["xaxis"] |= {"rangemode": "tozero"}
+    if figure.kind == "heat":
+        layout["xaxis"] |= {"type": "category", "side": "top", "title": None}
+    if figure.kind == "lines" and not panel.diagonal:
+        layout["xaxis"] |= {"dtick": 1}
+        layout["yaxis"] |= {"rangemode": "tozero"}
+    if panel.line:
+        at, _ = panel.line
+        layout["shapes"] = [
+            {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper"}
+            | {"line": {"color": GREY, "width": 1.5, "dash": "dash"}}
+        ]
+    return layout
+
+
+def _height(figure: Figure, panel: Panel) -> int:
+    if figure.kind == "heat":
+        return 40 + 26 * len(panel.rows)
+    if figure.kind == "bars":
+        names = {name for one in panel.series for name in one.y}
+        shown = sum(one.style is not None and one.shown for one in panel.series)
+        return 60 + len(names) * (BAR * max(1, shown) + GAP)
+    return HEIGHTS["points" if figure.kind == "points" else figure.size]

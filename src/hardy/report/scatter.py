@@ -1,0 +1,109 @@
+"""The papers' scatter plots: robustness against clean accuracy, with the published points."""
+
+from __future__ import annotations
+
+from hardy.metrics import Score
+from hardy.report import published
+from hardy.report.data import Entry, Section
+from hardy.report.figure import Figure, Panel, Series
+from hardy.report.labels import choose_labels
+from hardy.report.words import short
+
+# Against clean accuracy: the papers' scatter plots, then what there is without a reference.
+AGAINST = {
+    "corruptions": (("mCE", "relative mCE"), ("mean error",)),
+    "perturbations": (("mFR", "mT5D"), ("flip probability", "top-5 distance")),
+}
+
+
+def scatter(section: Section) -> list[Figure]:
+    """Each headline score against clean accuracy, with the published points."""
+    for metrics in AGAINST[section.kind]:
+        made = [figure for metric in metrics if (figure := _scatter(section, metric))]
+        if made:
+            return made
+    return []
+
+
+def _scatter(section: Section, metric: str) -> Figure | None:
+    own = [
+        (entry, entry.clean_error, entry.scores[metric])
+        for entry in section.entries
+        if entry.clean_error is not None and metric in entry.scores
+    ]
+    if not own:
+        return None
+    others = published.points(section.suite.name, metric) if section.beside_published else []
+    places = [(100 - clean.value, score.value) for _, clean, score in own]
+    places += [(one.accuracy, one.value) for one in others]
+    names = [short(entry.label) for entry, _, _ in own] + [short(one.name, 24) for one in others]
+    written = choose_labels(places, names, always=len(own))
+    series = [
+        Series(
+            name,
+            (100 - clean.value,),
+            (score.value,),
+            entry.style,
+            low=(score.interval.low,),
+            high=(score.interval.high,),
+            x_low=(100 - clean.interval.high,),
+            x_high=(100 - clean.interval.low,),
+            labels=(label,),
+            leftwards=(left,),
+            hover=(f"{score.figure()}, accuracy {100 - clean.value:.1f} %",),
+        )
+        for (entry, clean, score), name, (label, left) in zip(own, names, written, strict=False)
+    ]
+    if others:
+        series.append(
+            Series(
+                "published",
+                tuple(one.accuracy for one in others),
+                tuple(one.value for one in others),
+                labels=tuple(label for label, _ in written[len(own) :]),
+                leftwards=tuple(left for _, left in written[len(own) :]),
+                hover=tuple(
+                    f"{one.name}: {one.value:g}, accuracy {one.accuracy:.1f} % ({one.source})"
+                    for one in others
+                ),
+            )
+        )
+    unit = f" ({own[0][2].unit})" if own[0][2].unit else ""
+    return Figure(
+        name=f"{section.slug}-scatter-{metric.lower().replace(' ', '-')}",
+        kind="points",
+        score=metric,
+        title=f"Clean accuracy against {metric}",
+        sees=_see_scatter(section, own, metric, others),
+        x_title="Clean accuracy (%)",
+        y_title=f"{metric}{unit}, lower is better",
+        panels=(Panel("", tuple(series)),),
+    )
+
+
+def _see_scatter(
+    section: Section,
+    own: list[tuple[Entry, Score, Score]],
+    metric: str,
+    others: list[published.Point],
+) -> str:
+    robust, _, low = min(own, key=lambda one: one[2].value)
+    accurate = min(own, key=lambda one: one[1].value)[0]
+    if len(own) == 1:
+        sentence = f"{robust.label} has {metric} {low.figure()}."
+    elif robust is accurate:
+        sentence = (
+            f"{robust.label} is both the most accurate model here and the lowest in {metric}."
+        )
+    else:
+        sentence = (
+            f"{accurate.label} is the most accurate, but {robust.label} has the lowest {metric}."
+        )
+    if others:
+        lower = sum(one.value < low.value for one in others)
+        images = own[0][2].circumstances.images
+        sentence += (
+            f" {lower} of {len(others)} published models have a lower {metric}; grey points are as "
+            f"printed, on {section.suite.images}, while these models saw {images:,} images."
+        )
+    return sentence

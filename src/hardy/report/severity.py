@@ -1,0 +1,137 @@
+"""What severity does: curves for each corruption, and all cells as a heat map."""
+
+from __future__ import annotations
+
+from hardy.report.data import Entry, Grid, Section
+from hardy.report.figure import SHOWN, Figure, Panel, Series
+from hardy.report.words import count, listed, number, short, spoken
+
+LISTED = 4  # areas under curves; of more models their range
+
+
+def curves(section: Section) -> list[Figure]:
+    """Error against severity, a small panel per corruption; the areas beneath in words."""
+    grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
+    if not grids:
+        return []
+    names = [
+        name
+        for name in section.suite.counted + section.suite.validation
+        if any(name in grid.names for _, grid in grids)
+    ]
+    top = max(one.high for _, grid in grids for row in grid.intervals for one in row)
+    panels = tuple(
+        Panel(
+            spoken(name),
+            tuple(
+                _curve(entry, grid, name, shown=place < SHOWN)
+                for place, (entry, grid) in enumerate(grids)
+                if name in grid.names
+            ),
+            note=_areas([entry for entry, _ in grids], name),
+            y_range=(0.0, min(101.0, 1.05 * top)),
+        )
+        for name in names
+    )
+    return [
+        Figure(
+            name=f"{section.slug}-curves",
+            kind="lines",
+            score="AUDE",
+            title="Error against severity",
+            sees=_see_curves(grids),
+            x_title="Severity (0: clean)",
+            y_title="Error (%)",
+            panels=panels,
+            size="small",
+        )
+    ]
+
+
+def _curve(entry: Entry, grid: Grid, name: str, shown: bool) -> Series:
+    row = grid.names.index(name)
+    start = [(0, *grid.clean)] if grid.clean else []
+    points = [*start, *zip(grid.levels, grid.errors[row], grid.intervals[row], strict=True)]
+    return Series(
+        short(entry.label),
+        tuple(level for level, _, _ in points),
+        tuple(value for _, value, _ in points),
+        entry.style,
+        low=tuple(interval.low for _, _, interval in points),
+        high=tuple(interval.high for _, _, interval in points),
+        shown=shown,
+    )
+
+
+def _areas(entries: list[Entry], name: str) -> str:
+    key = f"AUDE {name}"
+    found = [entry.scores[key].value for entry in entries if key in entry.scores]
+    if len(found) > LISTED:
+        return f"AUDE {number(min(found))} to {number(max(found))}"
+    return f"AUDE {' · '.join(map(number, found))}" if found else ""
+
+
+def _see_curves(grids: list[tuple[Entry, Grid]]) -> str:
+    best, grid = grids[0]
+    rises = {
+        name: errors[-1] - errors[0]
+        for name, errors in zip(grid.names, grid.errors, strict=True)
+        if len(errors) > 1
+    }
+    parts = []
+    if rises:
+        steep, flat = max(rises, key=lambda one: rises[one]), min(rises, key=lambda one: rises[one])
+        levels = f"severity {grid.levels[0]} to {grid.levels[-1]}"
+        parts.append(
+            f"From {levels} the error of {best.label} rises most under {spoken(steep)} "
+            f"({rises[steep]:+.1f} points) and least under {spoken(flat)} ({rises[flat]:+.1f})."
+        )
+    areas = [entry for entry, _ in grids if "mAUDE" in entry.scores]
+    if areas:
+        listed_areas = listed(
+            [f"{entry.label} {entry.scores['mAUDE'].figure()}" for entry in areas[:SHOWN]]
+        )
+        parts.append(f"Mean area under the curves (mAUDE): {listed_areas}.")
+    return " ".join(parts)
+
+
+def heat(section: Section) -> list[Figure]:
+    """Corruption × severity, a panel per model, all on one scale."""
+    grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
+    if not grids:
+        return []
+    panels = tuple(
+        Panel(
+            entry.label,
+            columns=(*(("clean",) if grid.clean else ()), *map(str, grid.levels)),
+            rows=tuple(map(spoken, grid.names)),
+            cells=tuple((*((grid.clean[0],) if grid.clean else ()), *row) for row in grid.errors),
+        )
+        for entry, grid in grids
+    )
+    best, grid = grids[0]
+    cells = [
+        (error, name, level)
+        for name, row in zip(grid.names, grid.errors, strict=True)
+        for level, error in zip(grid.levels, row, strict=True)
+    ]
+    error, name, level = max(cells)
+    beyond = sum(error > 50 for error, _, _ in cells)
+    sees = (
+        f"The darkest cell of {best.label} is {spoken(name)} at severity {level}, where "
+        f"{error:.1f} % of its answers are wrong; in {beyond} of {count(len(cells), 'cell')} it is "
+        "wrong more often than right."
+    )
+    return [
+        Figure(
+            name=f"{section.slug}-heat",
+            kind="heat",
+            score="error",
+            title="Corruption × severity",
+            sees=sees,
+            x_title="Severity",
+            y_title="",
+            panels=panels,
+            size="medium",
+        )
+    ]

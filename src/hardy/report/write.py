@@ -1,0 +1,65 @@
+"""The report of a store as a file, in any of its formats."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hardy.errors import InputError
+from hardy.predictions.store import find_runs
+from hardy.report.data import Track, gather
+from hardy.report.export import as_csv, as_json, as_markdown
+from hardy.report.figures import figures
+from hardy.report.files import write_whole
+from hardy.report.gallery import Gallery, make_gallery
+from hardy.report.page import render_report
+from hardy.report.static import overview
+from hardy.suites import load
+
+FORMATS = ("html", "md", "csv", "json", "png")
+TEXTS = {"md": as_markdown, "csv": as_csv, "json": as_json}
+
+
+def write_report(
+    store: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    photo: str | os.PathLike[str] | None = None,
+    track: Track = iter,
+) -> Path:
+    """All runs of a store as one file; its suffix picks the format unless that is named.
+
+    With a photograph, a page also shows what the suites do to it.
+    """
+    target = Path(output)
+    form = format or target.suffix.lower().lstrip(".")
+    if form not in FORMATS:
+        raise InputError(
+            f"expected a file ending in .{', .'.join(FORMATS)}, got {target}; or name the format"
+        )
+    write_whole(target, _content(form, Path(store), None if photo is None else Path(photo), track))
+    return target
+
+
+def _content(form: str, store: Path, photo: Path | None, track: Track) -> bytes:
+    if form == "html":
+        return render_store(store, photo, track=track)
+    report = gather(store, track=track)
+    if form == "png":
+        return overview(figure for part in report.sections for figure in figures(part))
+    return TEXTS[form](report).encode("utf-8", "replace")
+
+
+def render_store(store: Path, photo: Path | None = None, *, track: Track = iter) -> bytes:
+    """The page; pictures are made while scores are computed."""
+    suites = sorted({run.suite for run in find_runs(store)})
+    with ThreadPoolExecutor(1) as aside:
+        made = aside.submit(_galleries, suites, photo)
+        report = gather(store, track=track)
+        return render_report(report, made.result())
+
+
+def _galleries(suites: list[str], photo: Path | None) -> list[Gallery]:
+    return [] if photo is None else [make_gallery(load(name), photo) for name in suites]

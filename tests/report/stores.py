@@ -1,0 +1,149 @@
+"""Stores with made-up predictions: models of a stated skill, without any model or image."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+from hardy.predictions.identity import Identity
+from hardy.predictions.writer import Writer
+from hardy.suites import load
+from hardy.suites.cells import CLEAN, Cell, choose_cells
+from hardy.suites.schema import Suite
+
+SESSION = {
+    "started": "2026-01-02T03:04:05+00:00",
+    "versions": {"hardy": "0.1.0", "numpy": "2.4.6"},
+    "cpu": "a processor",
+    "device": "cpu",
+}
+
+
+def write_run(
+    store: Path,
+    model: str,
+    suite: str = "imagenet_c",
+    *,
+    images: int = 60,
+    skill: float = 2.0,
+    classes: int = 1000,
+    only: tuple[str, ...] = ("counted",),
+    labels: str = "suite",
+    names: tuple[str, ...] | None = None,
+    weights: str = "",
+    worst: bool = True,
+) -> Path:
+    """`skill` is the mean margin of the label on clean images; severity takes from it."""
+    found = load(suite)
+    cells = choose_cells(found, only)
+    sequences = found.kind == "perturbations"
+    frames = {cell: found.edition.steps(cell.name).frames for cell in cells} if sequences else {}
+    generator = np.random.default_rng(hash_of(model + suite + weights))
+    truth = np.random.default_rng(0).integers(0, classes, images)
+    writer = Writer(
+        store,
+        _identity(found, model, weights or model, labels),
+        ids=list(range(images)),
+        labels=truth,
+        classes=names,
+        frames=frames,
+    )
+    with writer:
+        writer.set_width(classes)
+        writer.add_session(SESSION)
+        ease = generator.normal(0, 1.2, images)
+        for cell in cells if sequences else (CLEAN, *cells):
+            harm = 0.45 * cell.level * (0.6 + (hash_of(cell.name) % 100) / 100)
+            count = images * frames.get(cell, 1)
+            margin = skill - harm + np.repeat(ease, frames.get(cell, 1))
+            margin = margin + generator.normal(0, 0.3 if sequences else 0.8, count)
+            columns = _columns(
+                generator, np.repeat(truth, frames.get(cell, 1)), margin, classes, sequences
+            )
+            writer.add(np.arange(images), cell, columns)
+    if worst and not sequences:
+        _write_worst(writer.folder, cells, truth)
+    return writer.folder
+
+
+def hash_of(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
+def _identity(suite: Suite, model: str, weights: str, labels: str) -> Identity:
+    return Identity(
+        model=model,
+        model_identity=sha256(weights.encode()).hexdigest(),
+        suite=suite.name,
+        suite_version=suite.version,
+        suite_hash=suite.content_hash(),
+        seed=0,
+        recipe=suite.recipe,
+        made="on the fly",
+        labels=labels,
+        preprocessing="none",
+        precision="float32",
+    )
+
+
+def _columns(
+    generator: np.random.Generator, truth: Any, margin: Any, classes: int, sequences: bool
+) -> dict[str, Any]:
+    count = len(truth)
+    right = margin > 0
+    sure = (1 / (1 + np.exp(-np.abs(margin) - 0.3))).astype(np.float32)
+    others = generator.integers(1, classes, (count, 5)) if not sequences else _steady(truth, 5)
+    best = (truth[:, None] + others) % classes
+    best[right, 0] = truth[right]
+    probs = np.concatenate([sure[:, None], np.repeat((1 - sure)[:, None] / 5, 4, 1)], axis=1)
+    of_label = np.where(right, sure, (1 - sure) / 2)
+    columns = {
+        "log_prob": np.log(of_label),
+        "rank": np.where(right, 0, 1 + np.minimum(-margin * 3, classes - 2)).astype(np.int32),
+        "square_sum": (probs**2).sum(1),
+        "top5": best,
+        "top5_prob": probs,
+    }
+    if sequences:
+        columns["zipf"] = np.abs(generator.normal(0.1, 0.02, (count, 4)))
+    return columns
+
+
+def _steady(truth: Any, width: int) -> Any:
+    """The same five wrong classes for every frame of an image."""
+    return np.tile(np.arange(1, width + 1), (len(truth), 1))
+
+
+def _write_worst(folder: Path, cells: tuple[Cell, ...], truth: Any) -> None:
+    rows = []
+    for place, name in enumerate(dict.fromkeys(cell.name for cell in cells)):
+        picture = _png(place)
+        rows.append(
+            {
+                "image": str(place),
+                "severity": 5,
+                "label": int(truth[place % len(truth)]),
+                "predicted": (int(truth[place % len(truth)]) + 1) % 10,
+                "log_prob": -3.0 - place,
+                "corruption": name,
+                "clean": picture,
+                "corrupted": picture,
+            }
+        )
+    pq.write_table(pa.Table.from_pylist(rows), folder / "worst.parquet")
+
+
+def _png(seed: int) -> bytes:
+    ramp = np.linspace(0, 255, 32, dtype=np.uint8)
+    image = np.stack([np.roll(np.tile(ramp, (32, 1)), seed + k, 1) for k in range(3)], axis=-1)
+    data = io.BytesIO()
+    Image.fromarray(image).save(data, "PNG")
+    return data.getvalue()

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hardy import cli_report
+from hardy.errors import InputError
+from tests.photos import paths
+from tests.report.pages import Parsed
+from tests.report.stores import write_run
+
+app = typer.Typer()
+app.command("report")(cli_report.report_runs)
+app.command("leaderboard")(cli_report.write_board)
+app.command("plot")(cli_report.plot_runs)
+app.command("view")(cli_report.view_folder)
+
+
+def run(*words: object) -> str:
+    outcome = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    write_run(folder, "model", "cifar10_c", images=30, classes=10)
+    return folder
+
+
+def test_report_in_all_formats(digits: Path, tmp_path: Path) -> None:
+    starts = {"html": b"<!doctype html>", "md": b"# Robustness", "csv": b"model,name,value"}
+    starts |= {"json": b'{\n "hardy_result": 1', "png": b"\x89PNG"}
+    for suffix, start in starts.items():
+        target = tmp_path / f"report.{suffix}"
+        assert run("report", digits, "-o", target) == f"wrote {target}\n"
+        assert target.read_bytes().startswith(start)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"report.{suffix}" for suffix in starts
+    )
+    run("report", digits, "-o", tmp_path / "numbers.txt", "--format", "csv")
+    assert (tmp_path / "numbers.txt").read_bytes() == (tmp_path / "report.csv").read_bytes()
+    with pytest.raises(InputError, match=r"ending in .html, .md, .csv, .json, .png"):
+        run("report", digits, "-o", tmp_path / "report.doc")
+
+
+def test_report_carries_a_gallery_of_the_photo(digits: Path, tmp_path: Path) -> None:
+    run("report", digits, "-o", tmp_path / "r.html", "--photo", paths()[1])
+    strips = [
+        image
+        for image in Parsed((tmp_path / "r.html").read_bytes()).all("img")
+        if "data-count" in image
+    ]
+    assert len(strips) == 19
+
+
+def test_results_become_a_leaderboard(digits: Path, tmp_path: Path) -> None:
+    run("report", digits, "-o", tmp_path / "result.json")
+    assert "index.html" in run("leaderboard", tmp_path / "result.json", "-o", tmp_path / "site")
+    assert "Ranked by mean error" in (tmp_path / "site" / "index.html").read_text("utf-8")
+
+
+def test_plot_says_what_to_see(digits: Path, tmp_path: Path) -> None:
+    output = run(
+        "plot", digits, "heat", "-o", tmp_path / "f.pdf", "--width", 3.3, "--font", "serif"
+    )
+    assert "The darkest cell of model is" in output
+    assert (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_gallery_of_a_photo(tmp_path: Path) -> None:
+    target = cli_report.write_gallery(paths()[0], tmp_path / "g.html", ["cifar10_c"], None)
+    assert len(Parsed(target.read_bytes()).all("section")) == 1
+
+
+def test_view_shows_stores_pages_and_sites(digits: Path, tmp_path: Path) -> None:
+    page = cli_report.pages_of(digits)("/")
+    assert page is not None
+    (tmp_path / "index.html").write_bytes(b"site")
+    for path in (tmp_path, tmp_path / "index.html"):
+        found = cli_report.pages_of(path)("/")
+        assert found is not None
+        assert found.content == b"site"
+    run("report", digits, "-o", tmp_path / "report.html")
+    assert page.content == (tmp_path / "report.html").read_bytes()

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardy.errors import InputError
+from hardy.metrics import proportion_interval
+from hardy.report.data import Report, gather
+from hardy.suites.cells import CLEAN, Cell
+from tests.report.conftest import LONG, MARKUP, QUOTES
+from tests.report.stores import write_run
+
+
+def test_sections_are_suites_with_the_best_model_first(report: Report) -> None:
+    assert [(part.suite.name, part.of) for part in report.sections] == [
+        ("imagenet_c", 1),
+        ("imagenet_p", 1),
+    ]
+    assert [entry.label for entry in report.sections[0].entries] == [MARKUP, QUOTES, LONG]
+
+
+def test_a_model_keeps_its_style_in_every_suite(report: Report) -> None:
+    styles = [{e.label: e.style for e in part.entries} for part in report.sections]
+    assert styles[1].items() <= styles[0].items()
+    assert len(set(styles[0].values())) == 3
+
+
+def test_grid_is_the_share_of_wrong_answers(report: Report) -> None:
+    entry = report.sections[0].entries[1]
+    grid = entry.grid
+    assert grid is not None
+    run = entry.run
+    ranks = run.read([CLEAN, Cell("fog", 4)], ["rank"])["rank"]
+    wrong = (ranks > 0).sum(axis=0)
+    assert grid.clean is not None
+    assert grid.clean[0] == 100 * wrong[0] / 60
+    row = grid.names.index("fog")
+    assert grid.errors[row][3] == 100 * wrong[1] / 60
+    low, high = proportion_interval(int(wrong[1]), 60)
+    assert grid.intervals[row][3] == (100 * low, 100 * high)
+
+
+def test_reliability_adds_up_to_the_accuracy(report: Report) -> None:
+    for entry in report.sections[0].entries:
+        assert entry.calibration is not None
+        one = entry.calibration.corrupted
+        accuracy = np.dot(one.accuracy, one.share) / sum(one.share)
+        assert accuracy == pytest.approx(100 - entry.scores["mean error"].value, abs=1.0)
+        assert entry.calibration.ece[0] == pytest.approx(entry.scores["clean ECE"].value)
+        mean = np.mean(entry.calibration.ece[1:])
+        assert mean == pytest.approx(entry.scores["ECE"].value)
+
+
+def test_what_was_made_differently_stands_apart(tmp_path: Path) -> None:
+    write_run(tmp_path, "one", images=40, classes=10)
+    write_run(tmp_path, "two", images=40, classes=10)
+    write_run(tmp_path, "other images", images=50, classes=10)
+    write_run(tmp_path, "fog only", images=40, classes=10, only=("fog",))
+    parts = gather(tmp_path).sections
+    assert [sorted(entry.label for entry in part.entries) for part in parts] == [
+        ["one", "two"],
+        ["fog only"],
+        ["other images"],
+    ]
+    assert len({part.slug for part in parts}) == 3
+
+
+def test_equal_names_are_told_apart(tmp_path: Path) -> None:
+    for weights in ("first weights", "other weights"):
+        write_run(tmp_path, "resnet", images=40, classes=10, weights=weights)
+    labels = [entry.label for part in gather(tmp_path).sections for entry in part.entries]
+    assert len(set(labels)) == 2
+    assert all(label.startswith("resnet @") for label in labels)
+
+
+def test_a_run_without_scores_is_named_and_the_others_shown(tmp_path: Path) -> None:
+    write_run(tmp_path, "whole", images=20, classes=10)
+    empty = write_run(tmp_path, "stopped at once", images=20, classes=10)
+    for part in (empty / "parts").iterdir():
+        part.unlink()
+    report = gather(tmp_path)
+    assert [entry.label for entry in report.sections[0].entries] == ["whole"]
+    assert "stopped at once" in report.left_out[0]
+    for part in tmp_path.glob("*/parts/*"):
+        part.unlink()
+    with pytest.raises(InputError, match="hardy eval"):
+        gather(tmp_path)
+
+
+def test_clean_error_of_sequences_is_the_same_models(report: Report) -> None:
+    corruptions, sequences = report.sections
+    for entry in sequences.entries:
+        own = next(one for one in corruptions.entries if one.label == entry.label)
+        assert entry.clean_error is own.scores["clean error"]

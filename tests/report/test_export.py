@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+from hardy.report.data import Report
+from hardy.report.export import as_csv, as_json, as_markdown
+from hardy.scoring.result import parse_result
+from tests.report.conftest import LONG, MARKUP, QUOTES
+
+
+def test_markdown_has_tables_sentences_and_circumstances(report: Report) -> None:
+    text = as_markdown(report)
+    assert "<" not in text
+    assert re.search(r"^\| long-x+ \|", text, re.M)
+    assert "Error against severity: From severity 1 to 5" in text
+    assert "| Image ids and labels |" in text
+    widths = {
+        table: {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
+        for table, lines in _tables(text).items()
+    }
+    assert all(len(width) == 1 for width in widths.values())
+
+
+def _tables(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    title = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            title = line
+        elif line.startswith("|"):
+            found.setdefault(title, []).append(line)
+    return found
+
+
+def test_csv_has_a_line_per_score(report: Report) -> None:
+    rows = list(csv.DictReader(io.StringIO(as_csv(report))))
+    entries = [entry for part in report.sections for entry in part.entries]
+    assert len(rows) == sum(map(len, (entry.scores for entry in entries)))
+    assert {row["model"] for row in rows} == {MARKUP, QUOTES, LONG}
+    first = rows[0]
+    assert float(first["value"]) == entries[0].scores[first["name"]].value
+
+
+def test_json_is_a_result_file(report: Report) -> None:
+    results = [parse_result(one, "report") for one in json.loads(as_json(report))]
+    assert [one.name for one in results] == [MARKUP, QUOTES, LONG, MARKUP, LONG]

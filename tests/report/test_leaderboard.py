@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hardy.errors import InputError
+from hardy.report.data import Report
+from hardy.report.leaderboard import boards, find_results, render_leaderboard, write_leaderboard
+from hardy.scoring.result import result_of
+from tests.report.conftest import LONG, MARKUP, QUOTES
+from tests.report.pages import Parsed, check_safe
+
+Data = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def results(report: Report) -> list[Data]:
+    entries = [entry for section in report.sections for entry in section.entries]
+    return [json.loads(json.dumps(result_of(entry.scores))) for entry in entries]
+
+
+def write(folder: Path, results: list[Data]) -> list[Path]:
+    paths = [folder / f"{number}.json" for number in range(len(results))]
+    for path, result in zip(paths, results, strict=True):
+        path.write_text(json.dumps(result))
+    return paths
+
+
+def test_results_made_alike_are_ranked(results: list[Data], tmp_path: Path) -> None:
+    corruptions, sequences = boards(find_results(write(tmp_path, results)))
+    (ranking,) = corruptions.rankings
+    assert [(row.rank, row.result.name) for row in ranking.rows] == [
+        (1, MARKUP),
+        (2, QUOTES),
+        (3, LONG),
+    ]
+    assert ranking.columns[0] == "mCE"
+    assert corruptions.others is None
+    assert len(sequences.rankings[0].rows) == 2
+
+
+def test_others_stand_apart_without_a_rank_and_say_why(results: list[Data], tmp_path: Path) -> None:
+    other = deepcopy(results[0])
+    other["model"]["name"] = "on other images"
+    for score in other["scores"]:
+        score["images_hash"] = "of others"
+    board = boards(find_results(write(tmp_path, [*results, other])))[0]
+    assert board.others is not None
+    (row,) = board.others.rows
+    assert (row.rank, row.result.name) == (None, "on other images")
+    assert row.apart.startswith("different image sets (")
+    assert len(board.rankings[0].rows) == 3
+    assert any(row.name == "AugMix" and row.value.text == "65.3" for row in board.published)
+
+
+def test_a_file_given_twice_is_one_result(results: list[Data], tmp_path: Path) -> None:
+    paths = write(tmp_path, results)
+    assert len(boards(find_results([*paths, tmp_path]))[0].rankings[0].rows) == 3
+
+
+def test_page_is_safe_whatever_the_files_say(results: list[Data], tmp_path: Path) -> None:
+    stated = deepcopy(results)
+    stated[0]["model"] |= {
+        "backbone": MARKUP,
+        "extra_data": QUOTES,
+        "standalone": False,
+        "seen_corruptions": [QUOTES, "fog"],
+    }
+    page = write_leaderboard(write(tmp_path, stated), tmp_path / "site").read_bytes()
+    assert sorted(path.name for path in (tmp_path / "site").iterdir()) == ["index.html"]
+    parsed = Parsed(page)
+    check_safe(parsed)
+    assert len(parsed.all("script")) == 1
+    rows = [row for row in parsed.all("tr") if "data-text" in row]
+    assert len(rows) == 5
+    assert {row["data-standalone"] for row in rows} == {"combined", "not stated"}
+    assert rows[0]["data-backbone"] == MARKUP
+    assert b"http" not in page
+    assert page == render_leaderboard(find_results(sorted(tmp_path.glob("*.json"), reverse=True)))
+
+
+def _drop(*keys: str | int) -> Callable[[Any], None]:
+    def change(data: Any) -> None:
+        for key in keys[:-1]:
+            data = data[key]
+        del data[keys[-1]]
+
+    return change
+
+
+def _put(value: Any, *keys: str | int) -> Callable[[Any], None]:
+    def change(data: Any) -> None:
+        for key in keys[:-1]:
+            data = data[key]
+        data[keys[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (_drop("model", "name"), "model.name"),
+        (_drop("circumstances", "suite_hash"), "circumstances.suite_hash"),
+        (_drop("scores", 3, "low"), r"scores\[3\].low"),
+        (_put("76.7", "scores", 0, "value"), r"scores\[0\].value"),
+        (_put(float("nan"), "scores", 0, "value"), r"scores\[0\].value"),
+        (_put(float("inf"), "scores", 1, "high"), r"scores\[1\].high"),
+        (_put(2, "hardy_result"), "hardy_result"),
+        (_put("yes", "model", "standalone"), "model.standalone"),
+        (_put("imagenet_x", "circumstances", "suite"), "circumstances.suite"),
+        (_put("perturbations", "circumstances", "kind"), "circumstances.kind"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_field(
+    results: list[Data], tmp_path: Path, change: Callable[[Any], None], field: str
+) -> None:
+    bad = deepcopy(results[0])
+    change(bad)
+    write(tmp_path, [results[1], bad])
+    with pytest.raises(InputError, match=rf"1 of 2 result files.*\n.*1\.json.*{field}"):
+        write_leaderboard([tmp_path], tmp_path / "site")
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="hardy score --format json"):
+        find_results([tmp_path])

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import numpy as np
+
+from hardy.images.inline import GREY, batch_html
+from hardy.metrics import notebook
+from hardy.metrics.notebook import score_html, scores_html
+from hardy.report import palette
+from hardy.report.data import Report
+from tests.report.conftest import MARKUP, QUOTES
+from tests.report.pages import Parsed, check_safe
+
+
+def test_scores_show_number_interval_and_circumstances(report: Report) -> None:
+    scores = report.sections[0].entries[0].scores
+    html = scores_html(MARKUP, scores.headline, [QUOTES])
+    parsed = Parsed(html.encode())
+    check_safe(parsed)
+    text = "".join(parsed.text)
+    assert MARKUP in text
+    assert QUOTES in text
+    assert scores["mCE"].figure() in text
+    assert str(scores["mCE"].circumstances) in text
+    assert len(parsed.all("svg")) == len(scores.headline)
+
+
+def test_a_score_shows_itself(report: Report) -> None:
+    score = report.sections[0].entries[0].scores["mCE"]
+    assert score.figure() in "".join(Parsed(score_html(score).encode()).text)
+
+
+def test_a_batch_shows_its_first_images() -> None:
+    images = np.zeros((20, 16, 24, 3), np.uint8)
+    parsed = Parsed(batch_html(images, [MARKUP]).encode())
+    check_safe(parsed)
+    assert len(parsed.all("img")) == 12
+    assert "and 8 more" in "".join(parsed.text)
+    assert parsed.all("img")[0]["alt"] == MARKUP
+
+
+def test_one_palette() -> None:
+    assert (
+        palette.COLOURS[0],
+        palette.GREY,
+        palette.GREY,
+    ) == (notebook.BLUE, notebook.GREY, GREY)

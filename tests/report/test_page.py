@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hardy.report import plots
+from hardy.report.data import Report, gather
+from hardy.report.gallery import make_gallery
+from hardy.report.page import render_report
+from hardy.suites import load
+from tests.photos import paths
+from tests.report.conftest import LONG, MARKUP, QUOTES
+from tests.report.pages import Parsed, check_safe
+
+
+@pytest.fixture(scope="module")
+def page(report: Report) -> bytes:
+    return render_report(report, [make_gallery(load("imagenet_c"), paths()[0], side=32)])
+
+
+@pytest.fixture(scope="module")
+def parsed(page: bytes) -> Parsed:
+    return Parsed(page)
+
+
+def test_is_whole_and_takes_nothing_from_elsewhere(page: bytes, parsed: Parsed) -> None:
+    check_safe(parsed)
+    own = page.decode().replace(plots.plotly_js(), "")
+    assert not re.findall(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]{2,}|@import|url\(", own)
+    assert len(page) < 8_000_000
+
+
+def test_names_are_text_wherever_they_stand(parsed: Parsed) -> None:
+    text = "".join(parsed.text)
+    for name in (MARKUP, QUOTES, LONG):
+        assert name in text
+    assert parsed.all("script") == [{}, {"type": "application/json", "id": "figures"}, {}, {}]
+    assert {"src": "x", "onerror": "alert(2)"} not in parsed.all("img")
+
+
+def test_plots_are_escaped_for_plotly_which_reads_markup(parsed: Parsed) -> None:
+    figures = json.loads(next(text for text in parsed.scripts if text.startswith('{"imagenet')))
+    names = {trace.get("name", "") for one in figures.values() for trace in one["data"]}
+    assert not any("<" in text for text in parsed.scripts if text.startswith('{"imagenet'))
+    texts = {text for one in figures.values() for t in one["data"] for text in t.get("text", ())}
+    assert any(name.startswith("&lt;/script &gt;") for name in names)
+    assert not any("<" in name for name in names | texts)
+
+
+def test_every_figure_has_a_place_a_sentence_and_words_for_those_who_do_not_see(
+    parsed: Parsed,
+) -> None:
+    figures = json.loads(next(text for text in parsed.scripts if text.startswith('{"imagenet')))
+    plots_there = [one for one in parsed.all("div") if one.get("class") == "plot"]
+    assert {one["id"] for one in plots_there} == set(figures)
+    assert all(one["role"] == "img" and len(one["aria-label"]) > 60 for one in plots_there)
+    kinds = {id.removeprefix("imagenet-").split("-", 1)[1].rsplit("-", 1)[0] for id in figures}
+    assert kinds == {
+        *("bars-ce", "curves", "heat", "scatter-mce", "scatter-relative-mce"),
+        *("calibration", "reliability", "bars-fr", "bars-t5d", "scatter-mfr", "scatter-mt5d"),
+    }
+
+
+def test_same_store_same_bytes_wherever_it_lies(
+    store: Path, report: Report, tmp_path: Path
+) -> None:
+    moved = shutil.copytree(store, tmp_path / "elsewhere")
+    assert render_report(gather(moved)) == render_report(report)
+
+
+def test_gallery_has_a_strip_for_every_corruption(parsed: Parsed) -> None:
+    strips = [image for image in parsed.all("img") if "data-count" in image]
+    assert len(strips) == 19
+    assert {strip["data-count"] for strip in strips} == {"5"}
+
+
+def test_worst_images_show_what_was_taken_for_what(parsed: Parsed) -> None:
+    alts = [image["alt"] for image in parsed.all("img")]
+    assert any(
+        re.fullmatch(r"0 under gaussian noise, severity 5: taken for .+", alt) for alt in alts
+    )
+
+
+def test_circumstances_are_complete(parsed: Parsed, report: Report) -> None:
+    text = "".join(parsed.text)
+    around = report.sections[0].circumstances
+    for part in (around.suite_hash, around.images_hash, around.recipe, "2026-01-02T03:04:05+00:00"):
+        assert part in text
+    assert "1,000 bootstrap replicates over images, seed 0" in text

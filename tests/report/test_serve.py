@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hardy.errors import InputError
+from hardy.report.serve import Find, address, folder_of_pages, one_page, server
+
+
+@contextmanager
+def serving(find: Find) -> Iterator[http.client.HTTPConnection]:
+    with server(find) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        connection = http.client.HTTPConnection(*listening.server_address[:2], timeout=10)
+        try:
+            yield connection
+        finally:
+            connection.close()
+            listening.shutdown()
+            thread.join()
+
+
+def get(connection: http.client.HTTPConnection, path: str, **headers: str) -> tuple[int, bytes]:
+    connection.putrequest("GET", path, skip_host="Host" in headers)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def test_one_page_and_nothing_else() -> None:
+    with serving(one_page(b"<p>page")) as connection:
+        assert get(connection, "/?x=1") == (200, b"<p>page")
+        assert get(connection, "/run.json")[0] == 404
+        connection.request("HEAD", "/")
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (200, b"")
+        assert answer.getheader("Content-Length") == "7"
+        connection.request("POST", "/", b"")
+        assert connection.getresponse().status == 501
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/..%2fsecret.txt",
+        "//etc/passwd",
+        "/%2fetc%2fpasswd",
+        "/link.txt",
+        "/linked/secret.txt",
+        "/%00",
+        "/sub",
+        "/" + "a" * 5000,
+    ],
+)
+def test_nothing_outside_the_folder_is_there(tmp_path: Path, path: str) -> None:
+    site = tmp_path / "site"
+    (site / "sub").mkdir(parents=True)
+    (site / "index.html").write_text("index")
+    (site / "sub" / "more.html").write_text("more")
+    (tmp_path / "secret.txt").write_text("secret")
+    (site / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (site / "linked").symlink_to(tmp_path)
+    with serving(folder_of_pages(site)) as connection:
+        assert get(connection, path)[0] == 404
+        assert get(connection, "/") == (200, b"index")
+        assert get(connection, "/sub/more.html") == (200, b"more")
+
+
+def test_other_host_names_are_not_answered() -> None:
+    with serving(one_page(b"page")) as connection:
+        assert get(connection, "/", Host="evil.example")[0] == 404
+        assert get(connection, "/", Host="localhost:80")[0] == 200
+
+
+def test_only_this_machine_reaches_it_and_a_taken_port_is_told() -> None:
+    with server(one_page(b"")) as listening:
+        assert address(listening).startswith("http://127.0.0.1:")
+        port = listening.server_address[1]
+        with pytest.raises(InputError, match=f"port {port}.*--port"), server(one_page(b""), port):
+            pass
+        with socket.socket() as probe, pytest.raises(OSError, match="refused"):
+            probe.connect(("127.0.0.2", port))

@@ -1,0 +1,50 @@
+"""The promised times and sizes, on a whole ImageNet-C run and on many result files."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from hardy.report.data import Report
+from hardy.report.leaderboard import write_leaderboard
+from hardy.scoring.result import result_of
+from tests.photos import paths
+from tests.report.stores import write_run
+
+pytestmark = pytest.mark.slow
+
+
+def test_whole_imagenet_c_run_within_a_minute_and_two_gigabytes(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs", "model", images=50_000)
+    code = (
+        "import sys; from hardy.report.write import write_report;"
+        "write_report(sys.argv[1], sys.argv[2], photo=sys.argv[3])"
+    )
+    target = tmp_path / "report.html"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    subprocess.run([sys.executable, "-c", code, tmp_path / "runs", target, paths()[0]], check=True)
+    seconds = time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert seconds < 60
+    assert max(before.ru_maxrss, after.ru_maxrss) < 2_000_000  # kilobytes
+    assert target.stat().st_size < 8_000_000
+
+
+def test_leaderboard_of_200_files_within_ten_seconds(report: Report, tmp_path: Path) -> None:
+    first = json.loads(json.dumps(result_of(report.sections[0].entries[0].scores)))
+    for number in range(200):
+        other = deepcopy(first)
+        other["model"] |= {"name": f"model {number}", "identity": str(number)}
+        (tmp_path / f"{number}.json").write_text(json.dumps(other))
+    start = time.monotonic()
+    page = write_leaderboard([tmp_path], tmp_path / "site")
+    assert time.monotonic() - start < 10
+    assert page.read_text("utf-8").count("<tr data-text=") == 200
