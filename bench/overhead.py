@@ -30,8 +30,8 @@ from hardy.suites import load
 WORKERS = 2
 BAR_SHARE = 0.8
 BAR_GROWTH_MIB = 64.0  # of 50,000 images, between the first tenth and the end
-REPEATS = 5
-LARGE, SMALL, MANY = 128, 4000, 50_000  # images
+REPEATS = 3
+LARGE, SMALL, MANY = 384, 8000, 50_000  # images
 
 
 class Free:

@@ -74,7 +74,7 @@ def evaluate_models(
     batch: Annotated[
         str,
         typer.Option(
-            metavar="N", help="Images per step; on a CPU up to 64 photos or 256 small ones."
+            metavar="N", help="Images per step; on a CPU up to 64 photos or 1,024 small ones."
         ),
     ] = "auto",
     mean: Annotated[

@@ -413,15 +413,15 @@ def test_an_empty_folder(tmp_path: Path) -> None:
 
 def test_tasks_keep_their_blocks(tmp_path: Path) -> None:
     """Whatever is there already, rows are shown together only with those of their own block."""
-    subject = open_subject(load("cifar10_c"), images=write_rows(tmp_path, 600), only=["contrast"])
-    have = np.zeros((600, 6), np.bool_)
-    have[256:512, :2] = True
+    subject = open_subject(load("cifar10_c"), images=write_rows(tmp_path, 2400), only=["contrast"])
+    have = np.zeros((2400, 6), np.bool_)
+    have[1024:2048, :2] = True
     have[5] = True
     tasks = list_tasks(subject, [have])
     spans: Sequence[Any] = [
         (int(t.rows[0]), int(t.rows[-1]), len(t.rows), len(t.lacking)) for t in tasks
     ]
-    assert spans == [(0, 255, 255, 6), (256, 511, 256, 4), (512, 599, 88, 6)]
+    assert spans == [(0, 1023, 1023, 6), (1024, 2047, 1024, 4), (2048, 2399, 352, 6)]
 
 
 def test_worst_images_are_kept(rows: Path, tmp_path: Path) -> None:

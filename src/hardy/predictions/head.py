@@ -11,30 +11,64 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hardy.errors import InputError
 from hardy.images.source import Ids
-from hardy.predictions.parts import read_groups, whole_file
+from hardy.predictions.fields import (
+    TABLES,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    check_fields,
+    is_whole,
+    or_null,
+)
+from hardy.predictions.parts import FOLDER, damaged, list_parts, read_groups, whole_file
 
 RUN, IMAGES = "run.json", "images.parquet"
 VERSION = 1
 
+FIELDS = {
+    **dict.fromkeys(("model", "model_identity", "suite", "suite_hash", "recipe", "made"), TEXT),
+    **dict.fromkeys(("preprocessing", "precision", "identity"), TEXT),
+    "suite_version": WHOLE,
+    "seed": or_null(Field("a whole number from 0", lambda value: is_whole(value, least=0))),
+    "labels": Field('"suite" or "own"', ("suite", "own").__contains__),
+    "classes": or_null(TEXTS),
+    "width": or_null(WHOLE),
+    "frames": Field(
+        "a table of whole numbers above 0",
+        lambda value: isinstance(value, dict) and all(map(is_whole, value.values())),
+    ),
+    "sessions": TABLES,
+}
+
+
+def check_store(store: Path) -> None:
+    if store.exists() and not store.is_dir():
+        raise InputError(f"{store}: expected a folder as store, got a file; name another")
+
 
 def read_details(folder: Path) -> dict[str, Any] | None:
+    check_store(folder.parent)
     path = folder / RUN
+    todo = "restore the file, or name another store"
     try:
         details = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: expected JSON, but {error}; name another store") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected JSON, but {error}; {todo}") from error
     version = details.get("store") if isinstance(details, dict) else None
-    if version != VERSION:
+    if not is_whole(version) or version != VERSION:
         raise InputError(
             f"{path}: expected a store of version {VERSION}, got {version}; read it with the "
             "version of Hardy that made it, or name another store"
         )
+    check_fields(details, FIELDS, str(path), todo)
     return dict(details)
 
 
@@ -45,10 +79,31 @@ def write_details(folder: Path, details: Mapping[str, Any]) -> None:
 
 def read_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:
     """Ids and labels."""
+    path = folder / IMAGES
     try:
-        table = pa.concat_tables(read_groups(folder / IMAGES, ["image", "label"]))
+        groups = list(read_groups(path, ["image", "label"]))
     except FileNotFoundError as error:
-        raise InputError(f"{folder / IMAGES} is missing; name another store") from error
+        raise InputError(f"{path} is missing; the same `hardy eval` makes it again") from error
+    table = pa.concat_tables(groups) if groups else None
+    if table is None or not len(table) or pc.count_distinct(table["image"]).as_py() < len(table):
+        raise damaged(path, "expected images, each once")
+    return _plain(table)
+
+
+def recover_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:
+    """Those that have predictions, which say all that `read_images` does."""
+    tables = [
+        table.group_by("image").aggregate([("label", "max")]).rename_columns(["image", "label"])
+        for part in list_parts(folder / FOLDER)[0]
+        for table in read_groups(folder / FOLDER / part.name, ["image", "label"])
+    ]
+    if not tables:
+        return [], np.empty(0, np.int32)
+    every = pa.concat_tables(tables).group_by("image").aggregate([("label", "max")])
+    return _plain(every.rename_columns(["image", "label"]).sort_by("image"))
+
+
+def _plain(table: pa.Table) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:
     ids = table["image"].to_pylist()
     if pa.types.is_string(table["image"].type):
         ids = [_restore(id) for id in ids]

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from hardy.errors import printable
+
 SLUG_LENGTH = 60
 
 
@@ -26,6 +28,10 @@ class Identity:
     labels: str  # "suite" or "own"
     preprocessing: str  # prose
     precision: str
+
+    def __post_init__(self) -> None:
+        # Names of files need not be valid text, but what is printed and written must be.
+        object.__setattr__(self, "model", printable(self.model))
 
     def hash(self) -> str:
         """Of what changes the output; not how the model and its preprocessing are described."""

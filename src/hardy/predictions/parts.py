@@ -17,12 +17,14 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hardy.errors import InputError
 
 FOLDER = "parts"
 SUFFIX = ".parquet"
+UNFINISHED = ".hardy-unfinished"
 # Rows that are read or merged together: a few megabytes.
 GROUP = 1 << 17
 # So many files become one: opening a thousand takes longer than reading all that is in them.
@@ -40,6 +42,15 @@ COLUMNS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "pixels": (np.uint64, ("pixels",)),
 }
 KEYS = ("image", "corruption", "severity", "frame")
+TYPES: dict[str, tuple[pa.DataType, ...]] = {
+    "image": (pa.int64(), pa.string()),
+    "corruption": (pa.string(),),
+    "severity": (pa.int8(),),
+    "frame": (pa.int16(),),
+    **{part: (pa.from_numpy_dtype(kind),) for kind, parts in COLUMNS.values() for part in parts},
+}
+# The least that whole numbers can be; -1 says that there is no label, or no such class.
+LEAST = {"severity": 0, "frame": 0, **dict.fromkeys(("label", "rank", *COLUMNS["top5"][1]), -1)}
 
 
 # Probabilities hardly repeat: by bytes of the same place they pack a third better, and are written
@@ -70,7 +81,7 @@ def list_parts(folder: Path) -> tuple[list[Part], list[Part]]:
     """Those that count, in order, and those that a merged one has taken the place of."""
     found = []
     with suppress(FileNotFoundError):
-        for name in os.listdir(folder):
+        for name in _listed(folder):
             match = re.fullmatch(r"(\d{6,})(?:-(\d{6,}))?" + re.escape(SUFFIX), name)
             if match:
                 found.append(Part(int(match[1]), int(match[2] or match[1])))
@@ -83,9 +94,19 @@ def list_parts(folder: Path) -> tuple[list[Part], list[Part]]:
     return counting, replaced
 
 
+def _listed(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except NotADirectoryError as error:
+        raise InputError(
+            f"{folder}: expected a folder of predictions, got a file; delete it, and the same "
+            "`hardy eval` makes them again"
+        ) from error
+
+
 def sweep(folder: Path) -> None:
     """Removes what a killed process left half-written, and files whose rows are in another now."""
-    for path in [*folder.glob(".*.json"), *folder.glob(f".*{SUFFIX}")]:
+    for path in folder.glob(f".*{UNFINISHED}"):
         path.unlink()
     for part in list_parts(folder)[1]:
         (folder / part.name).unlink()
@@ -94,9 +115,10 @@ def sweep(folder: Path) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Opened to be written: it has its name when all of it is on the disk, and not before."""
-    temporary = path.with_name("." + path.name)
+    temporary = path.with_name(f".{path.name}{UNFINISHED}")
+    temporary.unlink(missing_ok=True)
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "xb") as file:  # a new one: never through a link to somewhere else
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -166,11 +188,33 @@ def read_groups(
 ) -> Iterator[pa.Table]:
     """A file's rows, in order and some at a time; only these columns are read."""
     with _naming(path), _open(path, dictionaries) as file:
-        missing = set(columns) - set(file.schema_arrow.names)
-        if missing:
-            raise pa.ArrowInvalid(f"there is no column {min(missing)}")
+        for name in columns:
+            _check_type(name, file.schema_arrow)
         for group in range(file.num_row_groups):
-            yield file.read_row_group(group, columns=list(columns))
+            rows = file.read_row_group(group, columns=list(columns))
+            for name in columns:
+                _check_values(name, rows[name])
+            yield rows
+
+
+def _check_type(name: str, schema: pa.Schema) -> None:
+    if name not in schema.names:
+        raise pa.ArrowInvalid(f"there is no column {name}")
+    kind = plain_type(schema.field(name).type)
+    if kind not in TYPES[name]:
+        wanted = " or ".join(map(str, TYPES[name]))
+        raise pa.ArrowInvalid(f"expected {name} as {wanted}, got {kind}")
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _check_values(name: str, values: pa.ChunkedArray) -> None:
+    if values.null_count:
+        raise pa.ArrowInvalid(f"{values.null_count:,} rows have no {name}")
+    if name in LEAST and len(values) and (least := pc.min(values).as_py()) < LEAST[name]:
+        raise pa.ArrowInvalid(f"expected {name} from {LEAST[name]}, got {least}")
 
 
 def _open(path: Path, dictionaries: Sequence[str] = ()) -> Any:
@@ -184,8 +228,13 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise InputError(
-            f"{path} is damaged ({error}); delete it, and the same `hardy eval` makes what it held "
-            "again"
-        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(path, str(error)) from error
+    except KeyError as error:
+        raise damaged(path, f"there is no column {error}") from error
+
+
+def damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path} is damaged ({why}); delete it, and the same `hardy eval` makes what it held again"
+    )

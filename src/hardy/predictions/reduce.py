@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hardy.errors import InputError, printable
 from hardy.metrics import zipf_columns
+from hardy.models.calling import check_logits
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -44,16 +45,14 @@ def reduce(
 
 
 def check_shape(logits: Any, *, model: str, rows: int, width: int) -> None:
-    """What a model may get wrong, said in its name."""
-    name, shape = printable(model), tuple(logits.shape)
-    if len(shape) != 2 or shape[0] != rows or not shape[1]:
+    """A row per image, which adapters see to and other models may not, and a column per class."""
+    name = printable(model)
+    check_logits(logits, rows, name)
+    got = logits.shape[1]
+    if got != width:
         raise InputError(
-            f"{name}: expected logits of shape ({rows}, {width}) for {rows} images, got {shape}"
-        )
-    if shape[1] != width:
-        raise InputError(
-            f"{name}: expected logits for {width:,} classes, got {shape[1]:,}; is it trained for "
-            "these images?"
+            f"{name}: expected logits for {width:,} classes, got {got:,}; is it trained for these "
+            "images?"
         )
 
 

@@ -10,6 +10,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hardy.arrays.ops import is_tensor
 from hardy.models import Model
@@ -58,8 +59,7 @@ class Showing:
         logits = model.logits(flat)
         check_shape(logits, model=model.name, rows=len(flat), width=self._subject.classes.width)
         if not is_tensor(logits):
-            finite = np.asarray(np.isfinite(logits).all(axis=1))
-            check_finite(finite, model=model.name, ids=self._ids(made))
+            self._check(model, made, np.asarray(np.isfinite(logits).all(axis=1)))
             self._store(writer, made, reduce(logits, labels, frames=frames))
             return
         from hardy.predictions.device import ask
@@ -78,12 +78,15 @@ class Showing:
 
         asked = self._asked.popleft()
         columns = answer(asked.columns, asked.ready)
-        check_finite(columns.pop("finite"), model=asked.model.name, ids=self._ids(asked.made))
+        self._check(asked.model, asked.made, columns.pop("finite"))
         self._store(asked.writer, asked.made, columns)
 
-    def _ids(self, made: Made) -> list[int | str]:
+    def _check(self, model: Model, made: Made, finite: npt.NDArray[np.bool_]) -> None:
+        if finite.all():
+            return  # before any id is looked up: this is asked for every batch
         frames = self._subject.frames(made.cell) or 1
-        return [self._subject.ids[row] for row in made.loaded.rows for _ in range(frames)]
+        ids = [self._subject.ids[row] for row in made.loaded.rows for _ in range(frames)]
+        check_finite(finite, model=model.name, ids=ids)
 
     def _store(self, writer: Writer, made: Made, columns: Columns) -> None:
         writer.set_width(self._subject.classes.width)

@@ -23,7 +23,15 @@ from hardy.errors import InputError
 from hardy.images.source import Ids
 from hardy.predictions.head import RUN, id_array, read_details, read_images
 from hardy.predictions.identity import Identity
-from hardy.predictions.parts import COLUMNS, FOLDER, KEYS, list_parts, read_groups
+from hardy.predictions.parts import (
+    COLUMNS,
+    FOLDER,
+    KEYS,
+    damaged,
+    list_parts,
+    plain_type,
+    read_groups,
+)
 from hardy.registry import unknown
 from hardy.suites.cells import Cell
 
@@ -154,9 +162,10 @@ class StoredRun:
         for batch in _batches(self.folder, self.ids, parts):
             row, column = row_of[batch.image], batch.numbered(column_of)
             use = np.flatnonzero((row >= 0) & (column >= 0))
-            place = row[use] * len(cells) + column[use]
-            if len(shape) == 3:
-                place = place * shape[2] + batch["frame"][use]
+            frame, frames = batch["frame"][use], shape[2] if len(shape) == 3 else 1
+            if len(use) and frame.max() >= frames:
+                raise damaged(batch.path, f"expected frame below {frames}, got {frame.max()}")
+            place = (row[use] * len(cells) + column[use]) * frames + frame
             filled[place] = True
             for name, array in made.items():
                 for number, part in enumerate(READABLE[name][1]):
@@ -216,7 +225,8 @@ def contents_hash(run: StoredRun) -> str:
 class _Batch:
     """Some rows of a file."""
 
-    def __init__(self, rows: pa.RecordBatch, ids: pa.Array) -> None:
+    def __init__(self, rows: pa.RecordBatch, ids: pa.Array, path: Path) -> None:
+        self.path = path
         self._rows = rows
         self.image: Ints = _places(rows.column("image"), ids)  # -1: not among the ids
         corruption = rows.column("corruption")
@@ -245,7 +255,10 @@ def _batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[_Batch]
     for part in list_parts(folder / FOLDER)[0]:
         path = folder / FOLDER / part.name
         for table in read_groups(path, names, dictionaries=("image", "corruption")):
-            yield from (_Batch(rows, among) for rows in table.to_batches())
+            kind = plain_type(table["image"].type)
+            if kind != among.type:
+                raise damaged(path, f"expected image as {among.type}, got {kind}")
+            yield from (_Batch(rows, among, path) for rows in table.to_batches())
 
 
 def _places(values: pa.Array, among: pa.Array) -> Ints:

@@ -24,7 +24,7 @@ UInt8 = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.int64]
 
 # Images worked on together. Enough for a model's batch; of sequences as many frames.
-SMALL_SIDE, SMALL, LARGE = 64, 256, 64
+SMALL_SIDE, SMALL, LARGE = 64, 1024, 64
 # A GPU wants more at a time: 1,024 photos at 224.
 MOST_ON_DEVICE, PIXELS_ON_DEVICE = 8192, 1024 * 224 * 224
 

@@ -24,9 +24,11 @@ from hardy.images.source import Ids
 from hardy.predictions.agree import Images, check_details, check_images, check_pixels, images_of
 from hardy.predictions.head import (
     RUN,
+    check_store,
     id_array,
     read_details,
     read_images,
+    recover_images,
     write_details,
     write_images,
 )
@@ -58,8 +60,10 @@ class Writer:
         """
         if (store / RUN).exists():
             raise InputError(f"{store} is a run itself; name the folder above it as the store")
+        check_store(store)
         wanted = images_of(ids, labels)
         self.folder = identity.folder_in(store)
+        _check_links(self.folder)
         self._waiting: list[tuple[Cell, Columns]] = []
         self._rows = 0
         with self._disk():
@@ -96,10 +100,12 @@ class Writer:
             "sessions": [],
         }
         stored: Images = {}
+        listed = False
         if before is not None:
             check_details(before, now, self.folder)
-            stored = images_of(*read_images(self.folder))
-            check_images(stored, wanted, self.folder)
+            stored, listed = self._stored_images()
+            if stored:
+                check_images(stored, wanted, self.folder)
             now |= {name: before[name] for name in ("model", "preprocessing", "width", "sessions")}
             now["classes"] = max(before["classes"] or [], now["classes"] or [], key=len) or None
             now["frames"] = before["frames"] | now["frames"]
@@ -108,7 +114,7 @@ class Writer:
         images = wanted if len(wanted) > len(stored) else stored
         self._ids: Ids = sorted(images)  # type: ignore[assignment]
         self._labels = np.array([images[id] for id in self._ids], np.int32)
-        if len(images) > len(stored):
+        if len(images) > len(stored) or not listed:
             write_images(self.folder, self._ids, self._labels)
         write_details(self.folder, now)  # after the images: from now on it is a run
         self._details = now
@@ -117,6 +123,14 @@ class Writer:
         self._places = np.array([place[id] for id in wanted], np.int64)
         self._there, self._pixels = scan(self.folder, self._ids)
         self._frames = dict(frames)
+
+    def _stored_images(self) -> tuple[Images, bool]:
+        """And whether they are listed; a list that is lost or damaged is made again."""
+        try:
+            return images_of(*read_images(self.folder)), True
+        except InputError:
+            ids, labels = recover_images(self.folder)
+            return images_of(ids, labels) if ids else {}, False
 
     @property
     def width(self) -> int | None:
@@ -239,3 +253,13 @@ class Writer:
             self.checkpoint()
         finally:
             self._lock.close()
+
+
+def _check_links(folder: Path) -> None:
+    """What is written stays in the store: a link may lead anywhere."""
+    for path in (folder, folder / FOLDER, folder / LOCK):
+        if path.is_symlink():
+            raise InputError(
+                f"{path} is a link, and expected to be the run's own; remove it, or name another "
+                "store"
+            )
