@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardy.errors import HardyError, InputError, printable
+from hardy.errors import InputError, printable
 from hardy.progress import watch
 
 if TYPE_CHECKING:
@@ -53,27 +53,27 @@ def score_runs(
 ) -> None:
     """Score the stored runs: a table per suite, a row per model.
 
-    Names may be cut short where that is clear. Intervals are 95 %. csv has
-    a line per model and score, json is the result file that can be kept,
-    submitted and ranked. Runs that cannot be scored are listed at the end,
-    and the exit code is then 1.
+    Names may be cut short where that is clear. Intervals are 95 %. md has
+    more tables, csv a line per model and score; json is the result file that
+    can be kept, submitted and ranked. Runs that cannot be scored are listed
+    at the end, and the exit code is then 1.
     """
-    from hardy.predictions.store import find_runs
     from hardy.scoring import listing, result, tables
     from hardy.scoring.naming import choose_all, of_suite
 
     if published and format not in (Format.table, Format.md):
         raise InputError(f"expected --published with table or md, got {format.value}")
-    every = of_suite(find_runs(store), suite)
+    found, faults = _find_runs(store)
+    every = of_suite(found, suite)
     chosen = choose_all(every, model) if model else every
-    scored, faults = _score_all(chosen, every, reference)
+    scored = _score_all(chosen, every, reference, faults)
     suites = list(dict.fromkeys(scores.run.suite for scores in scored))
     groups = [[scores for scores in scored if scores.run.suite == name] for name in suites]
 
     def as_tables() -> list[Table]:
         made = []
         for group in groups:
-            made += listing.score_tables(group)
+            made += listing.score_tables(group, brief=format is Format.table)
             if published:
                 made += listing.published_tables(group[0].run.suite, group[0].kind)
         return made
@@ -86,8 +86,7 @@ def score_runs(
         lambda: result.write_results([result.result_of(s) for group in groups for s in group]),
     )
     if faults:
-        typer.secho(f"{len(faults)} runs could not be scored:", fg="red", err=True)
-        typer.echo("\n".join(f"  {printable(reason)}" for reason in faults), err=True)
+        _list_faults(faults, "scored")
         raise typer.Exit(1)
 
 
@@ -98,20 +97,28 @@ def compare_runs(
     suite: SuiteOption = None,
     fail_on_regression: Annotated[
         bool,
-        typer.Option("--fail-on-regression", help="Exit with 1 if B is significantly worse."),
+        typer.Option(
+            "--fail-on-regression",
+            help="Exit with 1 if B is significantly worse in what decides.",
+        ),
     ] = False,
     format: FormatOption = Format.table,
     output: Output = None,
 ) -> None:
     """Compare two models on the same images, pair by pair.
 
-    B − A is above 0 where B is worse. Runs that were not made alike are
-    refused, and the difference is named.
+    B − A is above 0 where B is worse. Two scores decide whether that is a
+    regression: mCE, or else the mean error (of sequences mFR, or else the
+    flip probability), and the clean error. Each is a one-sided test at 2.5 %,
+    so up to one in twenty equal models fails. Where one run has more images, both are scored on those of the
+    other. Runs that were not made alike are refused, and the difference is
+    named.
     """
-    from hardy.predictions.store import find_runs
     from hardy.scoring import choose, compare, listing, tables
 
-    runs = find_runs(store)
+    runs, faults = _find_runs(store)
+    if faults:
+        _list_faults(faults, "read")
     compared = compare(*(choose(runs, name, suite) for name in (first, second)))
     _write(
         output,
@@ -121,8 +128,9 @@ def compare_runs(
         lambda: _compared_json(compared),
     )
     # Beside a table it is read; a program that reads the others looks at the exit code.
-    typer.echo(printable(str(compared)), err=format is not Format.table)
-    if fail_on_regression and compared.worse:
+    for line in (str(compared), compared.verdict):
+        typer.echo(printable(line), err=format is not Format.table)
+    if fail_on_regression and compared.regressions:
         raise typer.Exit(1)
 
 
@@ -180,9 +188,30 @@ def describe_suite(
     )
 
 
+def _find_runs(store: Path) -> tuple[list[StoredRun], list[str]]:
+    """The runs, and why others cannot be read."""
+    from hardy.predictions.store import find_runs
+
+    faults: list[str] = []
+    runs = find_runs(store, faults)
+    if not runs:
+        raise InputError(faults[0])
+    return runs, faults
+
+
+def _list_faults(faults: Sequence[str], done: str) -> None:
+    runs = "1 run" if len(faults) == 1 else f"{len(faults)} runs"
+    typer.secho(f"{runs} could not be {done}:", fg="red", err=True)
+    typer.echo("\n".join(f"  {printable(reason)}" for reason in faults), err=True)
+
+
 def _score_all(
-    chosen: Sequence[StoredRun], every: Sequence[StoredRun], reference: str | None
-) -> tuple[list[Scores], list[str]]:
+    chosen: Sequence[StoredRun],
+    every: Sequence[StoredRun],
+    reference: str | None,
+    faults: list[str],
+) -> list[Scores]:
+    """Those that can be scored; why the others cannot goes to the faults."""
     from hardy.scoring import choose, score
 
     yardsticks: dict[str, StoredRun | str | None] = {}
@@ -191,15 +220,16 @@ def _score_all(
         if reference not in (None, "none"):
             yardsticks[suite] = choose(every, reference, suite)
     scored: list[Scores] = []
-    faults: list[HardyError] = []
+    refused: list[InputError] = []
     for run in watch(chosen, len(chosen), "runs"):
         try:
             scored.append(score(run, reference=yardsticks[run.suite]))
         except InputError as error:
-            faults.append(error)
+            refused.append(error)
     if not scored:
-        raise faults[0]
-    return scored, [str(fault) for fault in faults]
+        raise refused[0]
+    faults += map(str, refused)
+    return scored
 
 
 def _compared_rows(compared: Compared) -> list[dict[str, Any]]:
@@ -221,8 +251,10 @@ def _compared_json(compared: Compared) -> str:
         "clean_mcnemar": compared.clean and compared.clean._asdict(),
         "significantly_worse": [one.first.name for one in compared.worse],
         "significantly_better": [one.first.name for one in compared.better],
+        "decided_by": [one.first.name for one in compared.deciding],
+        "regressions": [one.first.name for one in compared.regressions],
         "made": {key: around[key] for key in ("version", "recipe", "made", "images", "resampling")},
-        "notes": [*compared.first.notes, *compared.second.notes],
+        "notes": [*compared.notes, *compared.first.notes, *compared.second.notes],
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 

@@ -1,6 +1,5 @@
 """Recipes against Pillow called by hand, offsets worked out on paper, and torchvision."""
 
-
 import numpy as np
 import pytest
 from PIL import Image

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from hardy.errors import InputError
 from hardy.metrics import Resampling, percentile_interval, proportion_interval, resample_means
-from hardy.metrics.bootstrap import _slots
+from hardy.metrics.bootstrap import _slots, resample_tables
 
 RNG = np.random.default_rng(0)
 
@@ -32,8 +32,36 @@ def test_all_columns_draw_the_same_images() -> None:
 def test_chunks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     values = RNG.random((30, 2))
     whole = resample_means(values)
-    monkeypatch.setattr("hardy.metrics.bootstrap._CHUNK", 77)
-    assert resample_means(values) == pytest.approx(whole, abs=1e-14)
+    for name, size in (("_CHUNK", 77), ("_KEPT", 1234), ("_BLOCK", 7)):
+        monkeypatch.setattr(f"hardy.metrics.bootstrap.{name}", size)
+        assert resample_means(values) == pytest.approx(whole, abs=1e-14), name
+
+
+@pytest.mark.parametrize(
+    "strata", [None, np.arange(600) % 40, np.arange(600) % 41], ids=["none", "even", "uneven"]
+)
+def test_whole_numbers_are_added_up_exactly(strata: np.ndarray | None) -> None:
+    """In single precision, where that is exact: the same as in double precision."""
+    how = Resampling(strata=strata, replicates=100)
+    flags = RNG.random((600, 3)) < 0.3
+    counts = RNG.integers(0, 6, (600, 2)).astype(np.uint8)
+    found = resample_tables([flags, counts], how)
+    expected = resample_tables([flags.astype(np.float64), counts.astype(np.float64)], how)
+    for one, two in zip(found, expected, strict=True):
+        assert one == pytest.approx(two, rel=1e-13)
+
+
+def test_sums_too_large_for_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardy.metrics.bootstrap._BLOCK", 10**6)
+    full = np.full((70_000, 1), 255, np.uint8)
+    assert resample_means(full, Resampling(replicates=2)) == pytest.approx(255, rel=1e-13)
+
+
+def test_tables_share_the_draws() -> None:
+    values = RNG.random((50, 3))
+    first, second = resample_tables([values[:, :2], values[:, 1:] > 0.5])
+    assert first == pytest.approx(resample_means(values[:, :2]), rel=1e-13)
+    assert second == pytest.approx(resample_means(values[:, 1:] > 0.5), rel=1e-13)
 
 
 def test_mean_and_variance_of_the_replicates() -> None:

@@ -19,6 +19,8 @@ from hardy.metrics import (
     measure_flips,
     measure_reference,
     movements,
+    outcome_scores,
+    resample_means,
     sequence_scores,
     zipf_columns,
 )
@@ -135,9 +137,47 @@ def test_a_reference_that_a_corruption_costs_nothing() -> None:
 def test_a_measured_reference() -> None:
     reference = measure_reference("mine", CLEAN, RANK, NAMES)
     found = scores(reference=reference)
-    assert found["mCE"] == found["relative CE snow"] == pytest.approx(100)
+    assert found["mCE"] == pytest.approx(100)
+    assert found["relative CE snow"] == pytest.approx(100)
     assert measure_reference("mine", None, RANK, NAMES).errors == reference.errors
     assert "relative mCE" not in scores(reference=measure_reference("mine", None, RANK, NAMES))
+
+
+def test_a_measured_reference_is_resampled_with_the_model() -> None:
+    """Ratio by ratio from the same draws: a model divided by itself is 1 without any doubt."""
+    own = measure_reference("mine", CLEAN, RANK, NAMES)
+    made = corruption_scores(CLEAN, RANK, AROUND, counted=NAMES, reference=own, how=FEW)
+    for name in ("mCE", "relative mCE", "CE fog", "relative CE snow"):
+        assert made[name].figure() == "100.0 ± 0.0", name
+        assert made[name].replicates == pytest.approx(np.full(50, 100.0)), name
+    ranks, clean = RANK[::-1], CLEAN[::-1]
+    other = measure_reference("other", clean, ranks, NAMES)
+    made = corruption_scores(CLEAN, RANK, AROUND, counted=NAMES, reference=other, how=FEW)
+    stacked = np.concatenate([RANK[:, 0], ranks[:, 0]], axis=1) > 0
+    means = resample_means(np.column_stack([stacked, CLEAN > 0, clean > 0]), FEW)
+    ours, theirs = means[:, :5].mean(axis=1), means[:, 5:10].mean(axis=1)
+    assert made["CE fog"].replicates == pytest.approx(100 * ours / theirs)
+    rises = (ours - means[:, 10]) / (theirs - means[:, 11])
+    assert made["relative CE fog"].replicates == pytest.approx(100 * rises)
+    assert made["CE fog"].value == pytest.approx(100)
+    turned = measure_reference("other", clean, ranks[:, ::-1], NAMES[::-1])
+    same = corruption_scores(CLEAN, RANK, AROUND, counted=NAMES, reference=turned, how=FEW)
+    assert same == made, "it is by name that corruptions are found"
+    less = measure_reference("other", clean[1:], ranks[1:], NAMES)
+    with pytest.raises(InputError, match="errors of other on each of the 200 images, got 199"):
+        corruption_scores(CLEAN, RANK, AROUND, counted=NAMES, reference=less, how=FEW)
+
+
+def test_a_measured_reference_that_hardly_errs() -> None:
+    """One image is not drawn in a third of the replicates: then there is nothing to divide by."""
+    ranks = RANK.copy()
+    ranks[1:, 0] = 0
+    ranks[0, 0] = 1
+    rare = measure_reference("rare", CLEAN, ranks, NAMES)
+    assert rare.errors["fog"] == pytest.approx(1 / 200)
+    found = scores(reference=rare)
+    assert not {"CE fog", "relative CE fog", "mCE", "relative mCE"} & set(found)
+    assert {"CE snow", "relative CE snow", "validation mCE", "error fog"} <= set(found)
 
 
 def test_a_suite_brings_its_own_reference() -> None:
@@ -196,6 +236,20 @@ def test_calibration_without_clean_images() -> None:
     assert all(part[name] == whole[name] for name in part)
     with pytest.raises(InputError, match=r"got \(200,\) and \(200, 2, 5\)"):
         calibration_scores(None, outcomes(RANK[:, :2]), AROUND, counted=NAMES)
+
+
+def test_outcome_scores_are_both_at_once() -> None:
+    clean, cells = outcomes(CLEAN), outcomes(RANK)
+    settings = {"validation": NAMES[2:], "reference": REFERENCE}
+    both = outcome_scores(clean, cells, AROUND, counted=NAMES[:2], how=FEW, **settings)  # type: ignore[arg-type]
+    halves = corruption_scores(CLEAN, RANK, AROUND, counted=NAMES[:2], how=FEW, **settings)  # type: ignore[arg-type]
+    halves |= calibration_scores(clean, cells, AROUND, counted=NAMES[:2], how=FEW)
+    assert both == halves
+    for name, one in halves.items():
+        np.testing.assert_array_equal(both[name].replicates, one.replicates)
+    without = outcome_scores(None, cells, AROUND, counted=NAMES[:2], how=FEW)
+    assert "NLL" in without
+    assert not [name for name in without if "clean" in name]
 
 
 def test_two_models_on_the_same_images_are_paired() -> None:
@@ -270,6 +324,21 @@ def test_a_measured_reference_of_sequences() -> None:
     tops = TOP5["tilt"][..., 0]
     assert reference.flips["tilt"] == pytest.approx((tops[:, 1:] != tops[:, :-1]).mean())
     assert reference.top5_distance["shear"] == pytest.approx(made["uT5D shear"].value)
+    for name in ("mFR", "mT5D", "FR tilt", "T5D gaussian_noise"):
+        assert made[name].figure() == "100.0 ± 0.0", name
+
+
+def test_a_measured_reference_of_sequences_is_resampled_with_the_model() -> None:
+    moves = {name: movements(name, TOP5[name]) for name in TURNS}
+    other = {name: move[::-1] for name, move in moves.items()}
+    reference = measure_flips("other", other)
+    made = sequence_scores(TOP5, SEQUENCES, counted=TURNS, reference=reference, how=FEW)
+    means = resample_means(np.concatenate([moves["tilt"], other["tilt"]], axis=1), FEW)
+    assert made["FR tilt"].replicates == pytest.approx(100 * means[:, 0] / means[:, 2])
+    assert made["T5D tilt"].replicates == pytest.approx(100 * means[:, 1] / means[:, 3])
+    less = measure_flips("less", {name: move[1:] for name, move in moves.items()})
+    with pytest.raises(InputError, match="gaussian_noise of each of the 40 images, got 39"):
+        sequence_scores(TOP5, SEQUENCES, counted=TURNS, reference=less, how=FEW)
 
 
 def test_a_reference_that_never_moves() -> None:

@@ -66,6 +66,14 @@ def write_run(
     return run_in(writer.folder)
 
 
+def write_nothing(store: Path, model: str, suite: str = "imagenet_c") -> StoredRun:
+    """What a first attempt leaves that fails before its first prediction."""
+    settings: dict[str, Any] = {"ids": list(range(20)), "labels": np.arange(20), "classes": None}
+    with Writer(store, identity(model, suite), **settings) as writer:
+        writer.add_session({"subset": None})
+    return run_in(writer.folder)
+
+
 def run_in(folder: Path) -> StoredRun:
     (run,) = find_runs(folder)
     return run
@@ -113,11 +121,15 @@ def write_sequences(
     images: int = 12,
     frames: int = 6,
     seed: int = 0,
+    walk: float = 1.0,
     lacking: Mapping[Cell, Sequence[int]] | None = None,
 ) -> tuple[StoredRun, dict[Cell, np.ndarray]]:
-    """Random walks of the scores; gives them too: (images, frames, classes)."""
+    """Random walks of the scores, in such steps; gives them too: (images, frames, classes)."""
     rng = np.random.default_rng(seed)
-    scores = {c: rng.normal(size=(images, frames, CLASSES)).cumsum(axis=1) for c in cells}
+    steps = {c: rng.normal(size=(images, frames, CLASSES)) for c in cells}
+    for step in steps.values():
+        step[:, 1:] *= walk
+    scores = {c: step.cumsum(axis=1) for c, step in steps.items()}
     labels = np.full(images, -1)
     settings: dict[str, Any] = {"ids": list(range(images)), "labels": labels, "classes": None}
     settings["frames"] = dict.fromkeys(cells, frames)

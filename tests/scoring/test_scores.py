@@ -13,7 +13,7 @@ from hardy.metrics import Resampling
 from hardy.scoring import score
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
-from tests.scoring.helpers import FEW, errors, write_run
+from tests.scoring.helpers import FEW, errors, write_nothing, write_run
 
 SUITE = load("imagenet_c")
 
@@ -126,6 +126,14 @@ def test_nothing_is_complete(tmp_path: Path) -> None:
         score(write_run(tmp_path, wrong))
 
 
+@pytest.mark.parametrize("suite", ["imagenet_c", "imagenet_p"])
+def test_no_predictions_yet(tmp_path: Path, suite: str) -> None:
+    run = write_nothing(tmp_path, "mine", suite)
+    message = f"mine on {suite} holds no predictions yet; the same `hardy eval` makes them"
+    with pytest.raises(InputError, match=message):
+        score(run)
+
+
 def test_chosen_images(tmp_path: Path) -> None:
     wrong = errors()
     run = write_run(tmp_path, wrong)
@@ -204,7 +212,7 @@ def test_no_reference(tmp_path: Path) -> None:
 
 
 def test_a_run_as_reference(tmp_path: Path) -> None:
-    mine, theirs = errors(rate=0.4), errors(seed=1, rate=0.6)
+    mine, theirs = errors(rate=0.7), errors(seed=1, rate=0.8)
     run = write_run(tmp_path, mine)
     other = write_run(tmp_path, theirs, model="theirs")
     scores = score(run, reference=other, how=FEW)
@@ -212,20 +220,24 @@ def test_a_run_as_reference(tmp_path: Path) -> None:
     assert scores["mCE"].value == pytest.approx(100 * np.mean([a[n] / b[n] for n in a]))
     named = f"theirs@{other.identity.hash()[:8]}"
     assert scores["mCE"].circumstances.reference == named
-    assert score(run, reference=run, how=FEW)["relative mCE"].value == pytest.approx(100)
+    own = score(run, reference=run, how=FEW)
+    assert {s.figure() for s in own.headline[:2]} == {"100.0 ± 0.0"}, "whatever images there are"
 
 
 def test_a_reference_without_errors_has_no_ratios(tmp_path: Path) -> None:
     run = write_run(tmp_path, errors())
-    theirs = errors(seed=1)
+    theirs = errors(seed=1, rate=0.9)
     for severity in range(1, 6):
         theirs[Cell("fog", severity)][:] = False
-    scores = score(run, reference=write_run(tmp_path, theirs, model="theirs"), how=FEW)
+        theirs[Cell("snow", severity)][1:] = False  # one image, which is not in every replicate
+    other = write_run(tmp_path, theirs, model="theirs")
+    scores = score(run, reference=other, how=FEW)
     assert [s.name for s in scores.headline] == ["mean error", "clean error"]
-    assert "CE snow" in scores
+    assert "relative CE frost" in scores
+    name = f"theirs@{other.identity.hash()[:8]}"
     assert scores.notes == (
-        "theirs makes no errors under fog: no CE there, and no mean",
-        "fog costs theirs nothing: no relative CE, and no mean",
+        f"{name} makes too few errors under snow, fog to divide by: no CE there, and no mean",
+        f"snow, fog costs {name} too little to divide by: no relative CE there, and no mean",
     )
 
 
@@ -250,18 +262,39 @@ def test_a_reference_made_differently_is_refused(
         score(run, reference=other)
 
 
-def test_a_subset_says_so_and_is_resampled_within_classes(tmp_path: Path) -> None:
+def test_a_subset_says_so(tmp_path: Path) -> None:
     part = {"of": 50_000, "size": 20, "per_class": None}
-    scores = score(write_run(tmp_path / "part", errors(), subset=part), how=FEW)
+    scores = score(write_run(tmp_path, errors(), subset=part), how=FEW)
     assert "× 5, 20 of 50,000 images, imagenet_c" in str(scores)
-    assert scores["mCE"].resampling.endswith("within classes")
+
+
+def test_the_same_images_are_resampled_alike_however_they_were_chosen(tmp_path: Path) -> None:
+    """Equal numbers of every class do not come by chance, so the mix does not vary."""
+    part = {"of": 50_000, "size": 20, "per_class": None}
+    chosen = score(write_run(tmp_path / "part", errors(), subset=part), how=FEW)
     whole = score(write_run(tmp_path / "whole", errors()), how=FEW)
-    assert not whole["mCE"].resampling.endswith("within classes")
     assert whole["mCE"].circumstances.total is None
+    assert whole["mCE"].resampling.endswith("within classes")
+    assert whole == chosen
+    np.testing.assert_array_equal(whole["mCE"].replicates, chosen["mCE"].replicates)
     strata = Resampling(100, strata=np.arange(20) % 10)
-    assert score(write_run(tmp_path / "whole", errors()), how=strata)["mCE"].interval == (
-        scores["mCE"].interval
-    )
+    assert score(write_run(tmp_path / "whole", errors()), how=strata) == whole
+
+
+@pytest.mark.parametrize(
+    ("labels", "within"),
+    [
+        (np.arange(20) % 9, True),  # two or three of each
+        (np.arange(20) % 11, False),  # one or two: hardly classes
+        (np.minimum(np.arange(20), 5) % 5, False),
+        (np.zeros(20, int), False),
+    ],
+)
+def test_only_equal_numbers_of_each_class_are_fixed(
+    tmp_path: Path, labels: np.ndarray, within: bool
+) -> None:
+    scores = score(write_run(tmp_path, errors(), labels=labels), how=FEW)
+    assert scores["mCE"].resampling.endswith("within classes") == within
 
 
 def test_a_subset_that_was_extended_to_all_images_is_none(tmp_path: Path) -> None:
@@ -272,6 +305,16 @@ def test_a_subset_that_was_extended_to_all_images_is_none(tmp_path: Path) -> Non
         scores = score(write_run(tmp_path, wrong, subset=subset), how=FEW)
         assert scores["mCE"].circumstances.total is None
         assert scores["mCE"].circumstances.images == 20
+
+
+def test_a_subset_is_still_one_after_all_images_were_begun(tmp_path: Path) -> None:
+    """The second session had no --subset, and was stopped before its first prediction."""
+    part = {cell: flags[:10] for cell, flags in errors().items()}
+    write_run(tmp_path, part, subset={"of": 20, "size": 10, "per_class": None})
+    nothing = {cell: np.full(20, -1) for cell in part}
+    scores = score(write_run(tmp_path, nothing), how=FEW)
+    assert "10 of 20 images, imagenet_c" in str(scores)
+    assert scores.notes == ("10 of 20 images are complete; the same `hardy eval` resumes",)
 
 
 def test_another_seed_shows(tmp_path: Path) -> None:

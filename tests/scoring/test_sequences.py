@@ -91,7 +91,8 @@ def test_a_run_as_reference(tmp_path: Path) -> None:
     cell = Cell("tilt", 1)
     ratio = flips(mine[cell], noise=False) / flips(theirs[cell], noise=False)
     assert scores["FR tilt"].value == pytest.approx(100 * ratio)
-    assert score(run, reference=run, how=FEW)["mT5D"].value == pytest.approx(100)
+    own = score(run, reference=run, how=FEW)
+    assert {own[name].figure() for name in ("mFR", "mT5D", "FR tilt")} == {"100.0 ± 0.0"}
     part, _ = write_sequences(tmp_path, COUNTED[1:], model="part")
     with pytest.raises(InputError, match="the same cells, got none of gaussian_noise:1"):
         score(run, reference=part)
@@ -102,3 +103,22 @@ def test_nothing_is_complete(tmp_path: Path) -> None:
     run, _ = write_sequences(tmp_path, COUNTED, lacking=lacking)
     with pytest.raises(InputError, match=r"10 cells, got none of 12 \(gaussian_noise:1 has 6"):
         score(run)
+
+
+def test_nothing_is_complete_of_what_the_headline_is_made_of(tmp_path: Path) -> None:
+    """Difficulty 2, whose noise is stored by itself, is no substitute."""
+    cells = [Cell("tilt", 1), Cell("shot_noise", 1), Cell("shot_noise", 2)]
+    run, _ = write_sequences(tmp_path, cells, lacking={cells[0]: range(6), cells[1]: range(6, 12)})
+    with pytest.raises(InputError, match=r"2 cells, got none of 12 \(shot_noise:1 has 6"):
+        score(run)
+
+
+def test_a_reference_that_never_flips(tmp_path: Path) -> None:
+    run, _ = write_sequences(tmp_path, COUNTED[:2])
+    still, _ = write_sequences(tmp_path, COUNTED[:2], model="still", frames=6, walk=0.0)
+    scores = score(run, reference=still, how=FEW)
+    assert [s.name for s in scores.headline] == ["flip probability"]
+    names = ", ".join(cell.name for cell in COUNTED[:2])
+    (note,) = scores.notes
+    assert note.startswith("still@")
+    assert note.endswith(f" flips too rarely under {names} to divide by: no FR there, and no mean")

@@ -123,7 +123,7 @@ class TorchOps:
 
 @cache
 def torch_ops(device: torch.device) -> TorchOps:
-    """The fastest there is for a device: on NVIDIA's, with Triton's kernels where it is installed."""
+    """The fastest there is for a device: on CUDA with Triton's kernels, where it is installed."""
     if device.type == "cuda" and find_spec("triton") is not None:
         from hardy.arrays.triton_ops import triton_ops
 

@@ -1,9 +1,9 @@
 """Predictions to numbers, with NumPy alone.
 
 Per-image numbers (`classification`, `stability`) are averaged over images, formulas turn means into
-metrics (`corruption`, `stability`), and `corruption_scores`, `calibration_scores` and
-`sequence_scores` do that for all metrics at once, with intervals. What others published is in
-`hardy.metrics.published`.
+metrics (`corruption`, `stability`), and `outcome_scores` (with its halves `corruption_scores` and
+`calibration_scores`) and `sequence_scores` do that for all metrics at once, with intervals. What
+others published is in `hardy.metrics.published`.
 """
 
 from hardy.metrics.bootstrap import (
@@ -34,6 +34,7 @@ from hardy.metrics.paired import McNemar, mcnemar
 from hardy.metrics.score import Circumstances, Comparison, Score, compare, differences
 from hardy.metrics.scoring_calibration import calibration_scores
 from hardy.metrics.scoring_corruptions import corruption_scores
+from hardy.metrics.scoring_outcomes import outcome_scores
 from hardy.metrics.scoring_sequences import (
     MeasuredFlips,
     measure_flips,
@@ -84,6 +85,7 @@ __all__ = [
     "movements",
     "ms_ssim",
     "nll",
+    "outcome_scores",
     "percentile_interval",
     "proportion_interval",
     "ranks",

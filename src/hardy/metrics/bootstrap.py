@@ -21,8 +21,11 @@ REPLICATES = 1000
 LEVEL = 0.95
 _Z = 1.959963984540054  # the normal quantile that belongs to LEVEL
 
-# Weights drawn at a time: 16 MB per array of them.
+# Images drawn at a time, 16 MB per array of them; counts of them kept, of a byte each; and rows
+# multiplied at a time. Few large products: between threads each costs a wait.
 _CHUNK = 2_000_000
+_KEPT = 2**26
+_BLOCK = 4096
 # Whole numbers up to this are exact in single precision, and so are their sums.
 _EXACT = 2**24
 
@@ -55,9 +58,7 @@ def resample_means(columns: npt.ArrayLike, how: Resampling | None = None) -> Flo
     return means
 
 
-def resample_tables(
-    tables: Sequence[npt.ArrayLike], how: Resampling | None = None
-) -> list[Floats]:
+def resample_tables(tables: Sequence[npt.ArrayLike], how: Resampling | None = None) -> list[Floats]:
     """`resample_means` of each of several arrays, from one drawing of their images."""
     how = how or Resampling()
     arrays = [np.asarray(table) for table in tables]
@@ -70,15 +71,16 @@ def resample_tables(
             )
     slots = _slots(number, how.strata)
     prepared = [_prepare(values, slots) for values in arrays]
-    means = [np.empty((how.replicates, values.shape[1])) for values in arrays]
+    means = [np.zeros((how.replicates, values.shape[1])) for values in arrays]
     start = 0
     for counts in _draws(slots, how):
         stop = start + len(counts)
-        for found, (values, scale) in zip(means, prepared, strict=True):
-            found[start:stop] = counts.astype(values.dtype) @ values
-            found[start:stop] *= scale
+        for first in range(0, number, _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            for found, (values, _) in zip(means, prepared, strict=True):
+                found[start:stop] += counts[:, rows].astype(values.dtype) @ values[rows]
         start = stop
-    return means
+    return [found * scale for found, (_, scale) in zip(means, prepared, strict=True)]
 
 
 def _prepare(values: npt.NDArray[Any], slots: _Slots) -> tuple[npt.NDArray[Any], float]:
@@ -89,26 +91,30 @@ def _prepare(values: npt.NDArray[Any], slots: _Slots) -> tuple[npt.NDArray[Any],
     """
     number = len(values)
     whole = values.dtype == np.bool_ or np.issubdtype(values.dtype, np.unsignedinteger)
-    if whole and (slots.weight == slots.weight[0]).all() and values.max() * number < _EXACT:
+    if whole and (slots.weight == slots.weight[0]).all() and int(values.max()) * number < _EXACT:
         return values[slots.order].astype(np.float32), float(slots.weight[0]) / number
     scaled = values[slots.order].astype(np.float64)
     scaled *= slots.weight[:, None]
     return scaled, 1 / number
 
 
-def _draws(slots: _Slots, how: Resampling) -> Iterator[npt.NDArray[np.int64]]:
-    """How often each row is drawn, some replicates at a time: (replicates, images)."""
+def _draws(slots: _Slots, how: Resampling) -> Iterator[npt.NDArray[np.uint8]]:
+    """How often each row is drawn, many replicates at a time: (replicates, images)."""
     number = len(slots.order)
     generator = np.random.Generator(np.random.PCG64(how.seed))
-    chunk = max(1, _CHUNK // number)
-    for start in range(0, how.replicates, chunk):
-        rows = min(chunk, how.replicates - start)
-        drawn = generator.random((rows, len(slots.first)))
-        drawn *= slots.size
-        index = drawn.astype(np.int64)
-        index += slots.first
-        index += number * np.arange(rows)[:, None]
-        yield np.bincount(index.ravel(), minlength=rows * number).reshape(rows, number)
+    kept, chunk = max(1, _KEPT // number), max(1, _CHUNK // number)
+    for first in range(0, how.replicates, kept):
+        # A byte is enough: a stratum of 257 images or more has none that is drawn 256 times.
+        counts = np.empty((min(kept, how.replicates - first), number), np.uint8)
+        for start in range(0, len(counts), chunk):
+            part = counts[start : start + chunk]
+            drawn = generator.random((len(part), len(slots.first)))
+            drawn *= slots.size
+            index = drawn.astype(np.int64)
+            index += slots.first
+            index += number * np.arange(len(part))[:, None]
+            part[:] = np.bincount(index.ravel(), minlength=part.size).reshape(part.shape)
+        yield counts
 
 
 class _Slots(NamedTuple):

@@ -16,6 +16,7 @@ from hardy.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.uint8]
 
 # Guo et al. 2017: bins of equal width, closed on the right.
 ECE_BINS = 15

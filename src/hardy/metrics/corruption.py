@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.metrics.classification import Floats, top_k_error
+from hardy.metrics.classification import Counts, Floats, wrong
 
 
 class Reference(Protocol):
@@ -31,11 +31,14 @@ class Reference(Protocol):
 
 @dataclass(frozen=True)
 class MeasuredReference:
-    """A reference made from a stored run; scores treat its errors as exact."""
+    """A reference made from a stored run. Its errors are as uncertain as the model's, and move with
+    them: with `per_image` both are resampled together. Without it they are exact."""
 
     name: str
     clean_error: float
     errors: dict[str, float]
+    # Images × (clean, then each corruption): the errors, summed over severities.
+    per_image: Counts | None = field(default=None, repr=False, compare=False)
 
 
 def measure_reference(
@@ -45,11 +48,15 @@ def measure_reference(
 
     Without clean ranks the clean error is NaN, and no corruption counts as costing more than it.
     """
-    errors = mean_error(top_k_error(rank))
+    cells = wrong(rank)
+    clean = np.zeros(len(cells), np.bool_) if clean_rank is None else wrong(clean_rank)
+    per_image = np.column_stack([clean, cells.sum(axis=-1, dtype=np.uint8)])
+    means = per_image.mean(axis=0, dtype=np.float64)
     return MeasuredReference(
         name,
-        math.nan if clean_rank is None else float(top_k_error(clean_rank)),
-        dict(zip(corruptions, errors.tolist(), strict=True)),
+        math.nan if clean_rank is None else float(means[0]),
+        dict(zip(corruptions, (means[1:] / cells.shape[-1]).tolist(), strict=True)),
+        per_image,
     )
 
 
@@ -95,7 +102,8 @@ def aude(clean: npt.ArrayLike, errors: npt.ArrayLike) -> Floats:
 
 
 def _check_divisor(divisor: Floats, expected: str) -> None:
-    if not (divisor > 0).all():
+    """NaN is nothing to divide by, and gives NaN."""
+    if (divisor <= 0).any():
         raise InputError(
             f"expected {expected}, got {divisor.min():g}; name another reference, or none for "
             "plain errors"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.metrics.bootstrap import Interval, Resampling, resample_means
+from hardy.metrics.bootstrap import Interval, Resampling, resample_tables
 from hardy.metrics.classification import Floats
 from hardy.metrics.score import Circumstances, Score, score_of
 
@@ -30,36 +30,50 @@ class Formula(NamedTuple):
     interval: Interval | None = None  # where a better one than the bootstrap's is known
 
 
-def build_scores(
-    columns: npt.NDArray[Any],
-    formulas: Iterable[Formula],
-    circumstances: Circumstances,
-    how: Resampling,
-) -> dict[str, Score]:
-    """Scores by name. `circumstances.names`, `levels` and `reference` are narrowed per score."""
-    if len(columns) != circumstances.images:
-        raise InputError(
-            f"expected a row for each of the {circumstances.images:,} images, got {len(columns):,}"
-        )
-    means = columns.mean(axis=0, dtype=np.float64)
-    replicates = resample_means(columns, how)
-    scores = {}
-    for formula in formulas:
-        around = replace(
-            circumstances,
-            names=formula.names,
-            levels=circumstances.levels if formula.names else (),
-            reference=circumstances.reference if formula.reference else None,
-        )
-        scores[formula.name] = score_of(
-            formula.name,
-            float(formula.compute(means)) * formula.scale,
-            np.asarray(formula.compute(replicates)) * formula.scale,
-            around,
-            str(how),
-            unit=formula.unit,
-            interval=formula.interval,
-        )
+class Table(NamedTuple):
+    """Per-image numbers, and what is made of their means."""
+
+    columns: npt.NDArray[Any]  # (images, columns)
+    formulas: list[Formula]
+    around: Circumstances
+
+
+def build_scores(tables: Sequence[Table], how: Resampling) -> dict[str, Score]:
+    """Scores by name; all tables see the same draws of the images.
+
+    `names`, `levels` and `reference` of the circumstances are narrowed per score. A ratio is left
+    out unless there is something to divide by in every replicate: closer to 0 it means nothing.
+    """
+    for table in tables:
+        if len(table.columns) != table.around.images:
+            raise InputError(
+                f"expected a row for each of the {table.around.images:,} images, got "
+                f"{len(table.columns):,}"
+            )
+    scores: dict[str, Score] = {}
+    resampled = resample_tables([table.columns for table in tables], how)
+    for (columns, formulas, circumstances), replicates in zip(tables, resampled, strict=True):
+        means = columns.mean(axis=0, dtype=np.float64)
+        for formula in formulas:
+            value = float(formula.compute(means)) * formula.scale
+            spread = np.asarray(formula.compute(replicates)) * formula.scale
+            if formula.reference and not (np.isfinite(value) and np.isfinite(spread).all()):
+                continue
+            around = replace(
+                circumstances,
+                names=formula.names,
+                levels=circumstances.levels if formula.names else (),
+                reference=circumstances.reference if formula.reference else None,
+            )
+            scores[formula.name] = score_of(
+                formula.name,
+                value,
+                spread,
+                around,
+                str(how),
+                unit=formula.unit,
+                interval=formula.interval,
+            )
     return scores
 
 
@@ -85,3 +99,19 @@ def splitter(start: int, corruptions: int, severities: int) -> Split:
         return means[..., start], errors.reshape(*means.shape[:-1], corruptions, severities)
 
     return split
+
+
+def sum_splitter(start: int, corruptions: int, severities: int) -> Split:
+    """The same of columns that are sums over severities: (..., corruptions, 1)."""
+    split = splitter(start, corruptions, 1)
+
+    def divided(means: Floats) -> tuple[Floats, Floats]:
+        clean, sums = split(means)
+        return clean, sums / severities
+
+    return divided
+
+
+def positive(divisor: Floats, above: Floats | float = 0.0) -> Floats:
+    """NaN where it is not above that: nothing to divide by."""
+    return np.where(divisor > above, divisor, np.nan)

@@ -16,6 +16,8 @@ from hardy.errors import InputError
 from hardy.metrics.bootstrap import LEVEL, Interval, percentile_interval
 from hardy.metrics.classification import Floats
 
+NOISE = 1e-9  # of a number: what rounding can make of 0
+
 
 @dataclass(frozen=True)
 class Circumstances:
@@ -32,7 +34,9 @@ class Circumstances:
     images_hash: str  # of ids and labels, in the order of the rows
     recipe: str
     made: str  # "on the fly + jpeg:85", "official files"
-    total: int | None = None  # images of the whole set, where these are a chosen part of it
+    # Images of the whole set, where these are not all of it. Two runs of the same images were made
+    # alike whatever else either was to be run on.
+    total: int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         parts = [f"{self.reference} reference"] if self.reference else []
@@ -69,7 +73,8 @@ class Score:
 
     def figure(self) -> str:
         """The number and its interval."""
-        return _figure(self.value, self.interval) + (f" {self.unit}" if self.unit else "")
+        unit = f" {self.unit}" if self.unit else ""
+        return _figure(self.value, self.interval, abs(self.value)) + unit
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and CSV."""
@@ -98,7 +103,8 @@ class Comparison(NamedTuple):
     def figure(self) -> str:
         """The difference and its interval."""
         unit = f" {self.first.unit}" if self.first.unit else ""
-        return _figure(self.difference, self.interval, sign="+") + unit
+        scale = max(abs(self.first.value), abs(self.second.value))
+        return _figure(self.difference, self.interval, scale, sign="+") + unit
 
     def chance(self) -> str:
         """The p-value; as small as the replicates can tell, it is a bound."""
@@ -125,12 +131,15 @@ def compare(first: Score, second: Score) -> Comparison:
             f"expected two scores made alike, got {'; '.join(unlike)}; score both models with the "
             "same settings"
         )
+    noise = NOISE * max(abs(first.value), abs(second.value))
     change = second.replicates - first.replicates
+    change[np.abs(change) <= noise] = 0
+    difference = second.value - first.value
     rarer = min((change <= 0).sum(), (change >= 0).sum())
     return Comparison(
         first,
         second,
-        second.value - first.value,
+        difference if abs(difference) > noise else 0.0,
         percentile_interval(change),
         min(1.0, 2 * (1 + int(rarer)) / (1 + len(change))),
     )
@@ -150,7 +159,6 @@ def differences(first: Score, second: Score) -> list[str]:
         "levels": "severities" if one.kind == "corruptions" else "difficulties",
         "reference": "references",
         "images": "numbers of images",
-        "total": "whole sets of which the images are a part",
         "images_hash": "image sets",
         "recipe": "preprocessing recipes",
         "made": "ways of making the images",
@@ -180,13 +188,16 @@ def _brief(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:12]}…"
 
 
-def _figure(value: float, interval: Interval, sign: str = "") -> str:
+def _figure(value: float, interval: Interval, scale: float, sign: str = "") -> str:
     """As many decimals as the interval has a digit for, at least one.
 
-    A lopsided interval, as next to a bound, is written out instead of as ±.
+    A lopsided interval, as next to a bound, is written out instead of as ±. One no wider than the
+    rounding of numbers as large as `scale` has no width.
     """
     half = (interval.high - interval.low) / 2
-    decimals = min(4, max(1, math.ceil(-math.log10(half)) if half > 0 else 1))
+    if half <= NOISE * scale:
+        return f"{value:{sign}.1f} ± 0.0"
+    decimals = min(4, max(1, math.ceil(-math.log10(half))))
     if abs(interval.low + half - value) > 0.25 * half:
         ends = f"{interval.low:{sign}.{decimals}f} to {interval.high:{sign}.{decimals}f}"
         return f"{value:{sign}.{decimals}f} [{ends}]"

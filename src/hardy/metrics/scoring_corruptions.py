@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,18 +11,32 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics.bootstrap import Interval, Resampling, proportion_interval
-from hardy.metrics.classification import Bools, Floats, wrong
+from hardy.metrics.classification import Counts, Floats, wrong
 from hardy.metrics.corruption import (
+    MeasuredReference,
     Reference,
     aude,
     corruption_error,
     mean_error,
     relative_corruption_error,
 )
-from hardy.metrics.formulas import Formula, Split, build_scores, check_cells, positions, splitter
+from hardy.metrics.formulas import (
+    Formula,
+    Split,
+    Table,
+    build_scores,
+    check_cells,
+    positions,
+    positive,
+    splitter,
+    sum_splitter,
+)
 from hardy.metrics.score import Circumstances, Score
 
 SEVERITIES = (1, 2, 3, 4, 5)
+
+# Means of all columns -> the reference's clean error (...) and errors (..., corruptions).
+Yardstick = Callable[[Floats], tuple[Floats, Floats]]
 
 
 class _Labels(NamedTuple):
@@ -53,10 +67,27 @@ def corruption_scores(
     `circumstances.names` and `.levels` name the axes. "mCE", "relative mCE", "mAUDE", "mean error"
     and "mean top-5 error" average over the `counted` corruptions that were run, "validation mCE"
     and "validation error" over the `validation` ones; "CE fog" and so on are single corruptions.
-    The interval is the model's: the reference counts as exact. Without clean ranks (None) the
-    scores that need them are left out, and so are ratios to a reference that a corruption costs
-    nothing.
+    A published reference counts as exact; one that was measured on the same images is resampled
+    with the model. Without clean ranks (None) the scores that need them are left out, and so are
+    ratios to a reference that a corruption costs nothing, or hardly anything.
     """
+    table = corruption_table(
+        clean_rank, rank, circumstances, counted=counted, validation=validation, reference=reference
+    )
+    return build_scores([table], how or Resampling())
+
+
+def corruption_table(
+    clean_rank: npt.ArrayLike | None,
+    rank: npt.ArrayLike,
+    circumstances: Circumstances,
+    *,
+    counted: Sequence[str],
+    validation: Sequence[str],
+    reference: Reference | None,
+) -> Table:
+    """Errors of the best class cell by cell; of the five best, and of the reference, their sums
+    over severities, which is all that anything is made of."""
     around = circumstances
     ranks = np.asarray(rank)
     clean_ranks = np.zeros(len(ranks), np.int8) if clean_rank is None else np.asarray(clean_rank)
@@ -64,29 +95,62 @@ def corruption_scores(
     if reference is not None:
         _check_reference(reference, around)
         around = replace(around, reference=reference.name)
-    parts = []
-    for k in (1, 5):
-        parts += [wrong(clean_ranks, k)[:, None], wrong(ranks, k).reshape(len(ranks), -1)]
-    columns = np.concatenate(parts, axis=1)
-    cells = columns.shape[1] // 2
+    cells = wrong(ranks).reshape(len(ranks), -1)
+    sums = wrong(ranks, 5).sum(axis=-1, dtype=np.uint8)
+    columns = np.column_stack([wrong(clean_ranks), cells, wrong(clean_ranks, 5), sums])
+    second = 1 + cells.shape[1]
     top1 = splitter(0, *ranks.shape[1:])
-    top5 = splitter(cells, *ranks.shape[1:])
+    top5 = sum_splitter(second, *ranks.shape[1:])
+    yardstick = None
+    if reference is not None:
+        theirs = _per_image(reference, around.names)
+        yardstick = _yardstick(reference, around, None if theirs is None else columns.shape[1])
+        if theirs is not None:
+            if len(theirs) != len(columns):
+                raise InputError(
+                    f"expected errors of {reference.name} on each of the {len(columns):,} images, "
+                    f"got {len(theirs):,}"
+                )
+            columns = np.concatenate([columns, theirs], axis=1)
     formulas = [
         _clean("clean error", top1, columns[:, 0]),
-        _clean("clean top-5 error", top5, columns[:, cells]),
-        *_group(_COUNTED, top1, counted, around, reference),
-        *_group(_VALIDATION, top1, validation, around, reference),
+        _clean("clean top-5 error", top5, columns[:, second]),
+        *_group(_COUNTED, top1, counted, around, yardstick),
+        *_group(_VALIDATION, top1, validation, around, yardstick),
         *_group(_Labels("mean top-5 error"), top5, counted, around, None),
     ]
     for name in around.names:
         labels = _Labels(f"error {name}", f"CE {name}", f"relative CE {name}", f"AUDE {name}")
-        formulas += _group(labels, top1, [name], around, reference)
+        formulas += _group(labels, top1, [name], around, yardstick)
     if clean_rank is None:
         formulas = [formula for formula in formulas if not formula.clean]
-    return build_scores(columns, formulas, around, how or Resampling())
+    return Table(columns, formulas, around)
 
 
-def _clean(name: str, split: Split, errors: Bools) -> Formula:
+def _per_image(reference: Reference, names: Sequence[str]) -> Counts | None:
+    """Its columns for these corruptions, where it was measured."""
+    if not isinstance(reference, MeasuredReference) or reference.per_image is None:
+        return None
+    order = list(reference.errors)
+    return reference.per_image[:, [0, *(1 + order.index(name) for name in names)]]
+
+
+def _yardstick(reference: Reference, around: Circumstances, start: int | None) -> Yardstick:
+    """Of a measured reference, whose columns begin at `start`, as uncertain as these are."""
+    if start is not None:
+        split = sum_splitter(start, len(around.names), len(around.levels))
+        unknown = np.isnan(reference.clean_error)
+
+        def measured(means: Floats) -> tuple[Floats, Floats]:
+            clean, errors = split(means)
+            return np.full_like(clean, np.nan) if unknown else clean, errors[..., 0]
+
+        return measured
+    exact = np.array([reference.errors[name] for name in around.names])
+    return lambda means: (np.asarray(reference.clean_error), exact)
+
+
+def _clean(name: str, split: Split, errors: Counts) -> Formula:
     interval = proportion_interval(int(errors.sum()), len(errors))
     percent = Interval(100 * interval.low, 100 * interval.high)
     return Formula(name, lambda means: split(means)[0], (), "%", interval=percent, clean=True)
@@ -97,7 +161,7 @@ def _group(
     split: Split,
     wanted: Sequence[str],
     around: Circumstances,
-    reference: Reference | None,
+    yardstick: Yardstick | None,
 ) -> list[Formula]:
     """The formulas that average over some corruptions, as far as these were run."""
     index = positions(wanted, around.names)
@@ -116,22 +180,23 @@ def _group(
             return np.asarray(aude(clean, cells[..., index, :]).mean(-1))
 
         found.append(Formula(labels.area, areas, names, "%", clean=True))
-    if reference is None:
+    if yardstick is None:
         return found
-    yardstick = np.array([reference.errors[name] for name in names])
-    start = reference.clean_error
 
     def ces(means: Floats) -> Floats:
-        return np.asarray(corruption_error(errors(means), yardstick).mean(-1))
+        theirs = yardstick(means)[1][..., index]
+        return np.asarray(corruption_error(errors(means), positive(theirs)).mean(-1))
 
     def rises(means: Floats) -> Floats:
         clean = split(means)[0]
-        ratios = relative_corruption_error(errors(means), clean, yardstick, start)
-        return np.asarray(ratios.mean(-1))
+        their_clean, theirs = yardstick(means)
+        start = their_clean[..., None]
+        theirs = positive(theirs[..., index], above=start)
+        return np.asarray(relative_corruption_error(errors(means), clean, theirs, start).mean(-1))
 
-    if labels.ce and (yardstick > 0).all():
+    if labels.ce:
         found.append(Formula(labels.ce, ces, names, reference=True))
-    if labels.relative and (yardstick > start).all():
+    if labels.relative:
         found.append(Formula(labels.relative, rises, names, reference=True, clean=True))
     return found
 

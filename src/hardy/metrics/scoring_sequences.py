@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.metrics.bootstrap import Resampling
 from hardy.metrics.classification import Floats
-from hardy.metrics.formulas import Formula, build_scores, positions
+from hardy.metrics.formulas import Formula, Table, build_scores, positions, positive
 from hardy.metrics.score import Circumstances, Score
 from hardy.metrics.stability import (
     FlipReference,
@@ -23,15 +23,19 @@ from hardy.metrics.stability import (
 )
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+# Means of all columns -> what flips and distances are divided by: (..., perturbations, 2).
+Yardstick = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
 class MeasuredFlips:
-    """A reference made from a stored run; scores treat its numbers as exact."""
+    """A reference made from a stored run; with `moves` it is resampled with the model, without
+    them its numbers are exact."""
 
     name: str
     flips: dict[str, float]
     top5_distance: dict[str, float]
+    moves: Mapping[str, Floats] | None = field(default=None, repr=False, compare=False)
 
 
 def measure_flips(name: str, moves: Mapping[str, Floats]) -> MeasuredFlips:
@@ -41,6 +45,7 @@ def measure_flips(name: str, moves: Mapping[str, Floats]) -> MeasuredFlips:
         name,
         {perturbation: mean[0] for perturbation, mean in means.items()},
         {perturbation: mean[1] for perturbation, mean in means.items()},
+        moves,
     )
 
 
@@ -60,8 +65,8 @@ def sequence_scores(
     are the perturbations, `.levels` is the difficulty; noise must come from the sequences of that
     difficulty. "mFR", "mT5D", "flip probability", "top-5 distance" and "Zipf distance" average over
     the `counted` perturbations, the same after "validation" over the others; "FR tilt", "T5D tilt",
-    "FP tilt", "uT5D tilt" and "Zipf tilt" are single ones. Ratios to a reference that never moves
-    are left out.
+    "FP tilt", "uT5D tilt" and "Zipf tilt" are single ones. Ratios to a reference that never moves,
+    or hardly ever, are left out.
     """
     (difficulty,) = circumstances.levels
     moves = {
@@ -106,43 +111,68 @@ def movement_scores(
     if reference is not None:
         _check_reference(reference, around)
         around = replace(around, reference=reference.name)
+    columns = _columns(moves, around)
+    zipf = columns.shape[1] == 3 * len(around.names)
+    yardstick = None
+    if reference is not None:
+        yardstick = _yardstick(reference, around, columns.shape[1])
+        if (theirs := _moves(reference)) is not None:
+            columns = np.concatenate([columns, _columns(theirs, around, 2)], axis=1)
+    formulas = _averages("", counted, around, yardstick, zipf)
+    formulas += _averages("validation ", validation, around, yardstick, zipf)
+    for name in around.names:
+        formulas += _singles(name, around, yardstick, zipf)
+    return build_scores([Table(columns, formulas, around)], how or Resampling())
+
+
+def _columns(
+    moves: Mapping[str, Floats], around: Circumstances, kinds: int | None = None
+) -> Floats:
     for name in around.names:
         if len(moves[name]) != around.images:
             raise InputError(
                 f"expected {name} of each of the {around.images:,} images, got {len(moves[name]):,}"
             )
-    columns = np.concatenate([moves[name] for name in around.names], axis=1)
-    zipf = columns.shape[1] == 3 * len(around.names)
-    formulas = _averages("", counted, around, reference, zipf)
-    formulas += _averages("validation ", validation, around, reference, zipf)
-    for name in around.names:
-        formulas += _singles(name, around, reference, zipf)
-    return build_scores(columns, formulas, around, how or Resampling())
+    return np.concatenate([moves[name][:, :kinds] for name in around.names], axis=1)
+
+
+def _moves(reference: FlipReference) -> Mapping[str, Floats] | None:
+    return reference.moves if isinstance(reference, MeasuredFlips) else None
+
+
+def _yardstick(reference: FlipReference, around: Circumstances, start: int) -> Yardstick:
+    """Of a measured reference, whose columns begin at `start`, as uncertain as these are."""
+    if _moves(reference) is not None:
+        return lambda means: means[..., start:].reshape(*means.shape[:-1], len(around.names), 2)
+    exact = np.array(
+        [[reference.flips[name], reference.top5_distance[name]] for name in around.names]
+    )
+    return lambda means: exact
 
 
 def _averages(
     prefix: str,
     wanted: Sequence[str],
     around: Circumstances,
-    reference: FlipReference | None,
+    yardstick: Yardstick | None,
     zipf: bool,
 ) -> list[Formula]:
     labels = ["flip probability", "mFR", "top-5 distance", "mT5D", "Zipf distance"]
-    return _group([prefix + label for label in labels], wanted, around, reference, zipf)
+    return _group([prefix + label for label in labels], wanted, around, yardstick, zipf)
 
 
 def _singles(
-    name: str, around: Circumstances, reference: FlipReference | None, zipf: bool
+    name: str, around: Circumstances, yardstick: Yardstick | None, zipf: bool
 ) -> list[Formula]:
     labels = [f"{metric} {name}" for metric in ("FP", "FR", "uT5D", "T5D", "Zipf")]
-    return _group(labels, [name], around, reference, zipf)
+    return _group(labels, [name], around, yardstick, zipf)
 
 
 def _group(
     labels: list[str],
     wanted: Sequence[str],
     around: Circumstances,
-    reference: FlipReference | None,
+    yardstick: Yardstick | None,
     zipf: bool,
 ) -> list[Formula]:
     """FR and T5D are ratios to the reference; their means are means of ratios."""
@@ -152,9 +182,16 @@ def _group(
         return []
     kinds = 3 if zipf else 2
 
-    def mean_of(kind: int, divisors: Floats | float = 1.0) -> Callable[[Floats], Floats]:
+    def mean_of(kind: int, by: Yardstick | None = None) -> Callable[[Floats], Floats]:
         places = [i * kinds + kind for i in index]
-        return lambda means: (means[..., places] / divisors).mean(-1)
+
+        def mean(means: Floats) -> Floats:
+            values = means[..., places]
+            if by is not None:
+                values = values / positive(by(means)[..., index, kind])
+            return np.asarray(values.mean(-1))
+
+        return mean
 
     flip, rate, distance, ratio, all_classes = labels
     found = [
@@ -163,13 +200,9 @@ def _group(
     ]
     if zipf:
         found.append(Formula(all_classes, mean_of(2), names, scale=1.0))
-    if reference is not None:
-        flip_by = np.array([reference.flips[name] for name in names])
-        distance_by = np.array([reference.top5_distance[name] for name in names])
-        if (flip_by > 0).all():
-            found.append(Formula(rate, mean_of(0, flip_by), names, reference=True))
-        if (distance_by > 0).all():
-            found.append(Formula(ratio, mean_of(1, distance_by), names, reference=True))
+    if yardstick is not None:
+        found.append(Formula(rate, mean_of(0, yardstick), names, reference=True))
+        found.append(Formula(ratio, mean_of(1, yardstick), names, reference=True))
     return found
 
 

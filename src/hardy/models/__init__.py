@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hardy.errors import InputError
+from hardy.errors import InputError, printable
 from hardy.models.model import PRECISIONS, Model, Options, Override, Preprocessing, need
 from hardy.registry import Registry
 
@@ -42,9 +43,11 @@ def load(
         raise InputError(f"expected a precision of {', '.join(PRECISIONS)}, got {precision!r}")
     if batch != "auto" and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
         raise InputError(f'expected a batch of at least 1 image or "auto", got {batch!r}')
-    shown = name or (model if isinstance(model, str) else "")
+    typed = model if isinstance(model, str) else ""
+    if typed and checkpoint is not None:  # one model with other weights is another model
+        typed += f" @ {Path(checkpoint).name}"
     options = Options(
-        shown,
+        printable(name or typed),
         None if checkpoint is None else Path(checkpoint),
         trust,
         device or "auto",
@@ -59,6 +62,11 @@ def load(
             raise InputError(f'expected "{kind}:" and a name or file behind it, got "{model}"')
         return adapter(rest, options)
     if isinstance(model, Model):
+        ready = "it is made already; decide that where you make it"
+        if name is not None:
+            raise InputError(f"{model.name} takes no other name: {ready}")
+        decided = ("checkpoint", "device", "precision", "batch", "preprocessing")
+        replace(options, name=model.name).refuse(**dict.fromkeys(decided, ready))
         return model
     torch = sys.modules.get("torch")  # else nobody can have made a module of it
     if torch is not None and isinstance(model, torch.nn.Module):

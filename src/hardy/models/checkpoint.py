@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
@@ -10,11 +12,14 @@ from typing import Any
 import torch
 
 from hardy.errors import InputError
+from hardy.models.calling import SAID, told
 from hardy.models.model import existing, need
 
 # Where training scripts put the weights among other things.
 WRAPPINGS = ("state_dict", "model_state_dict", "model")
 SHOWN = 3
+# How torch says that a file is sound, but names code to be run.
+NAMES_CODE = r"(?:Unsupported global: |Trying to |Can only (?:create|build) )[^\n]*"
 
 
 def load_checkpoint(module: torch.nn.Module, path: Path) -> None:
@@ -74,17 +79,20 @@ def _read_safetensors(path: Path) -> Any:
 
 def _read_torch(path: Path) -> Any:
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except UnpicklingError as error:
+        with warnings.catch_warnings(action="ignore"):  # of pickle's protocols
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of what is damaged, torch raises nearly anything
+        code = re.search(NAMES_CODE, str(error)) if isinstance(error, UnpicklingError) else None
+        if code:
+            raise InputError(
+                f"{path} holds more than weights: reading it would run code out of it, which Hardy "
+                "never does. Where you trust it, load it yourself and save the weights alone: "
+                f"torch.save(model.state_dict(), FILE). (torch says: {code[0][:SAID]})"
+            ) from error
+        why = type(error).__name__ if isinstance(error, UnpicklingError) else told(error)
         raise InputError(
-            f"{path} holds more than weights: reading it would run code out of it, which Hardy "
-            "never does. Where you trust it, load it yourself and save the weights alone: "
-            f"torch.save(model.state_dict(), FILE). (torch says: {str(error).splitlines()[0]})"
-        ) from error
-    except (RuntimeError, ValueError, LookupError, OSError, EOFError) as error:
-        raise InputError(
-            f"{path}: expected a file made by torch.save or a .safetensors file, but it cannot be "
-            f"read ({str(error).partition(chr(10))[0]})"
+            f"{path} is no checkpoint that can be read ({why}); expected a file made by torch.save "
+            "or a .safetensors file"
         ) from error
 
 

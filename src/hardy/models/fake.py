@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.models.model import Logits, Options, Preprocessing, UInt8, check_images, digest
+from hardy.models.calling import check_images
+from hardy.models.model import Logits, Options, Preprocessing, UInt8, digest
 
 SIDE = 8  # it looks at 8 x 8 pixels, spread over the image
+MOST = 100_000  # classes; its weights take 1.5 kB of memory for each
 
 
 def parse_fake(rest: str, options: Options) -> FakeModel:
@@ -20,8 +22,12 @@ def parse_fake(rest: str, options: Options) -> FakeModel:
         precision="its arithmetic is exact",
         preprocessing="it takes the bytes as they are",
     )
-    if not (words := re.fullmatch(r"(\d+)(?::(\d+))?", rest)) or int(words[1]) < 1:
-        raise InputError(f'expected "fake:CLASSES" or "fake:CLASSES:SEED", got "fake:{rest}"')
+    words = re.fullmatch(r"(\d{1,6})(?::(\d{1,18}))?", rest)
+    if not words or not 1 <= int(words[1]) <= MOST:
+        raise InputError(
+            f'expected "fake:CLASSES" or "fake:CLASSES:SEED", got "fake:{rest}"; it has 1 to '
+            f"{MOST:,} classes, and a seed has at most 18 digits"
+        )
     return FakeModel(int(words[1]), int(words[2] or 0), options.name)
 
 

@@ -6,18 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from hardy.errors import InputError
-from hardy.models.model import (
-    Logits,
-    Options,
-    Preprocessing,
-    UInt8,
-    check_images,
-    check_logits,
-    digest,
-)
+from hardy.models.calling import as_logits, in_batches, in_its_name
+from hardy.models.model import Logits, Options, Preprocessing, UInt8, digest
 
 
 class FunctionModel:
@@ -50,13 +41,14 @@ class FunctionModel:
         self._batch = options.batch
 
     def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
-        check_images(images)
-        step = len(images) if self._batch == "auto" else self._batch
-        batches = [images[start : start + step] for start in range(0, len(images), step)]
-        return np.concatenate([self._call(batch) for batch in batches])
+        return in_batches(images, self._batch, self._call, self.name)
 
     def _call(self, batch: UInt8) -> Logits:
-        return check_logits(np.asarray(self._function(batch)), len(batch), self.name)
+        todo = "expected a function of uint8 (N, H, W, 3) that returns logits (N, classes)"
+        with in_its_name(self.name, batch, todo):
+            # A copy, which it may change: other cells and models still need the batch itself.
+            output = self._function(batch.copy())
+        return as_logits(output, len(batch), self.name)
 
 
 def _source(function: Callable[..., Any]) -> str | None:

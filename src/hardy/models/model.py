@@ -176,22 +176,3 @@ def need(module: str, extra: str, what: str) -> Any:
             f"{what} needs {module}, which is installed but broken ({error}); install builds that "
             f'belong together: pip install --force-reinstall "hardy[{extra}]"'
         ) from error
-
-
-def check_images(images: Any) -> None:
-    """Of arrays and tensors alike."""
-    if str(images.dtype).removeprefix("torch.") != "uint8" or images.ndim != 4:
-        got = f"{images.dtype} {tuple(images.shape)}"
-        raise InputError(f"expected images as uint8 (N, H, W, 3), got {got}")
-    if images.shape[3] != 3 or not len(images):
-        raise InputError(f"expected at least one RGB image (N, H, W, 3), got {tuple(images.shape)}")
-
-
-def check_logits(output: npt.NDArray[Any], images: int, name: str) -> Logits:
-    """The output as float32 (N, K), or an error that names the model."""
-    if output.ndim != 2 or len(output) != images or output.dtype.kind not in "fiu":
-        raise InputError(
-            f"{name}: expected logits ({images}, classes), one row per image, got "
-            f"{output.dtype} {output.shape}; wrap the model so that it returns them"
-        )
-    return output.astype(np.float32, copy=False)

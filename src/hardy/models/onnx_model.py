@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from hardy.errors import InputError
+from hardy.models.calling import as_logits, in_batches, in_its_name
 from hardy.models.model import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -20,8 +21,6 @@ from hardy.models.model import (
     Preprocessing,
     Triple,
     UInt8,
-    check_images,
-    check_logits,
     digest,
     existing,
     hash_files,
@@ -30,6 +29,7 @@ from hardy.models.pixels import normalised, resized
 
 DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 AUTO_BATCH = 64
+FREE_BATCH = "export it with logits as first output and with a free batch, or try a batch of 1"
 
 
 class OnnxModel:
@@ -52,7 +52,7 @@ class OnnxModel:
         self._session = _open(path, options)
         self.device = "cuda:0" if "CUDA" in self._session.get_providers()[0] else "cpu"
         inputs = self._session.get_inputs()
-        if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].type not in DTYPES:
+        if len(inputs) != 1 or not _takes_images(inputs[0]):
             found = ", ".join(f"{i.name}: {i.type} {i.shape}" for i in inputs)
             raise InputError(
                 f"{path}: expected one input of floats or bytes (N, 3, H, W) or (N, H, W, 3), got "
@@ -61,8 +61,7 @@ class OnnxModel:
         self._input = inputs[0].name
         self._dtype = DTYPES[inputs[0].type]
         self.precision = "float16" if self._dtype is np.float16 else "float32"
-        # Sides that are not fixed are names here, not numbers.
-        fixed = [side if isinstance(side, int) and side > 0 else None for side in inputs[0].shape]
+        fixed = _fixed(inputs[0].shape)
         self._channels_last = fixed[3] == 3 and fixed[1] != 3
         self._sides = fixed[1:3] if self._channels_last else fixed[2:4]
         self._rows = fixed[0]
@@ -74,19 +73,19 @@ class OnnxModel:
         self.identity = digest("onnx", parts)
 
     def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
-        check_images(images)
+        used = preprocessing or self.preprocessing
         size = self._rows or self._batch
-        batches = [images[start : start + size] for start in range(0, len(images), size)]
-        return np.concatenate([self._one(batch, preprocessing) for batch in batches])
+        return in_batches(images, size, lambda batch: self._one(batch, used), self.name)
 
     def _one(self, images: UInt8, preprocessing: Preprocessing | None) -> Logits:
-        pixels = self._prepared(images, preprocessing or self.preprocessing)
+        pixels = self._prepared(images, preprocessing)
         if self._rows:  # a file of fixed batch takes no fewer: fill up, and cut off afterwards
             pixels = np.pad(pixels, [(0, self._rows - len(images)), *[(0, 0)] * 3])
-        output = np.asarray(self._session.run(None, {self._input: pixels})[0])
-        if self._rows == len(output):
+        with in_its_name(self.name, images, FREE_BATCH):
+            output = self._session.run(None, {self._input: pixels})[0]
+        if np.shape(output)[:1] == (self._rows,):
             output = output[: len(images)]
-        return check_logits(output, len(images), self.name)
+        return as_logits(output, len(images), self.name, FREE_BATCH)
 
     def _prepared(self, images: UInt8, used: Preprocessing | None) -> npt.NDArray[Any]:
         pixels: npt.NDArray[Any] = images
@@ -121,6 +120,16 @@ class OnnxModel:
         except ValueError as error:
             raise InputError(f"{self.name}: its metadata cannot be used: {error}") from error
         return options.prepared_as(found)
+
+
+def _fixed(shape: Sequence[int | str | None]) -> list[int | None]:
+    """Sides that are free are names there, not numbers."""
+    return [side if isinstance(side, int) and side > 0 else None for side in shape]
+
+
+def _takes_images(given: Any) -> bool:
+    fixed = _fixed(given.shape)
+    return given.type in DTYPES and len(fixed) == 4 and (fixed[1] in (3, None) or fixed[3] == 3)
 
 
 def _open(path: Path, options: Options) -> Any:

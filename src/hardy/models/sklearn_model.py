@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
+from hardy.models.calling import as_logits, in_batches, in_its_name
 from hardy.models.model import (
     Logits,
     Options,
     Preprocessing,
     UInt8,
-    check_images,
-    check_logits,
     digest,
     existing,
     hash_files,
@@ -56,10 +55,7 @@ class SklearnModel:
         self._batch = options.batch
 
     def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
-        check_images(images)
-        step = len(images) if self._batch == "auto" else self._batch
-        batches = [images[start : start + step] for start in range(0, len(images), step)]
-        return np.concatenate([self._one(batch) for batch in batches])
+        return in_batches(images, self._batch, self._one, self.name)
 
     def _one(self, images: UInt8) -> Logits:
         features = images.reshape(len(images), -1) / np.float32(255)
@@ -69,7 +65,9 @@ class SklearnModel:
                 f"{self.name}: expected {wanted} features, got {features.shape[1]} from images of "
                 f"{images.shape[1:]}; train it on pixels of that size, flattened"
             )
-        output = check_logits(self._scores(features), len(images), self.name)
+        with in_its_name(self.name, images, "was it saved by this version of scikit-learn?"):
+            scores = self._scores(features)
+        output = as_logits(scores, len(images), self.name)
         if output.shape[1] != self._width:
             raise InputError(
                 f"{self.name}: expected a score for each of its {self._width} classes, got "

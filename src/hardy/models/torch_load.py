@@ -15,7 +15,8 @@ import torch
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.models.checkpoint import load_checkpoint
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Options, Preprocessing
-from hardy.models.torch_model import TorchModel
+from hardy.models.torch_identity import module_source
+from hardy.models.torch_model import TorchModel, check_weights
 
 
 def torchvision_model(rest: str, options: Options) -> TorchModel:
@@ -66,19 +67,20 @@ def factory_model(rest: str, options: Options) -> TorchModel:
     """`package.module:factory`; the current directory counts, as with `python -m`."""
     module_name, _, factory_name = rest.partition(":")
     if not module_name or not factory_name:
-        raise InputError(f'expected "torch:package.module:factory", got "{options.name}"')
+        raise InputError(f'expected "torch:package.module:factory", got "torch:{rest}"')
     with _importing_from_here():
         factory = _find_factory(module_name, factory_name, options)
         try:
             module = factory()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise HardyError(f"{options.name}: the factory raised {error!r}") from error
     if not isinstance(module, torch.nn.Module):
         raise InputError(
             f"{options.name}: expected the factory to return a torch.nn.Module, got "
             f"{type(module).__name__}"
         )
-    return _finish(module, options, _own_preprocessing(module, options))
+    source = module_source(module_name)
+    return _finish(module, options, _own_preprocessing(module, options), source=source)
 
 
 def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
@@ -100,17 +102,21 @@ def _finish(
     options: Options,
     preprocessing: Preprocessing,
     known_accuracy: float | None = None,
+    source: str = "",
 ) -> TorchModel:
+    check_weights(module, options.name)
     if options.checkpoint is not None:
         load_checkpoint(module, options.checkpoint)
     wanted = options.prepared_as(preprocessing)
     if wanted != preprocessing:
         preprocessing, known_accuracy = wanted, None
     device = _device(options)
-    module = module.requires_grad_(False).to(device)
+    for parameter in module.parameters():  # `requires_grad_` of the whole is not TorchScript's
+        parameter.requires_grad_(False)
+    module = module.to(device)
     if any(isinstance(part, torch.nn.Conv2d) for part in module.modules()):
         module = module.to(memory_format=torch.channels_last)
-    return TorchModel(module, options, preprocessing, device, known_accuracy)
+    return TorchModel(module, options, preprocessing, device, known_accuracy, source)
 
 
 def _device(options: Options) -> torch.device:
@@ -168,7 +174,7 @@ def _find_factory(module_name: str, name: str, options: Options) -> Callable[[],
             f"{options.name}: {module_name} cannot be imported from {os.getcwd()} or what is "
             f"installed ({error})"
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise HardyError(f"{options.name}: importing {module_name} raised {error!r}") from error
     factory: Callable[[], Any] | None = getattr(module, name, None)
     if not callable(factory):

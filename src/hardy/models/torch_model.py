@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
+from torch.nn.parameter import is_lazy
 
 from hardy.errors import HardyError, InputError
-from hardy.models.model import Options, Preprocessing, check_images, check_logits, digest
+from hardy.models.calling import as_logits, check_images, check_logits, check_widths, failure
+from hardy.models.model import Options, Preprocessing, digest
+from hardy.models.torch_identity import hash_weights, structure
 
 FIRST_BATCH = {"cpu": 64}
 FIRST_BATCH_ELSEWHERE = 256
-LIBRARIES = ("torch", "torchvision", "timm")
 
 
 class TorchModel:
@@ -35,7 +35,10 @@ class TorchModel:
         preprocessing: Preprocessing,
         device: torch.device,
         known_accuracy: float | None = None,
+        source: str = "",
     ) -> None:
+        """`source` is that of the factory, where one made the module."""
+        check_weights(module, options.name)
         self.name = options.name
         self.preprocessing = preprocessing
         self.known_accuracy = known_accuracy
@@ -44,7 +47,7 @@ class TorchModel:
         self.identity = digest(
             "torch",
             {
-                "structure": _structure(module),
+                "structure": [*structure(module), source],
                 "weights": hash_weights(module),
                 "preprocessing": preprocessing,
                 "precision": options.precision,
@@ -68,9 +71,7 @@ class TorchModel:
                     f"{self.name}: expected a tensor on {self.device}, got one on {images.device}"
                 )
             return self._all(images, wanted)
-        # torch shares memory with an array that can be written, and complains of others.
-        given = torch.from_numpy(np.require(images, requirements=["C", "W"]))
-        return check_logits(self._all(given, wanted).cpu().numpy(), len(images), self.name)
+        return as_logits(self._all(_shared(images), wanted).cpu(), len(images), self.name)
 
     def _all(self, images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
         """Batch by batch. What does not fit is tried again in halves, from then on."""
@@ -81,9 +82,12 @@ class TorchModel:
                 batch = images[start : start + self._batch]
                 try:
                     outputs.append(self._one(batch, preprocessing))
-                except RuntimeError as error:
+                except HardyError:
+                    raise
+                except (Exception, SystemExit) as error:
                     if not _out_of_memory(error):
-                        raise
+                        todo = f"is it made for such images? They were prepared so: {preprocessing}"
+                        raise failure(self.name, error, batch, todo) from error
                     self._halve(len(batch), error)
                 else:
                     start += len(batch)
@@ -91,6 +95,7 @@ class TorchModel:
                 # Only here, after `error`, does nothing hold on to the tensors that filled up.
                 if self._device.type == "cuda":
                     torch.cuda.empty_cache()
+            check_widths(outputs, self.name)
             return torch.cat(outputs)
 
     def _one(self, images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
@@ -103,9 +108,15 @@ class TorchModel:
                 f"{self.name}: expected the module to return a tensor of logits, got "
                 f"{type(output).__name__}; wrap it in a module that does"
             )
+        if output.layout != torch.strided or output.is_meta:
+            raise InputError(
+                f"{self.name}: expected a dense tensor of logits, got one of {output.layout} on "
+                f"{output.device}; return logits.to_dense(), with values"
+            )
+        check_logits(output, len(images), self.name)
         return output.float()
 
-    def _halve(self, size: int, error: RuntimeError) -> None:
+    def _halve(self, size: int, error: BaseException) -> None:
         if self._fixed or size == 1:
             todo = (
                 "ask for a smaller batch or leave it to us (auto)"
@@ -116,6 +127,17 @@ class TorchModel:
                 f"{self.name}: {self.device} has no memory left for a batch of {size}; {todo}"
             ) from error
         self._batch = size // 2
+
+
+def _shared(images: npt.NDArray[np.uint8]) -> torch.Tensor:
+    """On the same memory where it can be; nothing here writes to it, but torch wants to be allowed
+    to: what is read-only for good is copied."""
+    view = np.ascontiguousarray(images).view()
+    try:
+        view.flags.writeable = True
+    except ValueError:
+        view = view.copy()
+    return torch.from_numpy(view)
 
 
 def prepared(images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
@@ -155,40 +177,19 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
             part.training = training
 
 
-def _out_of_memory(error: RuntimeError) -> bool:
+def _out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError):
         return True
-    return any(sign in str(error) for sign in ("DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED"))
+    signs = ("DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
 
 
-def hash_weights(module: torch.nn.Module) -> str:
-    """Parameters and buffers, those that checkpoints leave out too; the device does not matter."""
-    tensors = {**module.state_dict(), **dict(module.named_buffers())}
-    together = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        if not isinstance(tensor, torch.Tensor):  # get_extra_state
-            together.update(f"{name} {tensor!r}".encode())
-            continue
-        together.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        together.update(flat.view(torch.uint8).numpy())
-    return together.hexdigest()
-
-
-def _structure(module: torch.nn.Module) -> list[str]:
-    """What the weights do not say: the layers as torch prints them, and for the user's own layers
-    their source, since the same weights can be used otherwise. (Of libraries, versions are kept
-    with the results.)
-    """
-    printed = re.sub(r" at 0x[0-9a-f]+", "", str(module))
-    kinds = {type(part) for part in module.modules()}
-    own = [kind for kind in kinds if kind.__module__.partition(".")[0] not in LIBRARIES]
-    return [printed, *sorted(_source(kind) for kind in own)]
-
-
-def _source(kind: type) -> str:
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):  # typed at a prompt
-        return kind.__qualname__
+def check_weights(module: torch.nn.Module, name: str) -> None:
+    """There are some: a lazy layer has none before its first batch, on "meta" there never are."""
+    for part, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if is_lazy(tensor) or tensor.is_meta:
+            why = "is lazy" if is_lazy(tensor) else "lies on the device meta"
+            raise InputError(
+                f"{name}: expected a module with weights, but {part} {why} and has no values yet; "
+                "make it on a real device, and run one batch through lazy layers"
+            )

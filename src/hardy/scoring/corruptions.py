@@ -13,9 +13,8 @@ from hardy.metrics import (
     Reference,
     Resampling,
     Score,
-    calibration_scores,
-    corruption_scores,
     measure_reference,
+    outcome_scores,
 )
 from hardy.predictions.store import StoredRun
 from hardy.scoring import selection
@@ -45,8 +44,11 @@ def score_corruptions(
     parts = _parts(run, suite, places, notes)
     for part in parts:
         yardstick = _reference(run, suite, part, reference, notes)
+        made = _score(run, suite, part, yardstick, how)
+        if yardstick is not None:
+            notes += _not_divided(made, part, yardstick.name)
         # Clean scores of the part that counts come first, and stay.
-        scores = {**scores, **_score(run, suite, part, yardstick, how), **scores}
+        scores = {**scores, **made, **scores}
     return scores, parts[0].images, notes
 
 
@@ -113,16 +115,33 @@ def _score(
     clean = Outcomes(*(kept[name][:, 0] for name in COLUMNS)) if CLEAN in part.cells else None
     around = selection.circumstances(run, suite, part)
     how = selection.resampling(run, part.images, how)
-    errors = corruption_scores(
-        None if clean is None else clean.rank,
-        cells.rank,
+    return outcome_scores(
+        clean,
+        cells,
         around,
         counted=suite.counted,
         validation=suite.validation,
         reference=reference,
         how=how,
     )
-    return errors | calibration_scores(clean, cells, around, counted=suite.counted, how=how)
+
+
+def _not_divided(made: dict[str, Score], part: Part, reference: str) -> list[str]:
+    """Notes on ratios that were not made."""
+    notes = []
+    without = [name for name in part.names if f"CE {name}" not in made]
+    if without:
+        notes.append(
+            f"{reference} makes too few errors under {', '.join(without)} to divide by: no CE "
+            "there, and no mean"
+        )
+    without = [name for name in part.names if f"relative CE {name}" not in made]
+    if without and CLEAN in part.cells:
+        notes.append(
+            f"{', '.join(without)} costs {reference} too little to divide by: no relative CE "
+            "there, and no mean"
+        )
+    return notes
 
 
 def _reference(
@@ -146,19 +165,6 @@ def _reference(
         return None
     if isinstance(reference, str | None):
         return suite.reference
-    measured = _measure(run, part, reference)
-    faultless = [name for name in part.names if not measured.errors[name] > 0]
-    if faultless:
-        notes.append(
-            f"{name} makes no errors under {', '.join(faultless)}: no CE there, and no mean"
-        )
-    unmoved = [name for name in part.names if not measured.errors[name] > measured.clean_error]
-    if unmoved and CLEAN in part.cells:
-        notes.append(f"{', '.join(unmoved)} costs {name} nothing: no relative CE, and no mean")
-    return measured
-
-
-def _measure(run: StoredRun, part: Part, reference: StoredRun) -> Reference:
     same = selection.same_part(run, part, reference)
     ranks = reference.read(same.cells, ["rank"], same.images)["rank"]
     name = selection.reference_name(reference)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from hardy.metrics import Score, published
 from hardy.scoring.paired import Compared
-from hardy.scoring.scores import HEADLINES, Scores
+from hardy.scoring.scores import HEADLINES, SINGLES, Scores
 from hardy.scoring.tables import Table
 
 NOTHING = "–"
 
 
-def score_tables(group: Sequence[Scores]) -> list[Table]:
-    """Of models on one suite: the headline, then single corruptions."""
-    return [_headline(group), *_singles(group)]
+def score_tables(group: Sequence[Scores], *, brief: bool = False) -> list[Table]:
+    """Of models on one suite: the headline, then single corruptions; of these in brief the metric
+    that the headline begins with."""
+    wanted = SINGLES[group[0].kind][: 1 if brief else None]
+    return [_headline(group), *_singles(group, {metric for pair in wanted for metric in pair})]
 
 
 def _headline(group: Sequence[Scores]) -> Table:
@@ -38,10 +40,10 @@ def _notes(group: Sequence[Scores]) -> list[str]:
     return notes + [f"{scores.model}: {note}" for scores in group for note in scores.notes]
 
 
-def _singles(group: Sequence[Scores]) -> list[Table]:
+def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[Table]:
     tables = []
     single = [scores.singles() for scores in group]
-    for metric in dict.fromkeys(metric for one in single for metric in one):
+    for metric in dict.fromkeys(metric for one in single for metric in one if metric in wanted):
         columns = [one.get(metric, {}) for one in single]
         names = list(dict.fromkeys(name for column in columns for name in column))
         rows = [(name, *(_figure(column.get(name)) for column in columns)) for name in names]
@@ -131,6 +133,7 @@ def compared_table(compared: Compared) -> Table:
             f"clean images: {clean.only_first:,} only A gets wrong, {clean.only_second:,} only B; "
             f"McNemar's exact p = {clean.p_value:.3g}"
         )
+    notes += compared.notes
     notes += [f"A: {note}" for note in compared.first.notes]
     notes += [f"B: {note}" for note in compared.second.notes]
     header = ("", "A", "B", "B − A", "p")

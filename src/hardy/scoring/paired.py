@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hardy.metrics import Comparison, McNemar, differences, mcnemar, wrong
 from hardy.metrics import compare as compare_scores
 from hardy.predictions.store import StoredRun
-from hardy.scoring.scores import Scores, score
+from hardy.scoring.scores import DECIDING, Scores, score
 from hardy.suites.cells import CLEAN
 
 
@@ -22,6 +22,32 @@ class Compared(NamedTuple):
     headline: tuple[Comparison, ...]
     singles: tuple[Comparison, ...]  # corruption by corruption
     clean: McNemar | None  # the exact test, on clean images
+    notes: tuple[str, ...] = ()  # what was done to make them comparable
+
+    @property
+    def deciding(self) -> tuple[Comparison, ...]:
+        """Where a worse second model is a regression: mCE, or else the mean error (of sequences
+        mFR, or else the flip probability), and the clean error."""
+        there = {one.first.name: one for one in self.headline}
+        first = [name for name in DECIDING[self.first.kind] if name in there][:1]
+        return tuple(there[name] for name in (*first, "clean error") if name in there)
+
+    @property
+    def regressions(self) -> tuple[Comparison, ...]:
+        """The deciding scores in which the second model is significantly worse.
+
+        Each is a one-sided test at 2.5 %: of models that are as good as the first, one in forty is
+        called worse in either, and up to one in twenty is called a regression.
+        """
+        return tuple(one for one in self.deciding if one.significant and one.difference > 0)
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is a regression, and what decides that."""
+        names = " and ".join(one.first.name for one in self.deciding)
+        worse = " and ".join(one.first.name for one in self.regressions)
+        found = f"a regression in {worse}" if worse else "no regression"
+        return f"{found} ({names} decide{'s' if len(self.deciding) == 1 else ''})"
 
     @property
     def worse(self) -> tuple[Comparison, ...]:
@@ -46,9 +72,11 @@ class Compared(NamedTuple):
 def compare(first: Scores | StoredRun, second: Scores | StoredRun) -> Compared:
     """The paired differences; refused for runs that were made differently.
 
-    Single corruptions that just one model was run on are left out.
+    Where one has more images than the other, both are scored on those of the other. Single
+    corruptions that just one model was run on are left out.
     """
     one, two = (some if isinstance(some, Scores) else score(some) for some in (first, second))
+    one, two, notes = _on_common_images(one, two)
     leading = [name for name in (s.name for s in one.headline) if name in two]
     if not leading:  # which cannot be compared: this says why
         compare_scores(one.headline[0], two.headline[0])
@@ -63,7 +91,22 @@ def compare(first: Scores | StoredRun, second: Scores | StoredRun) -> Compared:
     clean = None
     if "clean error" in leading:
         clean = mcnemar(_clean_errors(one), _clean_errors(two))
-    return Compared(one, two, headline, singles, clean)
+    return Compared(one, two, headline, singles, clean, notes)
+
+
+def _on_common_images(one: Scores, two: Scores) -> tuple[Scores, Scores, tuple[str, ...]]:
+    """What is said of it in a note; image sets that only overlap are left as they are."""
+    ours, theirs = ({some.run.ids[place] for place in some.images} for some in (one, two))
+    if one.run.suite != two.run.suite or not (ours < theirs or theirs < ours):
+        return one, two, ()
+    more, fewer = (one, two) if theirs < ours else (two, one)
+    note = (
+        f"{more.model} has {len(more.images):,} images, {fewer.model} has {len(fewer.images):,} of "
+        "them: both are scored on these"
+    )
+    if more is one:
+        return one.on(theirs), two, (note,)
+    return one, two.on(ours), (note,)
 
 
 def _clean_errors(scores: Scores) -> npt.NDArray[np.bool_]:

@@ -24,6 +24,17 @@ VALIDATION_HEADLINES: dict[str, tuple[str, ...]] = {
     "corruptions": ("validation mCE", "validation error"),
     "perturbations": ("validation mFR", "validation mT5D", "validation flip probability"),
 }
+# What decides whether a model got worse, besides its clean error: the first of these that there is.
+# Others can rise while it gets better: relative mCE does where only the clean error falls.
+DECIDING: dict[str, tuple[str, ...]] = {
+    "corruptions": ("mCE", "mean error", "validation mCE", "validation error"),
+    "perturbations": (
+        "mFR",
+        "flip probability",
+        "validation mFR",
+        "validation flip probability",
+    ),
+}
 # Of single corruptions: against a reference, and without one.
 SINGLES = {
     "corruptions": (("CE", "error"),),
@@ -40,6 +51,12 @@ class Scores(Mapping[str, Score]):
     scores: dict[str, Score]
     images: selection.Places  # in the run, of the headline scores, in the order of their rows
     notes: tuple[str, ...] = ()  # what the scores leave out
+    reference: StoredRun | str | None = "suite"  # as `score` was told, and how
+    how: Resampling | None = None
+
+    def on(self, images: Iterable[selection.Id]) -> Scores:
+        """The same, of some of the images, by their ids."""
+        return score(self.run, reference=self.reference, how=self.how, images=images)
 
     @property
     def model(self) -> str:
@@ -113,13 +130,18 @@ def score(
             "`hardy.scoring.choose` finds a run by its name"
         )
     suite = selection.suite_of(run)
+    if not run.cells:
+        raise InputError(
+            f"the run of {run.model} on {run.suite} holds no predictions yet; the same "
+            "`hardy eval` makes them"
+        )
     places = selection.sorted_places(run, images)
     score_them = score_corruptions if suite.kind == "corruptions" else score_sequences
-    if reference == "suite" and run.identity.labels == "own":
-        reference = None  # its errors are those on other classes
-    scores, used, notes = score_them(run, suite, places, reference, how)
+    # The suite's errors on other classes would say nothing.
+    foreign = reference == "suite" and run.identity.labels == "own"
+    scores, used, notes = score_them(run, suite, places, None if foreign else reference, how)
     leading = {name: scores[name] for name in _headline(suite.kind, scores)}
-    return Scores(run, suite.kind, leading | scores, used, tuple(notes))
+    return Scores(run, suite.kind, leading | scores, used, tuple(notes), reference, how)
 
 
 def _headline(kind: str, names: Iterable[str]) -> list[str]:

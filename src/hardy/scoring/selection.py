@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +106,7 @@ def incomplete(part: Part, places: Places, what: str) -> list[str]:
 def circumstances(run: StoredRun, suite: Suite, part: Part) -> Circumstances:
     details = run.details
     seed = f", seed {details['seed']}" if details["seed"] else ""
-    subset = chosen_from(run)
+    whole = _whole(run)
     return Circumstances(
         suite=suite.name,
         version=suite.version,
@@ -119,7 +119,7 @@ def circumstances(run: StoredRun, suite: Suite, part: Part) -> Circumstances:
         images_hash=images_hash(run, part.images),
         recipe=details["recipe"],
         made=details["made"] + seed,
-        total=subset["of"] if subset else None,
+        total=whole if len(part.images) < whole else None,
     )
 
 
@@ -128,20 +128,25 @@ def images_hash(run: StoredRun, places: Places) -> str:
     return sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
 
 
-def chosen_from(run: StoredRun) -> dict[str, Any] | None:
-    """How the images were chosen; None where one of the sessions had all of them.
-
-    Each session's images hold, or are part of, those of the others: the largest set is the run's.
-    """
+def _whole(run: StoredRun) -> int:
+    """The images of which a subset was chosen, or that were to be run; the most of any session."""
     subsets = [session.get("subset") for session in run.details["sessions"]]
-    return None if not subsets or None in subsets else subsets[-1]
+    return max(len(run.ids), *(int(subset["of"]) for subset in subsets if subset), 0)
 
 
 def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resampling:
-    """Within classes where a subset fixed how many images each class has."""
+    """Within classes where each has as many images as the others, give or take one.
+
+    That does not come by chance: benchmarks fix it, and subsets of them do. It is a matter of the
+    images alone, so that runs on the same images are resampled alike, however each came by them.
+    Any other mix may be chance: it varies too, and if it was fixed, the interval is too wide
+    rather than too narrow.
+    """
     how = how or Resampling()
-    if how.strata is None and chosen_from(run):
-        return how._replace(strata=run.labels[places].astype(np.int64))
+    labels = run.labels[places].astype(np.int64)
+    sizes = np.unique(labels, return_counts=True)[1]
+    if how.strata is None and len(sizes) > 1 and max(2, sizes.max() - 1) <= sizes.min():
+        return how._replace(strata=labels)
     return how
 
 

@@ -46,7 +46,7 @@ def score_sequences(
         for part in _parts(run, places, group, difficulty)
     ]
     parts = [part for part in found if len(part.images)]
-    if not parts:
+    if not any(part.levels == (1,) for part in parts):  # of which the headline is made
         raise selection.nothing_complete(run, places, found[0].cells if found else run.cells)
     notes: list[str] = []
     scores: dict[str, Score] = {}
@@ -56,14 +56,17 @@ def score_sequences(
         if difficulty == 1:
             counts = not set(part.names) <= set(suite.validation)
             notes += selection.incomplete(part, places, "" if counts else "validation: ")
+        yardstick = _reference(run, suite, part, reference)
         made = movement_scores(
             moves.of(part),
             selection.circumstances(run, suite, part),
             counted=suite.counted,
             validation=suite.validation,
-            reference=_reference(run, suite, part, reference, notes),
+            reference=yardstick,
             how=selection.resampling(run, part.images, how),
         )
+        if yardstick is not None:
+            notes += _not_divided(made, part, yardstick.name)
         for name, score in made.items():
             label = name if difficulty == 1 else f"{name} (difficulty {difficulty})"
             scores[label] = replace(score, name=label)
@@ -126,7 +129,6 @@ def _reference(
     suite: Suite,
     part: Part,
     reference: StoredRun | str | None,
-    notes: list[str],
 ) -> FlipReference | None:
     """The suite's own model, or one that was run on the same sequences."""
     if part.levels != (1,):
@@ -135,10 +137,15 @@ def _reference(
         return None if reference is None else suite.flips
     same = selection.same_part(run, part, reference)
     moves = _Moves(reference, [same]).of(same)
-    measured = measure_flips(selection.reference_name(reference), moves)
-    still = [name for name in part.names if not measured.flips[name] > 0]
-    if still:
-        notes.append(
-            f"{reference.model} never flips under {', '.join(still)}: no FR there, and no mean"
-        )
-    return measured
+    return measure_flips(selection.reference_name(reference), moves)
+
+
+def _not_divided(made: dict[str, Score], part: Part, reference: str) -> list[str]:
+    """A note on ratios that were not made."""
+    without = [name for name in part.names if f"FR {name}" not in made]
+    if not without:
+        return []
+    return [
+        f"{reference} flips too rarely under {', '.join(without)} to divide by: no FR there, and "
+        "no mean"
+    ]
