@@ -39,8 +39,11 @@ golden: $(READY)
 	$(BIN)/python -m tests.golden.make
 	$(BIN)/python -m tests.golden.make_sequences
 
+# The README's pictures; the second one needs Debian's chromium.
 picture: $(READY)
 	$(BIN)/python -m examples.picture
+	$(BIN)/hardy demo
+	$(BIN)/python -m tests.report.screenshot hardy-demo/report.html docs/report.png 1280 1180
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
