@@ -200,6 +200,12 @@ def is_tensor(thing: object) -> TypeGuard[Tensor]:
     return torch is not None and isinstance(thing, torch.Tensor)
 
 
+def out_of_memory(error: Exception) -> bool:
+    """Whether a device was full; asked without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(error, torch.OutOfMemoryError)
+
+
 def cpu_ops() -> Ops:
     # Imported here: numba takes longer to load than the rest of Hardy together.
     from hardy.arrays.numpy_ops import OPS

@@ -1,0 +1,41 @@
+"""Every corruption by Triton's kernels gives the CPU engine's bytes, from draws to bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.arrays import triton_device  # noqa: F401, isort: skip
+
+from hardy.arrays.ops import Array, Ops, cpu_ops
+from hardy.arrays.rng import Draws, derive_key
+from hardy.arrays.triton_ops import TritonOps, triton_ops
+from hardy.corrupt import CORRUPTIONS
+from hardy.suites import edition
+from tests.arrays.torch_device import DEVICE, assert_same, moved
+from tests.photos import photos
+
+SEVERITY = 3
+IDS = np.array([7, 2**63 + 11], np.uint64)
+every_corruption = pytest.mark.parametrize("name", CORRUPTIONS.names())
+
+
+def corrupted(ops: Ops, images: Array, name: str) -> Array:
+    params = edition("224").params(name, SEVERITY)
+    draws = Draws(ops, derive_key(0, "224", name, SEVERITY), IDS[: len(images)])
+    fields = CORRUPTIONS[name].draw(draws, tuple(images.shape[1:3]), **params)
+    return CORRUPTIONS[name].apply(ops, images, fields, **params)
+
+
+@every_corruption
+def test_corruption(name):
+    images = np.array(photos(17, 26)[1:3])
+    result = corrupted(TritonOps(torch.device(DEVICE)), moved(images), name)
+    assert_same(result, corrupted(cpu_ops(), images, name))
+
+
+def test_one_backend_for_a_device():
+    device = torch.device(DEVICE)
+    assert triton_ops(device) is triton_ops(device)
+    assert triton_ops(device).device == device
