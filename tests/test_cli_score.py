@@ -21,6 +21,7 @@ from tests.scoring.helpers import errors, write_nothing, write_run, write_sequen
 from tests.suites.helpers import write_rows
 
 ODD = "[bold]odd[/bold] \x1b[31m"
+STORED = r"[bold]odd[/bold] \x1b[31m"
 NAMES = ("fog", "snow")
 GOOD = errors(names=NAMES, images=40, rate=0.3, clean=0.1)
 BAD = {cell: flags | (np.arange(40) < 20) for cell, flags in GOOD.items()}
@@ -98,7 +99,7 @@ def test_score_csv(run, store: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(out, newline="")))
     by_name = {(row["model"], row["name"]): row for row in rows}
     assert len(by_name) == len(rows)
-    assert {model for model, _ in by_name} == {"good", "middling", ODD}
+    assert {model for model, _ in by_name} == {"good", "middling", STORED}
     row = by_name["good", "error fog"]
     mean = np.mean([GOOD[Cell("fog", s)] for s in range(1, 6)])
     assert float(row["value"]) == pytest.approx(100 * mean)
@@ -113,11 +114,11 @@ def test_score_json_is_a_result_file(run, store: Path) -> None:
     found = read_results(Path("deep/r.json"))
     assert len(found) == 5
     by_model = {(r.name, r.scores[r.headline[0]].circumstances.suite): r for r in found}
-    assert by_model[ODD, "imagenet_c"].headline[0] == "mCE"
+    assert by_model[STORED, "imagenet_c"].headline[0] == "mCE"
     assert by_model["good", "imagenet_p"].headline[0] == "mFR"
     assert [p.name for p in Path("deep").iterdir()] == ["r.json"]
     code, out, _ = run("score", store, "--format", "json", "--model", ODD)
-    assert json.loads(out)["model"]["name"] == ODD
+    assert json.loads(out)["model"]["name"] == STORED
 
 
 def test_score_markdown_marks_the_best(run, store: Path) -> None:
@@ -301,7 +302,7 @@ def test_compare_as_data(run, store: Path) -> None:
     assert code == 0
     assert "significantly worse" in err, "beside the data, not in it"
     content: dict[str, Any] = json.loads(out)
-    assert (content["first"], content["second"]) == ("good", ODD)
+    assert (content["first"], content["second"]) == ("good", STORED)
     assert "mCE" in content["significantly_worse"]
     assert content["decided_by"] == content["regressions"] == ["mCE", "clean error"]
     assert content["clean_mcnemar"]["only_first"] == 0

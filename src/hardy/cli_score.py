@@ -110,9 +110,9 @@ def compare_runs(
     B − A is above 0 where B is worse. Two scores decide whether that is a
     regression: mCE, or else the mean error (of sequences mFR, or else the
     flip probability), and the clean error. Each is a one-sided test at 2.5 %,
-    so up to one in twenty equal models fails. Where one run has more images, both are scored on those of the
-    other. Runs that were not made alike are refused, and the difference is
-    named.
+    so up to one in twenty equal models fails. Where one run has more images,
+    both are scored on those of the other. Runs that were not made alike are
+    refused, and the difference is named.
     """
     from hardy.scoring import choose, compare, listing, tables
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-from hardy.errors import InputError
+from hardy.errors import InputError, printable
 from hardy.predictions.store import StoredRun
 from hardy.registry import unknown
 
@@ -46,6 +46,7 @@ def of_suite(runs: Sequence[StoredRun], suite: str | None) -> list[StoredRun]:
 
 
 def _called(runs: Sequence[StoredRun], name: str) -> list[StoredRun]:
+    name = printable(name)  # as it is stored
     exact = [run for run in runs if name in (run.model, run.folder.name)]
     if exact or not name:
         return exact

@@ -1,0 +1,36 @@
+"""All scores of a model on a suite of corruptions: errors and calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hardy.metrics.bootstrap import Resampling
+from hardy.metrics.classification import Outcomes
+from hardy.metrics.corruption import Reference
+from hardy.metrics.formulas import build_scores
+from hardy.metrics.score import Circumstances, Score
+from hardy.metrics.scoring_calibration import calibration_table
+from hardy.metrics.scoring_corruptions import corruption_table
+
+
+def outcome_scores(
+    clean: Outcomes | None,
+    cells: Outcomes,
+    circumstances: Circumstances,
+    *,
+    counted: Sequence[str],
+    validation: Sequence[str] = (),
+    reference: Reference | None = None,
+    how: Resampling | None = None,
+) -> dict[str, Score]:
+    """What `corruption_scores` and `calibration_scores` give, from one drawing of the images."""
+    errors = corruption_table(
+        None if clean is None else clean.rank,
+        cells.rank,
+        circumstances,
+        counted=counted,
+        validation=validation,
+        reference=reference,
+    )
+    calibration = calibration_table(clean, cells, circumstances, counted=counted)
+    return build_scores([errors, calibration], how or Resampling())
