@@ -384,6 +384,22 @@ def test_the_same_model_by_another_name_is_the_same_run(rows: Path, tmp_path: Pa
     assert model.seen == 1 + 20
 
 
+def test_runs_on_other_pixels_are_not_compared(rows: Path, tmp_path: Path) -> None:
+    """Rows of arrays have the same ids everywhere."""
+    arrays = np.load(rows)
+    runs = [
+        one(
+            evaluate(f"fake:10:{seed}", images=arrays["images"] + np.uint8(seed),
+                     labels=arrays["labels"], store=tmp_path, **FEW)
+        )
+        for seed in (0, 1)
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="different image sets"):
+        hardy.compare(*runs)
+    with pytest.raises(InputError, match="image"):
+        runs[0].score(reference=runs[1])
+
+
 def test_arrays(rows: Path, tmp_path: Path) -> None:
     arrays = np.load(rows)
     images, labels = arrays["images"], arrays["labels"]

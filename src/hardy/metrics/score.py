@@ -31,7 +31,7 @@ class Circumstances:
     levels: tuple[int, ...]  # severities, or the difficulty of sequences
     reference: str | None
     images: int
-    images_hash: str  # of ids and labels, in the order of the rows
+    images_hash: str  # of ids, labels and pixels, in the order of the rows
     recipe: str
     made: str  # "on the fly + jpeg:85", "official files"
     # Images of the whole set, where these are not all of it. Two runs of the same images were made

@@ -127,6 +127,11 @@ class StoredRun:
             complete &= self._contents.there.get(cell, False)
         return complete
 
+    @property
+    def pixels(self) -> npt.NDArray[np.uint64]:
+        """A hash of each clean image, 0 where none was at hand."""
+        return self._contents.pixels
+
     @cached_property
     def _contents(self) -> Contents:
         return _retry(lambda: scan(self.folder, self.ids))

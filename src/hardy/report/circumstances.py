@@ -17,7 +17,7 @@ class Described(NamedTuple):
 def describe_run(entry: Entry) -> Described:
     run, around = entry.run, entry.main.circumstances
     details = run.details
-    whole = f" of {around.total:,}, a fixed part" if around.total else ""
+    whole = f" of {around.total:,}" if around.total else ""
     levels = "severity" if around.kind == "corruptions" else "difficulty"
     facts = [
         ("Model", run.model),
@@ -27,7 +27,7 @@ def describe_run(entry: Entry) -> Described:
         ("Suite", f"{around.suite}, version {around.version}"),
         ("Suite contents", around.suite_hash),
         ("Images", f"{around.images:,}{whole}"),
-        ("Image ids and labels", around.images_hash),
+        ("Images' ids, labels, pixels", around.images_hash),
         ("Recipe", around.recipe),
         ("Corrupted images", around.made),
         ("Labels", f"the {'suite' if details['labels'] == 'suite' else 'images'}'s own classes"),

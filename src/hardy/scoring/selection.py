@@ -124,7 +124,9 @@ def circumstances(run: StoredRun, suite: Suite, part: Part) -> Circumstances:
 
 
 def images_hash(run: StoredRun, places: Places) -> str:
-    content = [[run.ids[place] for place in places], run.labels[places].tolist()]
+    """Of ids, labels and pixels: rows of arrays have the same ids everywhere."""
+    ids = [run.ids[place] for place in places]
+    content = [ids, run.labels[places].tolist(), run.pixels[places].tolist()]
     return sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -190,5 +192,9 @@ def same_part(run: StoredRun, part: Part, reference: StoredRun) -> Part:
     if not np.array_equal(reference.labels[same.images], run.labels[part.images]):
         raise InputError(
             f"expected the same labels for {name}, got others; run both models on the same images"
+        )
+    if images_hash(reference, same.images) != images_hash(run, part.images):
+        raise InputError(
+            f"expected the same images for {name}, got other pixels; run both models on the same"
         )
     return same
