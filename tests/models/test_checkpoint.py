@@ -1,4 +1,6 @@
 import os
+import pickle
+import re
 from collections import OrderedDict
 
 import numpy as np
@@ -35,8 +37,15 @@ def test_weights_in_every_usual_wrapping(wrapped, tmp_path):
     torch.save(wrapped, tmp_path / "weights.pt")
     model = load(NAME, checkpoint=tmp_path / "weights.pt")
     np.testing.assert_array_equal(model.logits(IMAGES), expected())
-    assert model.identity == load(tiny(seed=1)).identity
+    save_file(WEIGHTS, tmp_path / "bare.safetensors")
+    assert model.identity == load(NAME, checkpoint=tmp_path / "bare.safetensors").identity
     assert model.identity != load(NAME).identity
+
+
+def test_the_file_is_part_of_the_name(tmp_path):
+    torch.save(WEIGHTS, tmp_path / "epoch 9.pt")
+    assert load(NAME, checkpoint=tmp_path / "epoch 9.pt").name == f"{NAME} @ epoch 9.pt"
+    assert load(NAME, checkpoint=tmp_path / "epoch 9.pt", name="mine").name == "mine"
 
 
 def test_safetensors(tmp_path):
@@ -92,18 +101,33 @@ def test_what_does_not_fit_is_named(content, message, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["weights.pt", "weights.safetensors"])
-@pytest.mark.parametrize("content", [b"", b"not weights at all" * 9])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"not weights at all" * 9, b"\x08\x08\x12\x07an onnx", pickle.dumps({"a": 1}, 4)],
+    ids=["empty", "text", "onnx", "pickle"],
+)
 def test_a_file_of_something_else_is_refused(name, content, tmp_path):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=name):
+    with pytest.raises(InputError, match=rf"{name} is no (checkpoint|safetensors file) that"):
         load(NAME, checkpoint=tmp_path / name)
+
+
+def test_a_damaged_legacy_file_is_refused(tmp_path):
+    path = tmp_path / "weights.pt"
+    torch.save(WEIGHTS, path, _use_new_zipfile_serialization=False)
+    data = path.read_bytes()
+    place = data.rindex(b"ctorch\nFloatStorage")
+    key = re.compile(rb"X.\0\0\0(\d+)").search(data, place)  # the first storage is called so
+    path.write_bytes(data[: key.start(1)] + b"x" + data[key.start(1) + 1 :])
+    with pytest.raises(InputError, match=r"is no checkpoint that can be read \(\w+: .*expected a"):
+        load(NAME, checkpoint=path)
 
 
 def test_a_cut_off_file_is_refused(tmp_path):
     torch.save(WEIGHTS, tmp_path / "weights.pt")
     whole = (tmp_path / "weights.pt").read_bytes()
     (tmp_path / "weights.pt").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"expected a file made by torch\.save"):
+    with pytest.raises(InputError, match=r"no checkpoint that can be read .*made by torch\.save"):
         load(NAME, checkpoint=tmp_path / "weights.pt")
 
 

@@ -39,6 +39,9 @@ def test_importing_models_imports_no_framework():
         ("onnx:", r'expected "onnx:" and a name or file'),
         ("fake:0", r'expected "fake:CLASSES" or "fake:CLASSES:SEED", got "fake:0"'),
         ("fake:ten", r"got \"fake:ten\""),
+        ("fake:99999999999999999999", "it has 1 to 100,000 classes"),
+        ("fake:" + "9" * 5000, "it has 1 to 100,000 classes"),
+        ("fake:10:" + "9" * 5000, "a seed has at most 18 digits"),
         (7, r'expected a model\'s name such as "timm:resnet50".*got int'),
     ],
 )
@@ -77,7 +80,7 @@ def test_builds_that_do_not_belong_together_are_told_from_missing_ones(tmp_path,
         ({"precision": "float64"}, "expected a precision of float32, bfloat16, float16, got"),
         ({"batch": 0}, 'expected a batch of at least 1 image or "auto", got 0'),
         ({"batch": True}, "got True"),
-        ({"checkpoint": "weights.pt"}, "fake:5 takes no checkpoint: it has no weights"),
+        ({"checkpoint": "weights.pt"}, "fake:5 @ weights.pt takes no checkpoint: it has no weig"),
         ({"precision": "float16"}, "fake:5 takes no precision: its arithmetic is exact"),
     ],
 )
@@ -102,6 +105,28 @@ def test_a_plug_in_brings_a_kind_of_its_own(monkeypatch):
 def test_a_model_is_taken_as_it_is():
     model = FakeModel(3)
     assert load(model) is model
+    assert load(model, trust=True) is model
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("checkpoint", "weights.pt"),
+        ("device", "cpu"),
+        ("precision", "bfloat16"),
+        ("batch", 3),
+        ("preprocessing", Preprocessing((0, 0, 0), (1, 1, 1))),
+        ("name", "another"),
+    ],
+)
+def test_a_model_that_is_made_already_takes_no_options(option, value):
+    message = rf"^fake:3:0 takes no (other )?{option}: it is made already"
+    with pytest.raises(InputError, match=message):
+        load(FakeModel(3), **{option: value})
+
+
+def test_a_name_can_be_printed():
+    assert load(by_mean, name="a\udcff\x1b[31m\n🦊").name == r"a\udcff\x1b[31m\n🦊"
 
 
 def test_the_fake_depends_on_each_image_alone():
@@ -172,11 +197,69 @@ def test_a_function_without_a_name_needs_one(unnamed):
         (lambda images: images.mean(axis=(1, 2, 3)), r"float64 \(9,\)"),
         (lambda images: by_mean(images)[:2], r"float64 \(2, 3\)"),
         (lambda images: [["cat"]] * len(images), r"<U3 \(9, 1\)"),
+        (lambda images: by_mean(images) > 0, r"bool \(9, 3\)"),
+        (lambda images: np.zeros((len(images), 0)), r"float64 \(9, 0\)"),
+        (lambda images: [[1, 2], [3]], r"a list that makes no array \(ValueError: .*inhomogeneous"),
+        (lambda images: None, r"object \(\)"),
     ],
 )
 def test_a_function_must_return_logits(function, got):
     with pytest.raises(InputError, match=rf"mine: expected logits \(9, classes\).*got {got}"):
         load(function, name="mine").logits(IMAGES)
+
+
+def test_a_function_must_have_the_same_classes_in_every_batch():
+    model = load(lambda images: np.zeros((len(images), len(images))), name="mine", batch=4)
+    with pytest.raises(InputError, match=r"mine: expected logits for the same classes.*1 and 4"):
+        model.logits(IMAGES)
+
+
+def test_a_number_beyond_float32_is_infinite():
+    logits = load(lambda images: np.full((len(images), 3), 1e300), name="mine").logits(IMAGES)
+    assert np.isposinf(logits).all()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KeyError("x"), "KeyError: 'x'"),
+        (RuntimeError("first line\nsecond"), "RuntimeError: first line"),
+        (SystemExit(0), "SystemExit: 0"),
+        (ValueError(), "ValueError"),
+    ],
+)
+def test_what_a_function_raises_is_told_in_its_name(error, told):
+    def fail(images):
+        raise error
+
+    message = rf"^fail raised {told}, given images \(9, 20, 24, 3\); expected a function of uint8"
+    with pytest.raises(HardyError, match=message) as raised:
+        load(fail).logits(IMAGES)
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), HardyError("our own words")])
+def test_what_is_not_the_functions_fault_passes(error):
+    def fail(images):
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        load(fail).logits(IMAGES)
+    assert raised.value is error
+
+
+def test_a_function_may_change_what_it_gets():
+    def greedy(images):
+        images[...] = 255 - images
+        return by_mean(images)
+
+    images = IMAGES.copy()
+    expected = by_mean(255 - IMAGES).astype(np.float32)
+    np.testing.assert_array_equal(load(greedy).logits(images), expected)
+    np.testing.assert_array_equal(images, IMAGES)
+    images.setflags(write=False)
+    np.testing.assert_array_equal(load(greedy).logits(images), expected)
+    assert load("fake:5").logits(images).shape == (9, 5)
 
 
 @pytest.mark.parametrize(

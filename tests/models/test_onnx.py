@@ -3,7 +3,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 from hardy.models import Preprocessing, load
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from hardy.models.pixels import normalised, resized
@@ -93,6 +93,40 @@ def test_bytes_go_in_as_they_are(tmp_path):
     np.testing.assert_allclose(model.logits(IMAGES), expected, rtol=1e-4)
     with pytest.raises(InputError, match="expected images of 12 x 12, got 9 x 12; export it with"):
         model.logits(IMAGES[:, :9])
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.UINT8])
+def test_a_read_only_array_is_fine(kind, tmp_path):
+    images = IMAGES.copy()
+    images.setflags(write=False)
+    model = load(f"onnx:{write(tmp_path / 'm.onnx', ('n', 12, 12, 3), kind)}")
+    np.testing.assert_array_equal(model.logits(images), model.logits(IMAGES))
+
+
+@pytest.mark.parametrize("shape", [("n", 1, 12, 12), ("n", 12, 12, 4), ("n", 4, "h", "w")])
+def test_channels_are_checked_at_once(shape, tmp_path):
+    with pytest.raises(InputError, match=r"expected one input of .*\(N, 3, H, W\).*export it so"):
+        load(f"onnx:{write(tmp_path / 'm.onnx', shape, weights=np.ones((shape[1], 4), 'f'))}")
+
+
+@pytest.mark.parametrize(
+    ("baked", "message"),
+    [
+        ([1, 4], r"onnx raised Fail: .*Reshape.*, given images \(7, 12, 12, 3\); export it"),
+        ([1, -1], r"expected logits \(7, classes\).*got float32 \(1, 28\); export it"),
+    ],
+)
+def test_a_batch_that_is_baked_into_the_graph(baked, message, tmp_path, capfd):
+    path = write(tmp_path / "m.onnx")
+    network = onnx.load(path)
+    network.graph.initializer.append(numpy_helper.from_array(np.array(baked), "baked"))
+    network.graph.node.append(helper.make_node("Reshape", ["logits", "baked"], ["reshaped"]))
+    network.graph.output[0].name = "reshaped"
+    onnx.save(network, path)
+    with pytest.raises(HardyError, match=f"{message}.*with a free batch, or try a batch of 1"):
+        load(f"onnx:{path}").logits(IMAGES)
+    assert capfd.readouterr().err == ""
+    assert load(f"onnx:{path}", batch=1).logits(IMAGES).shape == (7, 4)
 
 
 def test_half_precision_inputs(tmp_path):

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from hardy.errors import InputError, MissingResource
+from hardy.errors import HardyError, InputError, MissingResource
 from hardy.models import load
 from tests.photos import random_images
 
@@ -100,6 +100,24 @@ def test_what_is_no_classifier_is_refused(tmp_path):
         load(f"sklearn:{tmp_path / 'model.joblib'}", trust=True)
     with pytest.raises(InputError, match="expected a file saved by joblib, got none"):
         load("sklearn:none", trust=True)
+
+
+class Moody(DecisionTreeClassifier):
+    def predict_proba(self, features):
+        raise AttributeError("no attribute of an older version")
+
+
+def test_what_it_raises_is_told_in_its_name(tmp_path):
+    model = load(save(tmp_path, Moody()), trust=True)
+    message = r"joblib raised AttributeError: no attr.*images \(30, 8, 8, 3\); was it saved"
+    with pytest.raises(HardyError, match=message):
+        model.logits(IMAGES)
+
+
+def test_a_read_only_array_is_fine(tmp_path):
+    images = IMAGES.copy()
+    images.setflags(write=False)
+    assert load(save(tmp_path, RidgeClassifier()), trust=True).logits(images).shape == (30, 3)
 
 
 def test_images_of_another_size_are_refused(tmp_path):

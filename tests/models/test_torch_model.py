@@ -9,7 +9,7 @@ from hardy.errors import HardyError, InputError
 from hardy.models import Preprocessing, load
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from hardy.models.pixels import normalised, resized
-from hardy.models.torch_model import prepared
+from hardy.models.torch_model import _shared, prepared
 from tests.models.tiny import IMAGES, Tiny, configured, tiny
 from tests.photos import photos
 
@@ -83,7 +83,18 @@ def test_an_image_of_the_right_size_is_not_touched():
 def test_a_read_only_array_is_fine():
     images = IMAGES.copy()
     images.setflags(write=False)
+    np.testing.assert_array_equal(load(tiny()).logits(images), load(tiny()).logits(IMAGES))
     assert load(tiny()).logits(images[::-1]).shape == (7, 5)
+
+
+def test_a_read_only_view_is_not_copied():
+    images = IMAGES.copy()
+    view = images[2:]
+    view.setflags(write=False)
+    assert np.shares_memory(_shared(view).numpy(), images)
+    assert not view.flags.writeable
+    for_good = np.frombuffer(IMAGES.tobytes(), np.uint8).reshape(IMAGES.shape)
+    np.testing.assert_array_equal(_shared(for_good).numpy(), IMAGES)
 
 
 def test_a_tensor_is_answered_by_a_tensor():
@@ -131,10 +142,23 @@ def test_a_batch_that_was_asked_for_is_not_changed():
         load(module, batch=3).logits(IMAGES)
 
 
-def test_other_errors_of_the_module_are_not_swallowed():
+def test_other_errors_of_the_module_are_told_in_its_name():
     model = load(tiny(), preprocessing=Preprocessing((0, 0, 0), (1, 1, 1), size=2))
-    with pytest.raises(RuntimeError, match=r"[Kk]ernel size"):
+    message = (
+        r"^Tiny raised RuntimeError: .*[Kk]ernel size.*, given images \(7, 12, 12, 3\); is it made "
+        r"for such images\? They were prepared so: resize to 2"
+    )
+    with pytest.raises(HardyError, match=message):
         model.logits(IMAGES)
+
+
+def test_ctrl_c_is_not_the_modules_error():
+    class Stopped(Tiny):
+        def forward(self, pixels):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load(Stopped()).logits(IMAGES)
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
@@ -155,6 +179,10 @@ def test_identity_is_what_changes_the_output():
     trained.head.bias.data[0] += 1e-3
     strided = tiny()
     strided.conv.stride = (2, 2)
+    flipped = tiny()
+    flipped.flip = False
+    listed = tiny()
+    listed.flips = [(1, "left", None)]
     hidden = tiny()
     hidden.register_buffer("table", torch.ones(2), persistent=False)
 
@@ -174,6 +202,8 @@ def test_identity_is_what_changes_the_output():
         load(moved).identity,
         load(trained).identity,
         load(strided).identity,
+        load(flipped).identity,
+        load(listed).identity,
         load(hidden).identity,
         load(other).identity,
         load(tiny(), precision="bfloat16").identity,
@@ -183,7 +213,25 @@ def test_identity_is_what_changes_the_output():
     ]
     assert len({same, *different}) == 1 + len(different)
     reworded = Preprocessing(PLAIN.mean, PLAIN.std, source="a paper")
-    assert load(tiny(), preprocessing=reworded).identity == different[7]
+    assert load(tiny(), preprocessing=reworded).identity == different[9]
+    flipped.flip = True
+    assert load(flipped).identity not in {same, *different}
+
+
+def test_packed_weights_belong_to_the_identity():
+    class Packed(Tiny):
+        def get_extra_state(self):
+            return (self.packed, None)
+
+    def packed(place):
+        module = Packed()
+        module.load_state_dict(tiny().state_dict(), strict=False)
+        module.packed = torch.zeros(5000)  # more than torch prints
+        module.packed[place] = 1
+        return module
+
+    assert load(packed(2500)).identity == load(packed(2500)).identity
+    assert load(packed(2500)).identity != load(packed(2501)).identity
 
 
 def test_preprocessing_is_the_modules_own_where_it_has_one():
@@ -213,6 +261,45 @@ def test_a_device_that_is_not_here_is_refused(device):
 def test_a_module_that_is_lent_is_not_moved():
     with pytest.raises(InputError, match=r'Tiny lies on cpu.*on meta; move it.*module.to\("meta"'):
         load(tiny(), device="meta")
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_a_scripted_module():
+    model = load("torch:tests.models.tiny:scripted")
+    assert model.logits(IMAGES).shape == (7, 2)
+    other = torch.jit.script(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(432, 2)))
+    assert load(other).identity != model.identity
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda logits: logits.sum(), r"expected logits \(7, classes\).*got float32 \(\); wrap"),
+        (lambda logits: logits[:, :0], r"got float32 \(7, 0\)"),
+        (lambda logits: logits > 0, r"got bool \(7, 5\)"),
+        (lambda logits: torch.complex(logits, logits), r"got complex64 \(7, 5\)"),
+        (lambda logits: logits.to_sparse(), r"expected a dense tensor .*sparse_coo.*to_dense"),
+        (lambda logits: logits.to("meta"), r"expected a dense tensor .*on meta"),
+    ],
+)
+def test_outputs_that_are_no_logits(change, message):
+    class Odd(Tiny):
+        def forward(self, pixels):
+            return change(super().forward(pixels))
+
+    model = load(Odd())
+    for images in (IMAGES, torch.tensor(IMAGES)):
+        with pytest.raises(InputError, match=f"^Odd: .*{message}"):
+            model.logits(images)
+
+
+def test_the_same_classes_in_every_batch():
+    class Growing(Tiny):
+        def forward(self, pixels):
+            return super().forward(pixels)[:, : len(pixels)]
+
+    with pytest.raises(InputError, match=r"Growing: .*same classes in every batch, got 1 and 3"):
+        load(Growing(), batch=3).logits(IMAGES)
 
 
 def test_a_module_that_returns_no_tensor_is_refused():

@@ -1,5 +1,7 @@
 """Models by name: torchvision, timm, and a factory of one's own."""
 
+import importlib
+import linecache
 import sys
 from urllib.error import URLError
 
@@ -106,6 +108,23 @@ def test_a_factory_in_the_current_directory(tmp_path, monkeypatch):
     assert sys.path == before
 
 
+def test_the_file_of_a_factory_belongs_to_the_identity(tmp_path, monkeypatch):
+    identities = set()
+    for scale in (1, 1, 2):
+        (tmp_path / "scaling_factory.py").write_text(
+            "import torch\n"
+            f"SCALE = {scale}\n"
+            "class Scaled(torch.nn.Flatten):\n"
+            "    def forward(self, pixels):\n        return SCALE * super().forward(pixels)\n"
+        )
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.delitem(sys.modules, "scaling_factory", raising=False)
+        linecache.clearcache()
+        importlib.invalidate_caches()
+        identities.add(load("torch:scaling_factory:Scaled").identity)
+    assert len(identities) == 2
+
+
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
@@ -113,6 +132,13 @@ def test_a_factory_in_the_current_directory(tmp_path, monkeypatch):
         ("torch:tests.models.none:tiny", InputError, "none cannot be imported from .*No module"),
         ("torch:tests.models.tiny:tyny", InputError, "unknown factory in .*did you mean tiny"),
         ("torch:tests.models.tiny:broken", HardyError, r"the factory raised KeyError\('no such"),
+        ("torch:tests.models.tiny:leaves", HardyError, r"the factory raised SystemExit\(0\)"),
+        (
+            "torch:tests.models.tiny:lazy",
+            InputError,
+            "weights, but 1.weight is lazy and has",
+        ),
+        ("torch:tests.models.tiny:on_meta", InputError, "conv.weight lies on the device meta and"),
         ("torch:tests.models.tiny:number", InputError, "return a torch.nn.Module, got int"),
     ],
 )

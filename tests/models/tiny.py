@@ -46,5 +46,22 @@ def broken() -> Tiny:
     raise KeyError("no such weights")
 
 
+def leaves() -> Tiny:
+    raise SystemExit(0)
+
+
+def scripted() -> torch.nn.Module:
+    return torch.jit.script(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(432, 2)))
+
+
+def lazy() -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(2))
+
+
+def on_meta() -> torch.nn.Module:
+    with torch.device("meta"):
+        return Tiny()
+
+
 def number() -> int:
     return 3

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -140,13 +142,16 @@ def test_killed_while_merged_files_were_removed(tmp_path: Path) -> None:
     before = contents_hash(run)
     for path, data in kept.items():
         path.write_bytes(data)
-    (run.folder / "parts" / ".000004.parquet").write_bytes(b"half a part")
-    (run.folder / ".run.json").write_bytes(b"{")
-    (run.folder / ".images.parquet").write_bytes(b"PAR")
+    (run.folder / "parts" / f".000004.parquet{parts.UNFINISHED}").write_bytes(b"half a part")
+    (run.folder / f".run.json{parts.UNFINISHED}").write_bytes(b"{")
+    (run.folder / f".images.parquet{parts.UNFINISHED}").write_bytes(b"PAR")
+    (run.folder / ".mine.json").touch()
+    (run.folder / "parts" / ".mine.parquet").touch()
     assert contents_hash(open_run(run.folder)) == before
     run = extend(tmp_path, range(30), CELLS[:1])
-    assert [path.name for path in files(run)] == ["000001-000003.parquet"]
+    assert [path.name for path in files(run)] == [".mine.parquet", "000001-000003.parquet"]
     assert sorted(path.name for path in run.folder.iterdir()) == [
+        ".mine.json",
         "images.parquet",
         "lock",
         "parts",
@@ -219,7 +224,7 @@ def test_finding_runs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected the folder of a run"):
         open_run(tmp_path)
     first = extend(store, range(3), CELLS[:1])
-    with opened(store, ["x"], identity=identity(model="another")) as second:
+    with opened(store, ["x"], identity=identity(model="another", seed=1)) as second:
         pass
     assert [run.model for run in find_runs(store)] == ["another", "fake:7"]
     assert [run.folder for run in find_runs(first.folder)] == [first.folder]
@@ -232,6 +237,7 @@ def test_finding_runs(tmp_path: Path) -> None:
         ('{"store": 2}', "expected a store of version 1, got 2; read it with"),
         ("[]", "expected a store of version 1, got None"),
         ('{"store', "expected JSON, but"),
+        ("[" * 100_000, "expected JSON, but"),
     ],
 )
 def test_another_version(text: str, message: str, tmp_path: Path) -> None:
@@ -243,11 +249,80 @@ def test_another_version(text: str, message: str, tmp_path: Path) -> None:
     assert (run.folder / "run.json").read_text() == text
 
 
-def test_without_its_images_a_run_is_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": 5}, "model: expected text, got 5"),
+        ({"seed": -1}, "seed: expected a whole number from 0 or null, got -1"),
+        ({"seed": True}, "seed: .*got True"),
+        ({"suite_version": "1"}, "suite_version: expected a whole number above 0, got '1'"),
+        ({"labels": []}, 'labels: expected "suite" or "own"'),
+        ({"classes": "cat"}, "classes: expected a list of texts or null, got 'cat'"),
+        ({"classes": ["cat", None]}, "classes: expected a list of texts or null"),
+        ({"width": 0}, "width: expected a whole number above 0 or null, got 0"),
+        ({"frames": {"tilt:1": None}}, "frames: expected a table of whole numbers above 0"),
+        ({"frames": []}, "frames: expected a table"),
+        ({"sessions": None}, "sessions: expected a list of tables, got None"),
+        ({"sessions": [1]}, "sessions: expected a list of tables, got .1."),
+        ({"store": True}, "expected a store of version 1, got True"),
+    ],
+)
+def test_a_field_of_the_wrong_kind(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     run = extend(tmp_path, range(3), CELLS[:1])
-    (run.folder / "images.parquet").unlink()
-    with pytest.raises(InputError, match=r"images\.parquet is missing; name another store"):
-        find_runs(tmp_path)
+    path = run.folder / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    for attempt in (lambda: find_runs(tmp_path), lambda: opened(tmp_path, range(3))):
+        with pytest.raises(InputError, match=rf"^{path}: {message}.*another store$"):
+            attempt()
+
+
+def test_a_field_that_is_missing(tmp_path: Path) -> None:
+    run = extend(tmp_path, range(3), CELLS[:1])
+    path = run.folder / "run.json"
+    whole = json.loads(path.read_text())
+    for name in whole.keys() - {"store"}:
+        path.write_text(json.dumps({key: whole[key] for key in whole if key != name}))
+        with pytest.raises(InputError, match=f"{path}: {name}: expected .*, got nothing; restore"):
+            find_runs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("image", pa.array(["x"]), "expected image as int64, got string"),
+        ("image", pa.array([1.5]), "expected image as int64 or string, got double"),
+        ("corruption", pa.array([None], pa.string()), r"\d+ rows have no corruption"),
+        ("corruption", pa.array([1]), "expected corruption as string, got int64"),
+        ("severity", pa.array([-3], pa.int8()), "expected severity from 0, got -3"),
+        ("severity", pa.array(["1"]), "expected severity as int8, got string"),
+        ("severity", pa.array([None], pa.int8()), r"\d+ rows have no severity"),
+        ("frame", pa.array([-1], pa.int16()), "expected frame from 0, got -1"),
+        ("frame", pa.array([1], pa.int16()), "expected frame below 1, got 1"),
+        ("rank", pa.array([-7], pa.int32()), "expected rank from -1, got -7"),
+        ("log_prob", pa.array([0.0]), "expected log_prob as float, got double"),
+    ],
+)
+def test_a_part_of_the_wrong_kind(
+    column: str, value: pa.Array, message: str, tmp_path: Path
+) -> None:
+    run = extend(tmp_path, range(30))
+    path = files(run)[-1]
+    rows = pq.read_table(path)
+    values = value.take(pa.array([0] * len(rows)))
+    pq.write_table(rows.set_column(rows.schema.get_field_index(column), column, values), path)
+    named = rf"^{path} is damaged \({message}\); delete it, and the same `hardy eval` makes what"
+    with pytest.raises(InputError, match=named):
+        open_run(run.folder).read(CELLS, ["rank", "log_prob"])
+
+
+def test_a_file_in_place_of_the_parts(tmp_path: Path) -> None:
+    run = extend(tmp_path, range(3), CELLS[:1])
+    shutil.rmtree(run.folder / "parts")
+    (run.folder / "parts").touch()
+    with pytest.raises(
+        InputError, match="parts: expected a folder of predictions, got a file; del"
+    ):
+        _ = open_run(run.folder).cells
 
 
 def test_others_can_read_it_too(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def _open(path: Path, options: Options) -> Any:
     settings = onnxruntime.SessionOptions()
     # Waiting threads sleep instead of spinning: the next batch is being corrupted meanwhile.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    settings.log_severity_level = 3
+    settings.log_severity_level = 4  # its errors are raised, and told once
     here = onnxruntime.get_available_providers()
     wants_gpu = options.device.startswith("cuda")
     if wants_gpu and "CUDAExecutionProvider" not in here:

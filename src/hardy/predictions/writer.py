@@ -7,6 +7,7 @@ lost with the process. Reading needs no lock.
 from __future__ import annotations
 
 import fcntl
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -63,7 +64,7 @@ class Writer:
         check_store(store)
         wanted = images_of(ids, labels)
         self.folder = identity.folder_in(store)
-        _check_links(self.folder)
+        _check_own(self.folder)
         self._waiting: list[tuple[Cell, Columns]] = []
         self._rows = 0
         with self._disk():
@@ -255,11 +256,12 @@ class Writer:
             self._lock.close()
 
 
-def _check_links(folder: Path) -> None:
+def _check_own(folder: Path) -> None:
     """What is written stays in the store: a link may lead anywhere."""
-    for path in (folder, folder / FOLDER, folder / LOCK):
-        if path.is_symlink():
+    for path, kind in ((folder, "folder"), (folder / FOLDER, "folder"), (folder / LOCK, "file")):
+        got = "link" if path.is_symlink() else "folder" if path.is_dir() else "file"
+        if os.path.lexists(path) and got != kind:
             raise InputError(
-                f"{path} is a link, and expected to be the run's own; remove it, or name another "
-                "store"
+                f"{path}: expected a {kind} of the run's own, got a {got}; remove it, or name "
+                "another store"
             )

@@ -1,0 +1,99 @@
+"""What every adapter does around the call of its model: batches in, logits out, errors by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import numpy as np
+
+from hardy.errors import HardyError, InputError
+from hardy.models.model import Logits, UInt8
+
+WRAP = "wrap the model so that it returns them"
+SAID = 500  # characters of what a model's library says
+
+
+def in_batches(
+    images: UInt8,
+    size: int | Literal["auto"],
+    logits: Callable[[UInt8], Logits],
+    name: str,
+) -> Logits:
+    """The logits of all images, so many at a time; "auto" is all at once."""
+    check_images(images)
+    step = len(images) if size == "auto" else size
+    outputs = [logits(images[start : start + step]) for start in range(0, len(images), step)]
+    check_widths(outputs, name)
+    return np.concatenate(outputs)
+
+
+@contextmanager
+def in_its_name(name: str, images: Any, todo: str) -> Iterator[None]:
+    """Whatever a model raises, `sys.exit` too, is an error of that model; Ctrl-C is nobody's."""
+    try:
+        yield
+    except HardyError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise failure(name, error, images, todo) from error
+
+
+def failure(name: str, error: BaseException, images: Any, todo: str) -> HardyError:
+    shape = tuple(images.shape)
+    return HardyError(f"{name} raised {told(error)}, given images {shape}; {todo}")
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line: its type, and the first line of what it says."""
+    said = str(error).strip().partition("\n")[0][:SAID]
+    return type(error).__name__ + (f": {said}" if said else "")
+
+
+def check_images(images: Any) -> None:
+    """Of arrays and tensors alike."""
+    if _kind(images) != "uint8" or images.ndim != 4:
+        got = f"{images.dtype} {tuple(images.shape)}"
+        raise InputError(f"expected images as uint8 (N, H, W, 3), got {got}")
+    if images.shape[3] != 3 or not len(images):
+        raise InputError(f"expected at least one RGB image (N, H, W, 3), got {tuple(images.shape)}")
+
+
+def as_logits(output: Any, rows: int, name: str, todo: str = WRAP) -> Logits:
+    """What a model returned as float32 (N, K), or an error in its name."""
+    try:
+        array = np.asarray(output)
+    except Exception as error:  # a ragged list, or a tensor that is not numpy's to read
+        raise InputError(
+            f"{name}: expected logits ({rows}, classes), got a {type(output).__name__} that makes "
+            f"no array ({told(error)}); {todo}"
+        ) from error
+    check_logits(array, rows, name, todo)
+    with np.errstate(over="ignore"):  # beyond float32 is infinite, which is refused by name later
+        return array.astype(np.float32, copy=False)
+
+
+def check_logits(output: Any, rows: int, name: str, todo: str = WRAP) -> None:
+    """A row of numbers per image, of arrays and tensors alike."""
+    shape = tuple(output.shape)
+    numbers = re.match(r"b?float|u?int", _kind(output))
+    if len(shape) != 2 or shape[0] != rows or not shape[1] or not numbers:
+        raise InputError(
+            f"{name}: expected logits ({rows}, classes), one row per image, got "
+            f"{_kind(output)} {shape}; {todo}"
+        )
+
+
+def check_widths(outputs: Sequence[Any], name: str) -> None:
+    widths = sorted({output.shape[1] for output in outputs})
+    if len(widths) > 1:
+        raise InputError(
+            f"{name}: expected logits for the same classes in every batch, got "
+            f"{' and '.join(map(str, widths))} classes"
+        )
+
+
+def _kind(array: Any) -> str:
+    return str(array.dtype).removeprefix("torch.")

@@ -1,0 +1,81 @@
+"""What a torch module is, beside its name: weights, layers, and the code that uses them."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import sys
+from numbers import Number
+from types import ModuleType
+from typing import Any
+
+import torch
+
+LIBRARIES = ("torch", "torchvision", "timm")
+
+
+def hash_weights(module: torch.nn.Module) -> str:
+    """Parameters and buffers, those that checkpoints leave out too; the device does not matter."""
+    tensors = {**module.state_dict(), **dict(module.named_buffers())}
+    together = hashlib.sha256()
+    for name in sorted(tensors):
+        _feed(together, name, tensors[name])
+    return together.hexdigest()
+
+
+def _feed(together: hashlib._Hash, name: str, value: Any) -> None:
+    if isinstance(value, list | tuple):  # the packed weights of quantised layers
+        for place, inner in enumerate(value):
+            _feed(together, f"{name}[{place}]", inner)
+    elif isinstance(value, torch.Tensor):
+        together.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        plain = value.dequantize() if value.is_quantized else value
+        together.update(plain.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    else:  # get_extra_state
+        together.update(f"{name} {value!r}".encode())
+
+
+def structure(module: torch.nn.Module) -> list[str]:
+    """What the weights do not say: the layers as torch prints them and their plain attributes, and
+    for the user's own layers their source, since the same weights can be used otherwise. (Of
+    libraries, versions are kept with the results.)
+    """
+    printed = re.sub(r" at 0x[0-9a-f]+", "", str(module))
+    kinds = {type(part) for part in module.modules()}
+    own = [kind for kind in kinds if not _in_library(kind.__module__)]
+    scripts = [part for part in module.modules() if isinstance(part, torch.jit.ScriptModule)]
+    code = [str(getattr(part, "code", "")) for part in scripts]
+    return [printed, *_attributes(module), *code, *sorted(_source(kind) for kind in own)]
+
+
+def _attributes(module: torch.nn.Module) -> list[str]:
+    usual = vars(torch.nn.Module())  # torch's own bookkeeping, and whether it is training
+    return sorted(
+        f"{path}.{name} = {value!r}"
+        for path, part in module.named_modules()
+        for name, value in vars(part).items()
+        if name not in usual and _is_plain(value)
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | Number)
+
+
+def module_source(name: str) -> str:
+    """The file that a factory is in: what it makes depends on its constants and helpers too."""
+    return "" if _in_library(name) else _source(sys.modules[name])
+
+
+def _in_library(module: str) -> bool:
+    return module.partition(".")[0] in LIBRARIES
+
+
+def _source(thing: type | ModuleType) -> str:
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):  # typed at a prompt
+        return thing.__name__
