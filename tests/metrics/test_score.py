@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import Circumstances, Interval, Score, compare, differences
+from hardy.metrics import (
+    Circumstances,
+    Interval,
+    Score,
+    compare,
+    corruption_scores,
+    differences,
+)
 from hardy.metrics.score import score_of
 
 FIFTEEN = tuple(f"corruption_{i}" for i in range(15))
@@ -178,3 +185,19 @@ def test_other_replicates_are_refused() -> None:
 def test_a_score_is_finite() -> None:
     with pytest.raises(InputError, match="expected a finite mCE, got nan"):
         score(float("nan"))
+
+
+def test_a_handful_of_images_is_not_significant() -> None:
+    """A all right and B all wrong on two images: one coin thrown twice does that."""
+    for images, expected in ((2, False), (5, False), (8, True)):
+        right, wrong = np.zeros(images, np.int64), np.full(images, 9)
+        around = replace(AROUND, images=images, names=("fog",), levels=(1,), reference=None)
+        scores = [
+            corruption_scores(rank, rank[:, None, None], around, counted=["fog"])["mean error"]
+            for rank in (right, wrong)
+        ]
+        compared = compare(*scores)
+        assert compared.p_value >= 2.0 ** (1 - images)
+        assert compared.significant is expected
+        assert scores[0].interval.high > 0
+        assert scores[1].interval.low < 100

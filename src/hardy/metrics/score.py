@@ -13,7 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.metrics.bootstrap import LEVEL, Interval, percentile_interval
+from hardy.metrics.bootstrap import (
+    LEVEL,
+    Interval,
+    percentile_interval,
+    proportion_interval,
+)
 from hardy.metrics.classification import Floats
 
 NOISE = 1e-9  # of a number: what rounding can make of 0
@@ -95,7 +100,9 @@ class Comparison(NamedTuple):
 
     @property
     def significant(self) -> bool:
-        return not self.interval.low <= 0 <= self.interval.high
+        """By the interval, and not by chance: a handful of images can all happen to agree."""
+        enough = _all_one_way(self.first.circumstances.images) < 1 - LEVEL
+        return enough and not self.interval.low <= 0 <= self.interval.high
 
     def __str__(self) -> str:
         return f"{self.first.name} {self.figure()}, p {self.chance()} ({self.first.circumstances})"
@@ -123,7 +130,9 @@ class Comparison(NamedTuple):
 def compare(first: Score, second: Score) -> Comparison:
     """The paired difference of two models on the same images; refused for scores made differently.
 
-    The p-value is the bootstrap's: twice the share of replicates on the rarer side of 0.
+    The p-value is the bootstrap's: twice the share of replicates on the rarer side of 0. It is not
+    below that of n images which all differ one way, 2 · 2⁻ⁿ: resampling cannot see what chance left
+    out of a small set.
     """
     unlike = differences(first, second)
     if unlike:
@@ -136,13 +145,19 @@ def compare(first: Score, second: Score) -> Comparison:
     change[np.abs(change) <= noise] = 0
     difference = second.value - first.value
     rarer = min((change <= 0).sum(), (change >= 0).sum())
+    images = first.circumstances.images
     return Comparison(
         first,
         second,
         difference if abs(difference) > noise else 0.0,
         percentile_interval(change),
-        min(1.0, 2 * (1 + int(rarer)) / (1 + len(change))),
+        min(1.0, max(2 * (1 + int(rarer)) / (1 + len(change)), _all_one_way(images))),
     )
+
+
+def _all_one_way(images: int) -> float:
+    """The chance that so many images all differ in one direction."""
+    return float(2.0 ** (1 - images))
 
 
 def differences(first: Score, second: Score) -> list[str]:
@@ -217,5 +232,11 @@ def score_of(
     """A score whose interval is that of its replicates unless a better one is known."""
     if not np.isfinite(value):
         raise InputError(f"expected a finite {name}, got {value}; check the stored predictions")
-    interval = interval or percentile_interval(replicates)
+    if interval is None:
+        interval = percentile_interval(replicates)
+        if unit == "%" and interval.low == interval.high and value in (0, 100):
+            # Nothing varies to be resampled; how few the images are still counts.
+            images = circumstances.images
+            share = proportion_interval(images if value else 0, images)
+            interval = Interval(100 * share.low, 100 * share.high)
     return Score(name, value, interval, unit, circumstances, resampling, replicates)
