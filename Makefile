@@ -7,10 +7,10 @@ READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-browser check demo bench golden picture clean
+.PHONY: test test-slow test-browser test-gpu check demo bench golden picture clean
 
 test: $(READY)
-	$(BIN)/python -m pytest -q -m "not slow and not browser"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow
@@ -19,6 +19,13 @@ test-slow: $(READY)
 test-browser: $(READY)
 	command -v chromium || (apt-get update -qq && apt-get install -y -qq chromium)
 	$(BIN)/python -m pytest -q -m browser
+
+# Every test of the GPU engine, by this machine's own Python: the point is its torch and its Triton.
+GPU_TESTS := tests/corrupt/test_torch_parity.py tests/predictions/test_device.py \
+	$(wildcard tests/arrays/test_torch_*.py tests/arrays/test_triton_*.py)
+test-gpu:
+	$(PYTHON) -c "import torch; torch.cuda.is_available() or exit('torch finds no GPU here')"
+	PYTHONPATH=src $(PYTHON) -m pytest -q $(GPU_TESTS)
 
 check: $(READY)
 	$(BIN)/ruff check .

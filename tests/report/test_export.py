@@ -16,7 +16,7 @@ def test_markdown_has_tables_sentences_and_circumstances(report: Report) -> None
     assert "<" not in text
     assert re.search(r"^\| long-x+ \|", text, re.M)
     assert "Error against severity: From severity 1 to 5" in text
-    assert "| Image ids and labels |" in text
+    assert "| Images' ids, labels, pixels |" in text
     widths = {
         table: {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
         for table, lines in _tables(text).items()

@@ -89,11 +89,12 @@ class Stage:
         self, edition: Edition, name: str, level: int, seed: int, ids: Sequence[int | str]
     ) -> Callable[[Wanted], Iterator[UInt8]]:
         steps = edition.steps(name)
+        params = steps.params(level)
         images, view = self._view(steps.on)
         return lambda wanted: run(
             PERTURBATIONS[name],
             images,
-            steps.params(level),
+            params,
             wanted=wanted,
             key=derive_key(seed, edition.name, f"p/{name}", level),
             ids=np.array([image_id(id) for id in ids], np.uint64),
