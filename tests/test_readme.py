@@ -126,4 +126,4 @@ def test_other_commands_are_make_targets_or_the_install(line):
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert words[0] in targets
     else:
-        assert (program, words) == ("pip", ["install", "."])
+        assert (program, words) == ("pip", ["install", ".[torchvision,report]"])

@@ -38,6 +38,20 @@ def test_no_two_images_share_their_randomness() -> None:
     assert (noise(same, ids=["a", "b", "c"]) == noise(same, ids=["a", "b", "c"])).all()
 
 
+def test_nor_do_images_of_different_workers() -> None:
+    class Same(torch.utils.data.Dataset):
+        noise = Corrupt("gaussian_noise", 1)
+
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return self.noise(CHANNELS_FIRST[0])
+
+    loader = torch.utils.data.DataLoader(Same(), num_workers=2, multiprocessing_context="fork")
+    assert len({image.numpy().tobytes() for image in loader}) == 8
+
+
 def test_in_a_pipeline_that_is_compiled_or_sent_to_workers() -> None:
     pipeline = torch.nn.Sequential(Corrupt("contrast", 2))
     compiled = torch.compile(pipeline, backend="eager")

@@ -16,12 +16,13 @@ from hardy.api import Ids
 from hardy.errors import InputError
 
 LAYOUTS = ("chw", "hwc")
+WORKER_BITS = 40  # more images than a worker of a loader will ever see
 
 
 class Corrupt(torch.nn.Module):
     """One corruption at one severity. Without ids the images are numbered as they come, from one
-    call to the next, so that no two of them get the same randomness; `restart` begins again. Give
-    each process of a training run another seed.
+    call to the next, so that no two of them get the same randomness, in a loader's workers neither;
+    `restart` begins again. Give each process of a training run another seed.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class Corrupt(torch.nn.Module):
         single = images.ndim == 3
         batch = images[None] if single else images
         if ids is None:
-            ids = range(self._count, self._count + len(batch))
+            worker = torch.utils.data.get_worker_info()
+            first = self._count + (0 if worker is None else (worker.id + 1) << WORKER_BITS)
+            ids = range(first, first + len(batch))
             self._count += len(batch)
         if self.layout == "chw":
             batch = batch.permute(0, 2, 3, 1)
@@ -75,7 +78,7 @@ class Corrupt(torch.nn.Module):
             kind = images.dtype if isinstance(images, Tensor) else type(images).__name__
             raise InputError(
                 f"expected a uint8 tensor {expected}, got {kind}; corrupt before converting to "
-                "floats and normalising"
+                "floats and normalising, a PIL image after torchvision's PILToTensor"
             )
         channels = -3 if self.layout == "chw" else -1
         if images.ndim not in (3, 4) or images.shape[channels] != 3:

@@ -114,7 +114,7 @@ def test_proportion_interval_against_scipy(hits: int, number: int) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InputError, match=r"at least 2 images to resample.*got shape \(1, 3\)"):
+    with pytest.raises(InputError, match="at least 2 images for scores with intervals, got 1"):
         resample_means(np.zeros((1, 3)))
     with pytest.raises(InputError, match="one stratum per image, 4 in all"):
         resample_means(np.zeros((4, 1)), Resampling(strata=np.zeros(3, np.int64)))

@@ -64,8 +64,8 @@ def test_a_wrong_normalisation_is_noticed_and_the_right_one_named(trained):
     assert len(found.warnings) == 1
     assert found.warnings[0].startswith(f"mine: {found.accuracy:.1%} of 300 clean images are right")
     assert "mean 0 0 0, std 1 1 1 (a guess), but" in found.warnings[0]
-    assert f"{right:.1%} with Inception's (−1..1) normalisation (" in found.warnings[0]
-    assert found.warnings[0].endswith("load it with mean 0.5 0.5 0.5, std 0.5 0.5 0.5")
+    assert f"{right:.1%} with Inception's (−1..1) normalisation" in found.warnings[0]
+    assert found.warnings[0].endswith("say --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5")
 
 
 class Bands(torch.nn.Module):
@@ -175,3 +175,24 @@ def test_images_without_a_label_are_left_out():
 def test_the_tail_of_the_binomial(hits, number, share):
     tails = [binomtest(hits, number, share, side).pvalue for side in ("less", "greater")]
     assert binomial_tail(hits, number, share) == pytest.approx(min(1, 2 * min(tails)), rel=1e-9)
+
+
+def test_a_model_without_its_weights_is_noticed():
+    """Right as often as a coin among its classes: most likely the checkpoint was forgotten."""
+
+    class Guess:
+        name, identity, known_accuracy, device, precision = "guess", "guess", None, "cpu", "float32"
+        preprocessing = Preprocessing((0.5,) * 3, (0.5,) * 3)
+
+        def __init__(self, right: float) -> None:
+            self.right = right
+
+        def logits(self, images, preprocessing=None):
+            chance = np.random.default_rng(0).random(len(images))
+            guessed = np.where(chance < self.right, 0, 1 + np.arange(len(images)) % 3)
+            return np.eye(4, dtype=np.float32)[guessed] * 9 - 1
+
+    images, labels = np.zeros((200, 8, 8, 3), np.uint8), np.zeros(200, np.int64)
+    (told,) = check(Guess(0.25), images, labels).warnings
+    assert "no better than chance among 4 classes" in told
+    assert check(Guess(0.6), images, labels).warnings == ()

@@ -99,11 +99,11 @@ def test_resumes_and_extends(rows: Path, tmp_path: Path) -> None:
         return model.seen - before
 
     model = Counting()
-    # One image for rehearsal; where something is stored, a block of it again, to see it unchanged.
+    # One image for rehearsal; where something is stored, two cells of it again, to see it unchanged.
     assert run(model, severities=[1, 3]) == 1 + 20 * 5
-    assert run(model, severities=[1, 3]) == 1 + 20
-    assert run(model) == 1 + 20 + 20 * 6
-    assert run(model, only=["contrast", "pixelate"]) == 1 + 20 + 20 * 5
+    assert run(model, severities=[1, 3]) == 1 + 40
+    assert run(model) == 1 + 40 + 20 * 6
+    assert run(model, only=["contrast", "pixelate"]) == 1 + 40 + 20 * 5
     other = Counting("fake:10:7")
     assert run(other) == 1 + 20 * 11
 
@@ -113,7 +113,7 @@ def test_more_images_extend_and_the_subset_is_nested(tmp_path: Path) -> None:
     model = Counting()
     # Besides what is missing: one for rehearsal, those stored again, and from 30 images on, once,
     # all of them to check the model's preprocessing.
-    expectations = ((10, 111), (30, 1 + 10 + 30 + 220), (30, 31), (None, 1 + 30 + 110), (10, 11))
+    expectations = ((10, 111), (30, 1 + 20 + 30 + 220), (30, 61), (None, 1 + 60 + 110), (10, 21))
     for size, expected in expectations:
         before = model.seen
         evaluate(model, images=rows, store=tmp_path / "runs", subset=size, **FEW)
@@ -238,7 +238,7 @@ def test_nan_and_wrong_width_keep_what_was_there(rows: Path, tmp_path: Path) -> 
         evaluate(Broken(), images=rows, store=tmp_path / "runs", workers=1, **FEW)
     model = Counting()
     evaluate(model, images=rows, store=tmp_path / "runs", workers=1, **FEW)
-    assert model.seen == 1 + 20 + 20 * 11 - 80
+    assert model.seen == 1 + 40 + 20 * 11 - 80
     with pytest.raises(InputError, match=r"fake:7: expected logits for 10 classes, got 7"):
         evaluate("fake:7", images=rows, store=tmp_path / "runs", **FEW)
 
@@ -328,6 +328,29 @@ def test_a_function_with_other_weights_is_noticed(rows: Path, tmp_path: Path) ->
     assert named.folder != run.folder
 
 
+def test_other_weights_show_though_clean_images_hide_them(rows: Path, tmp_path: Path) -> None:
+    """Certain of every clean image before and after, and another model all the same."""
+    clean = {image.tobytes(): k % 10 for k, image in enumerate(np.load(rows)["images"])}
+    drift = np.zeros(10)
+
+    def classify(images: Any) -> Any:
+        known = np.array([clean.get(np.ascontiguousarray(i).tobytes(), -1) for i in images])
+        logits = images.mean((1, 2)) @ np.linspace(-1, 1, 30).reshape(3, 10) / 50 + drift
+        logits[known >= 0] = 1000 * np.eye(10)[known[known >= 0]]
+        return logits
+
+    evaluate(classify, images=rows, store=tmp_path, **FEW)
+    drift[3] = 1
+    with pytest.raises(InputError, match="of them differ"):
+        evaluate(classify, images=rows, store=tmp_path, **FEW)
+
+
+def test_a_suite_of_small_images_wants_small_images(tmp_path: Path) -> None:
+    images = np.zeros((4, 48, 40, 3), np.uint8)
+    with pytest.raises(InputError, match="images of 32 x 32 for CIFAR-10-C.*got 48 x 40"):
+        evaluate("fake:10", images=images, labels=np.arange(4), store=tmp_path, **FEW)
+
+
 def test_files_of_another_build_are_another_run(tmp_path: Path) -> None:
     rows = write_rows(tmp_path, 20)
     what: dict[str, Any] = {"suite": "cifar10_c", "only": ["gaussian_noise"]}
@@ -381,7 +404,7 @@ def test_the_same_model_by_another_name_is_the_same_run(rows: Path, tmp_path: Pa
     model.name = "the fake"
     second = one(evaluate(model, images=rows, store=tmp_path, **FEW))
     assert second.folder == first.folder
-    assert model.seen == 1 + 20
+    assert model.seen == 1 + 40
 
 
 def test_runs_on_other_pixels_are_not_compared(rows: Path, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_what_is_printed(tmp_path: Path) -> None:
     assert second.endswith(f"clean error {scores['clean error'].figure()}")
     html = scores._repr_html_()
     assert "&lt;b&gt;mine&lt;/b&gt;" in html
-    assert "<b>" not in html
+    assert "<b>mine" not in html
     assert scores["mCE"].figure() in html
     assert scores.model == "<b>mine</b>"
     dicts = scores.as_dicts()

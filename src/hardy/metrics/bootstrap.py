@@ -64,6 +64,8 @@ def resample_tables(tables: Sequence[npt.ArrayLike], how: Resampling | None = No
     arrays = [np.asarray(table) for table in tables]
     number = len(arrays[0])
     for values in arrays:
+        if len(values) == 1:
+            raise InputError("expected at least 2 images for scores with intervals, got 1")
         if values.ndim != 2 or len(values) < 2 or len(values) != number:
             raise InputError(
                 f"expected at least 2 images to resample, as an array (images, columns), got shape "

@@ -20,6 +20,7 @@ from hardy.metrics.bootstrap import (
     proportion_interval,
 )
 from hardy.metrics.classification import Floats
+from hardy.metrics.notebook import score_html
 
 NOISE = 1e-9  # of a number: what rounding can make of 0
 
@@ -75,6 +76,9 @@ class Score:
 
     def __str__(self) -> str:
         return f"{self.name} {self.figure()} ({self.circumstances})"
+
+    def _repr_html_(self) -> str:
+        return score_html(self)
 
     def figure(self) -> str:
         """The number and its interval."""

@@ -27,6 +27,7 @@ from hardy.models.model import (
 # A warning needs both: a difference that matters, and one that chance does not make.
 POINTS = 0.03
 CHANCE = 0.001
+TIED = 0.01
 
 # What networks are trained with, as mean and std of values 0..1.
 STANDARD: dict[str, tuple[Triple, Triple]] = {
@@ -66,6 +67,8 @@ def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
     # A model that reaches its published figure is fed what it expects; trying more costs time.
     if model.known_accuracy is None or accuracy < model.known_accuracy - POINTS:
         warnings += _against_standard(model, images, truth, wrong)
+    if not warnings:
+        warnings = _by_chance(model, wrong, logits.shape[1])
     return Checked(accuracy, len(images), tuple(warnings))
 
 
@@ -76,6 +79,19 @@ def _probabilities(model: Model, logits: Logits) -> list[str]:
     return [
         f"{model.name}: its outputs are probabilities, not logits, so its calibration scores would "
         "be wrong; leave out its last softmax, or take the logarithm"
+    ]
+
+
+def _by_chance(model: Model, wrong: npt.NDArray[np.bool_], classes: int) -> list[str]:
+    """Asked of models with weights to load: the others are what they are."""
+    hits, number = int((~wrong).sum()), len(wrong)
+    above = hits > number / classes and binomial_tail(hits, number, 1 / classes) < 0.05
+    if above or model.preprocessing is None or classes < 2:
+        return []
+    return [
+        f"{model.name}: {hits / number:.1%} of {number} clean images are right, no better than "
+        f"chance among {classes} classes; are its weights loaded (--checkpoint), and its classes "
+        "numbered as the images' are?"
     ]
 
 
@@ -104,29 +120,34 @@ def _against_standard(
     used = model.preprocessing
     if used is None:
         return []
-    number, best = len(images), ""
-    fewest = wrong.sum()
+    number = len(images)
+    better = []
     for title, (mean, std) in STANDARD.items():
         other = replace(used, mean=mean, std=std)
         if other == used:
             continue
         wrong_then = np.asarray(model.logits(images, other).argmax(axis=1) != labels)
         test = mcnemar(wrong, wrong_then)
-        better = (wrong.sum() - wrong_then.sum()) / number >= POINTS and test.p_value < CHANCE
-        if better and wrong_then.sum() < fewest:
-            fewest = wrong_then.sum()
-            best = (
-                f"{model.name}: {1 - wrong.mean():.1%} of {number} clean images are right with "
-                f"{used}, but {1 - wrong_then.mean():.1%} with {title} normalisation "
-                f"({test.only_first} only then, {test.only_second} only now, "
-                f"p = {test.p_value:.1g}); if the model was trained so, load it with mean "
-                f"{_spelled(mean)}, std {_spelled(std)}"
-            )
-    return [best] if best else []
+        if (wrong.sum() - wrong_then.sum()) / number >= POINTS and test.p_value < CHANCE:
+            better.append((int(wrong_then.sum()), title, test))
+    if not better:
+        return []
+    fewest, title, test = min(better, key=lambda one: one[0])
+    mean, std = STANDARD[title]
+    as_good = [
+        name for count, name, _ in better if count - fewest < TIED * number and name != title
+    ]
+    also = f" (and about as many with {', '.join(as_good)})" if as_good else ""
+    return [
+        f"{model.name}: {1 - wrong.mean():.1%} of {number} clean images are right with {used}, but "
+        f"{1 - fewest / number:.1%} with {title} normalisation{also} ({test.only_first} only then, "
+        f"{test.only_second} only now, p = {test.p_value:.1g}); if the model was trained so, say "
+        f"--mean {_spelled(mean)} --std {_spelled(std)}"
+    ]
 
 
 def _spelled(figures: Triple) -> str:
-    return " ".join(f"{figure:.6g}" for figure in figures)
+    return ",".join(f"{figure:.6g}" for figure in figures)
 
 
 def binomial_tail(hits: int, number: int, share: float) -> float:

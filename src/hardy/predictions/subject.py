@@ -157,9 +157,17 @@ class Subject:
         fault: InputError | None = None
         for index in self.indices:
             try:
-                return self.variants.read(int(index)).shape
+                shape = self.variants.read(int(index)).shape
             except InputError as error:
                 fault = fault or error
+                continue
+            side = self.suite.edition.side
+            if RECIPES[self.suite.recipe].side is None and shape[:2] != (side, side):
+                raise InputError(
+                    f"expected images of {side} x {side} for {self.suite.title}, which takes them "
+                    f"as they are, got {shape[0]} x {shape[1]}; resize them, or take another suite"
+                )
+            return shape
         raise InputError(f"none of the {len(self):,} images can be read: {fault}")
 
     def _check_shape(self, image: Prepared, index: int) -> None:

@@ -21,13 +21,37 @@ def score_tables(group: Sequence[Scores], *, brief: bool = False) -> list[Table]
 
 def _headline(group: Sequence[Scores]) -> Table:
     names = list(dict.fromkeys(score.name for scores in group for score in scores.headline))
-    rows = [(scores.model, *(_figure(scores.get(name)) for name in names)) for scores in group]
+    rows = [
+        (model, *(_figure(scores.get(name)) for name in names))
+        for model, scores in zip(_models(group), group, strict=True)
+    ]
     best = frozenset(
         (row, column)
         for column, name in enumerate(names, start=1)
         for row in _best([scores.get(name) for scores in group])
     )
     return Table(group[0].run.suite, ("model", *names), rows, best, tuple(_notes(group)))
+
+
+def _models(group: Sequence[Scores]) -> list[str]:
+    """Their names; where one comes twice, with the start of the run's identity."""
+    names = [scores.model for scores in group]
+    return [
+        name if names.count(name) == 1 else f"{name} @{scores.run.identity.hash()[:8]}"
+        for name, scores in zip(names, group, strict=True)
+    ]
+
+
+def _apart(group: Sequence[Scores]) -> list[str]:
+    """How runs of one name differ, as far as that can be said in words."""
+    told = []
+    for model, scores in zip(_models(group), group, strict=True):
+        if model != scores.model:
+            one = scores.run.identity
+            told.append(
+                f"{model}: {one.preprocessing}, {one.precision}, seed {one.seed}, {one.made}"
+            )
+    return told
 
 
 def _notes(group: Sequence[Scores]) -> list[str]:
@@ -37,7 +61,8 @@ def _notes(group: Sequence[Scores]) -> list[str]:
     notes = around[:1]
     if len(set(around)) > 1:
         notes = [f"{scores.model}: {what}" for scores, what in zip(group, around, strict=True)]
-    return notes + [f"{scores.model}: {note}" for scores in group for note in scores.notes]
+    told = [f"{scores.model}: {note}" for scores in group for note in scores.notes]
+    return notes + told + _apart(group)
 
 
 def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[Table]:
@@ -53,7 +78,7 @@ def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[Table]:
             for column in _best([column.get(name) for column in columns])
         )
         what = f"{metric}, {group[0].kind[:-1]} by {group[0].kind[:-1]}"
-        header = ("", *(scores.model for scores in group))
+        header = ("", *_models(group))
         tables.append(Table(f"{group[0].run.suite}: {what}", header, rows, best))
     return tables
 

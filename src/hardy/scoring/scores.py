@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from hardy.errors import InputError
 from hardy.metrics import Resampling, Score
+from hardy.metrics.notebook import scores_html
 from hardy.predictions.store import StoredRun
 from hardy.scoring import selection
 from hardy.scoring.corruptions import score_corruptions
@@ -87,7 +87,12 @@ class Scores(Mapping[str, Score]):
         return [{"model": self.model, **score.as_dict()} for score in self.scores.values()]
 
     def __getitem__(self, name: str) -> Score:
-        return self.scores[name]
+        if name in self.scores:
+            return self.scores[name]
+        raise KeyError(
+            f"no score {name!r} of {self.model} on {self.run.suite}; there are "
+            f"{', '.join(self.scores)}"
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
@@ -103,13 +108,7 @@ class Scores(Mapping[str, Score]):
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(score.name)}</td><td>{escape(score.figure())}</td>"
-            f"<td>{escape(str(score.circumstances))}</td></tr>"
-            for score in self.headline
-        )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<table><caption>{escape(self.model)}</caption>{rows}</table>{notes}"
+        return scores_html(self.model, self.headline, self.notes)
 
 
 def score(
