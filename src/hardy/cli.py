@@ -225,8 +225,8 @@ def main() -> None:
     try:
         app()
     except (HardyError, OSError, MemoryError) as error:
-        reason = str(error) or "not enough memory"
-        typer.secho(f"error: {printable(reason)}", fg="red", err=True)
+        lines = (str(error) or "not enough memory").split("\n")
+        typer.secho("error: " + "\n".join(map(printable, lines)), fg="red", err=True)
         sys.exit(2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -99,13 +100,22 @@ def evaluate_models(
     """
     from hardy.evaluation import evaluate
 
+    every = 0
+
     def announce(evaluation: Evaluation) -> None:
+        nonlocal every
+        every = len(evaluation.models) * evaluation.subject.predictions
         for line in describe(evaluation):
             typer.echo(printable(line))
         if dry_run:
             for line in describe_plan(evaluation):
                 typer.echo(line)
             raise typer.Exit
+
+    def track(done: Iterator[int], total: int) -> Iterable[int]:
+        if total < every:
+            typer.echo(f"{every - total:,} of {every:,} predictions are stored already")
+        return watch(done, total, "predictions", lambda count: count)
 
     try:
         found = evaluate(
@@ -130,7 +140,7 @@ def evaluate_models(
             workers=workers,
             announce=announce,
             warn=lambda text: typer.secho(f"WARNING: {printable(text)}", fg="yellow", err=True),
-            track=lambda done, total: watch(done, total, "predictions", lambda count: count),
+            track=track,
         )
     except KeyboardInterrupt:
         typer.echo("stopped; what is finished is kept, and the same command resumes", err=True)

@@ -35,8 +35,9 @@ def test_all_scores_of_a_whole_run(tmp_path: Path) -> None:
     yardstick = SUITE.reference.errors
     ce = [means[name] / yardstick[name] for name in SUITE.counted]
     rise = [(means[n] - clean) / (yardstick[n] - 0.435) for n in SUITE.counted]
-    assert [s.name for s in scores.headline] == ["mCE", "relative mCE", "mean error", "clean error"]
-    assert list(scores)[:4] == [s.name for s in scores.headline]
+    names = ["mCE", "relative mCE", "mean error", "validation mCE", "clean error"]
+    assert [s.name for s in scores.headline] == names
+    assert list(scores)[:5] == names
     assert scores["mCE"].value == pytest.approx(100 * np.mean(ce))
     assert scores["relative mCE"].value == pytest.approx(100 * np.mean(rise))
     assert scores["mean error"].value == pytest.approx(

@@ -77,7 +77,13 @@ def compare(first: Scores | StoredRun, second: Scores | StoredRun) -> Compared:
     """
     one, two = (some if isinstance(some, Scores) else score(some) for some in (first, second))
     one, two, notes = _on_common_images(one, two)
-    leading = [name for name in (s.name for s in one.headline) if name in two]
+    leading = [
+        score.name
+        for score in one.headline
+        if score.name in two
+        # Corruptions for tuning may have been run on other images: that stops nothing else.
+        and not (score.name.startswith("validation") and differences(score, two[score.name]))
+    ] or [s.name for s in one.headline if s.name in two]
     if not leading:  # which cannot be compared: this says why
         compare_scores(one.headline[0], two.headline[0])
     headline = tuple(compare_scores(one[name], two[name]) for name in leading)

@@ -148,4 +148,5 @@ def _headline(kind: str, names: Iterable[str]) -> list[str]:
     wanted = HEADLINES[kind]
     if not there & set(wanted):
         wanted = VALIDATION_HEADLINES[kind]
-    return [name for name in (*wanted, "clean error") if name in there]
+    tuning = [name for name in VALIDATION_HEADLINES[kind] if name in there and name not in wanted]
+    return [name for name in (*wanted, *tuning[:1], "clean error") if name in there]
