@@ -14,6 +14,7 @@ from hardy.cli_build import build_suite, verify_folder
 from hardy.cli_eval import evaluate_models
 from hardy.cli_report import plot_runs, report_runs, view_folder, write_board, write_gallery
 from hardy.cli_score import Format, compare_runs, describe_suite, score_runs
+from hardy.cli_train import train_model
 from hardy.errors import HardyError, InputError, printable
 from hardy.progress import watch
 
@@ -205,6 +206,7 @@ app.command("leaderboard")(write_board)
 app.command("plot")(plot_runs)
 app.command("view")(view_folder)
 app.command("describe")(describe_suite)
+app.command("train")(train_model)
 app.command("build")(build_suite)
 app.command("verify")(verify_folder)
 

@@ -20,7 +20,7 @@ def by_mean(images):
 
 
 def test_the_kinds_of_model():
-    assert MODELS.names() == ("torchvision", "timm", "torch", "onnx", "sklearn", "fake")
+    assert MODELS.names() == ("torchvision", "timm", "torch", "onnx", "sklearn", "hardy", "fake")
 
 
 def test_importing_models_imports_no_framework():

@@ -99,7 +99,7 @@ def test_resumes_and_extends(rows: Path, tmp_path: Path) -> None:
         return model.seen - before
 
     model = Counting()
-    # One image for rehearsal; where something is stored, two cells of it again, to see it unchanged.
+    # One image for rehearsal; where something is stored, two cells of it again: still the same?
     assert run(model, severities=[1, 3]) == 1 + 20 * 5
     assert run(model, severities=[1, 3]) == 1 + 40
     assert run(model) == 1 + 40 + 20 * 6
@@ -347,7 +347,7 @@ def test_other_weights_show_though_clean_images_hide_them(rows: Path, tmp_path: 
 
 def test_a_suite_of_small_images_wants_small_images(tmp_path: Path) -> None:
     images = np.zeros((4, 48, 40, 3), np.uint8)
-    with pytest.raises(InputError, match="images of 32 x 32 for CIFAR-10-C.*got 48 x 40"):
+    with pytest.raises(InputError, match=r"images of 32 x 32 for CIFAR-10-C.*got 48 x 40"):
         evaluate("fake:10", images=images, labels=np.arange(4), store=tmp_path, **FEW)
 
 

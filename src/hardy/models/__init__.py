@@ -122,6 +122,14 @@ def _sklearn(rest: str, options: Options) -> Model:
     return SklearnModel(Path(rest), options)
 
 
+@MODELS.register("hardy")
+def _hardy(rest: str, options: Options) -> Model:
+    need("torch", "torch", options.name)
+    from hardy.models.hardy_model import trained_model
+
+    return trained_model(rest, options)
+
+
 @MODELS.register("fake")
 def _fake(rest: str, options: Options) -> Model:
     from hardy.models.fake import parse_fake

@@ -16,7 +16,7 @@ from hardy.errors import HardyError, InputError, MissingResource
 from hardy.models.checkpoint import load_checkpoint
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Options, Preprocessing
 from hardy.models.torch_identity import module_source
-from hardy.models.torch_model import TorchModel, check_weights
+from hardy.models.torch_model import TorchModel, check_weights, uncompiled
 
 
 def torchvision_model(rest: str, options: Options) -> TorchModel:
@@ -40,11 +40,11 @@ def torchvision_model(rest: str, options: Options) -> TorchModel:
         f"torchvision's {weights.name}",
     )
     if options.checkpoint is not None:
-        return _finish(models.get_model(name), options, preprocessing)
+        return finish_model(models.get_model(name), options, preprocessing)
     with _fetching(options):
         module = models.get_model(name, weights=weights)
     stated = weights.meta["_metrics"].get("ImageNet-1K", {}).get("acc@1")
-    return _finish(module, options, preprocessing, None if stated is None else stated / 100)
+    return finish_model(module, options, preprocessing, None if stated is None else stated / 100)
 
 
 def timm_model(rest: str, options: Options) -> TorchModel:
@@ -60,7 +60,7 @@ def timm_model(rest: str, options: Options) -> TorchModel:
         with _fetching(options):
             module = timm.create_model(rest, pretrained=True)
     config = resolve_model_data_config(module)
-    return _finish(module, options, _from_config(config, "timm config", options))
+    return finish_model(module, options, _from_config(config, "timm config", options))
 
 
 def factory_model(rest: str, options: Options) -> TorchModel:
@@ -80,24 +80,24 @@ def factory_model(rest: str, options: Options) -> TorchModel:
             f"{type(module).__name__}"
         )
     source = module_source(module_name)
-    return _finish(module, options, _own_preprocessing(module, options), source=source)
+    return finish_model(module, options, _own_preprocessing(module, options), source=source)
 
 
 def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
     """A module that somebody made and may go on using: it stays where and how it is."""
-    options = replace(options, name=options.name or type(module).__name__)
+    options = replace(options, name=options.name or type(uncompiled(module)).__name__)
     options.refuse(checkpoint="load the weights into the module yourself")
     here = next((t.device for t in (*module.parameters(), *module.buffers())), torch.device("cpu"))
-    if options.device != "auto" and _device(options) != here:
+    if options.device != "auto" and find_device(options) != here:
         raise InputError(
             f"{options.name} lies on {here} and was asked to run on {options.device}; "
             f'move it yourself: module.to("{options.device}")'
         )
-    preprocessing = options.prepared_as(_own_preprocessing(module, options))
+    preprocessing = options.prepared_as(_own_preprocessing(uncompiled(module), options))
     return TorchModel(module, options, preprocessing, here)
 
 
-def _finish(
+def finish_model(
     module: torch.nn.Module,
     options: Options,
     preprocessing: Preprocessing,
@@ -110,7 +110,7 @@ def _finish(
     wanted = options.prepared_as(preprocessing)
     if wanted != preprocessing:
         preprocessing, known_accuracy = wanted, None
-    device = _device(options)
+    device = find_device(options)
     for parameter in module.parameters():  # `requires_grad_` of the whole is not TorchScript's
         parameter.requires_grad_(False)
     module = module.to(device)
@@ -119,7 +119,7 @@ def _finish(
     return TorchModel(module, options, preprocessing, device, known_accuracy, source)
 
 
-def _device(options: Options) -> torch.device:
+def find_device(options: Options) -> torch.device:
     if options.device == "auto":
         options = replace(options, device="cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -1,0 +1,132 @@
+"""The command `hardy train`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hardy.errors import InputError
+from hardy.progress import watch
+
+
+def train_model(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="Such as standard or augmix.")],
+    data: Annotated[
+        str, typer.Option(metavar="SRC", help="cifar10, class folders, arrays, tars, Parquet.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write; hardy:DIR then.")],
+    net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_40_2.")] = "wrn_40_2",
+    epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 100,
+    lr: Annotated[float, typer.Option(help="Learning rate at the start.")] = 0.1,
+    schedule: Annotated[str, typer.Option(help="How it falls: cosine or step.")] = "cosine",
+    batch: Annotated[int, typer.Option(help="Images per step.")] = 128,
+    weight_decay: Annotated[float, typer.Option(help="Of all parameters.")] = 5e-4,
+    antialias: Annotated[
+        int, typer.Option(metavar="N", help="Blur by N taps before down-sampling; 1: do not.")
+    ] = 1,
+    init: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Weights to start from: safetensors, or torch's."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Of the method, such as sigma=0.2."),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
+    ] = None,
+    recipe: Annotated[
+        str, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
+    ] = "none@1",
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out."),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(help="float32 or bfloat16; the latter on a GPU if left out."),
+    ] = None,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="The same weights each time, more slowly.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Another seed, other randomness.")] = 0,
+) -> None:
+    """Train a net that holds up better, or one to compare it with.
+
+    Methods: standard, gauss_single, gauss_mult, speckle, patch_gaussian,
+    patch_uniform, augmix, ant, ant3x3. Nets: wrn_40_2, wrn_16_4,
+    resnext_29_4x32, resnet_18.
+
+    The same command resumes what was stopped. DIR then has the weights, a
+    log, and run.json, which says how it was trained and which of the
+    benchmarks' corruptions it has seen.
+
+    For several GPUs: torchrun --nproc-per-node N -m hardy.cli train ...
+    """
+    from hardy.models.model import Options, need
+
+    torch = need("torch", "torch", "training")
+    from hardy.models.torch_load import find_device
+    from hardy.train.data import read_data
+    from hardy.train.loop import Recipe, train
+    from hardy.train.methods import make_method
+    from hardy.train.ranks import joined
+
+    said = _settings(settings or [])
+    seen = make_method(method, said).seen
+    kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    with joined(kind.partition(":")[0]) as ranks:
+        where = find_device(Options("training", device=kind))
+        chosen = Recipe(
+            net=net,
+            antialias=antialias,
+            epochs=epochs,
+            batch=batch,
+            lr=lr,
+            schedule=schedule,
+            weight_decay=weight_decay,
+            precision=precision or ("bfloat16" if where.type == "cuda" else "float32"),
+            deterministic=deterministic,
+            seed=seed,
+        )
+        images = read_data(data, where, labels=labels, recipe=recipe)
+
+        def say(line: str) -> None:
+            if ranks.first:
+                typer.echo(line)
+
+        say(images.described)
+        try:
+            outcome = train(
+                method,
+                images,
+                out,
+                chosen,
+                settings=said,
+                init=init,
+                device=where,
+                ranks=ranks,
+                track=watch if ranks.first else lambda steps, total, unit: steps,
+            )
+        except KeyboardInterrupt:
+            typer.echo("stopped; what was saved is kept, and the same command resumes", err=True)
+            raise typer.Exit(130) from None
+    if outcome.epochs:
+        last = outcome.log[-1]
+        say(
+            f"trained {net} by {method}, the loss is {last['loss']:.4f} after epoch "
+            f"{last['epoch']}; corruptions seen: {', '.join(seen) or 'none'}"
+        )
+    else:
+        say(f"{out} was finished before")
+    say(f"next: hardy eval hardy:{out} --suite SUITE --images SRC")
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    said = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise InputError(f'expected --set NAME=VALUE such as sigma=0.2, got "{pair}"')
+        said[name] = value
+    return said

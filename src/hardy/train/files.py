@@ -1,0 +1,50 @@
+"""Files of a run, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from hardy.errors import HardyError, InputError
+from hardy.models.model import existing, need
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Under a temporary name first: a full disk or a kill leaves what was there before."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        raise HardyError(
+            f"{target} could not be written ({error.strerror}); what was saved before is kept, and "
+            "the same command resumes from there"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_tensors(target: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:
+    library = need("safetensors.torch", "torch", str(target))
+    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_whole(target, library.save(ready, metadata=dict(notes)))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors, and the notes beside them."""
+    existing(path, "a checkpoint")
+    library: Any = need("safetensors", "torch", str(path))
+    try:
+        with library.safe_open(path, "pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except Exception as error:  # its errors have no base of their own
+        raise InputError(
+            f"{path} is no checkpoint that can be read ({error}); delete it to begin anew"
+        ) from error

@@ -1,0 +1,121 @@
+"""What a training method is: what happens to a batch, and the loss.
+
+A method is a dataclass, its fields are its settings. It gets the batch as bytes, cropped and
+flipped, and a `Classifier` that takes pixels in 0..1, so that all noise lives in pixel space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hardy.errors import InputError
+from hardy.registry import Registry
+from hardy.train.ranks import ALONE, Ranks
+
+Batches = Iterator[tuple[Tensor, Tensor]]
+
+
+class Classifier(nn.Module):
+    """A net behind its normalisation: pixels in 0..1 to logits."""
+
+    def __init__(self, net: nn.Module, mean: tuple[float, ...], std: tuple[float, ...]) -> None:
+        super().__init__()
+        self.net = net
+        for name, figures in (("mean", mean), ("std", std)):
+            self.register_buffer(name, torch.tensor(figures).view(1, 3, 1, 1), persistent=False)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        return self.net((pixels - self.mean) / self.std)
+
+
+class Draw:
+    """The random numbers of a run: on the device for pixels, each process its own; on the host for
+    decisions, which the host would otherwise have to wait for, and in which all processes agree.
+    """
+
+    def __init__(self, seed: int, device: torch.device, ranks: Ranks = ALONE) -> None:
+        self.device, self.ranks = device, ranks
+        # Apart by more than any number of processes.
+        self._there = torch.Generator(device).manual_seed(seed * 2**20 + 1 + ranks.rank)
+        self._here = torch.Generator().manual_seed(seed * 2**20)
+        self._tables: dict[tuple[float, ...], Tensor] = {}
+
+    def normal(self, *shape: int) -> Tensor:
+        return torch.randn(shape, generator=self._there, device=self.device)
+
+    def uniform(self, *shape: int) -> Tensor:
+        return torch.rand(shape, generator=self._there, device=self.device)
+
+    def integers(self, below: int, *shape: int) -> Tensor:
+        return torch.randint(below, shape, generator=self._there, device=self.device)
+
+    def one_of(self, figures: tuple[float, ...], *shape: int) -> Tensor:
+        if figures not in self._tables:  # kept: bringing it over makes the host wait
+            self._tables[figures] = torch.tensor(figures, device=self.device)
+        return self._tables[figures][self.integers(len(figures), *shape)]
+
+    def common_normal(self, *shape: int) -> Tensor:
+        """The same in all processes."""
+        return torch.randn(shape, generator=self._here).to(self.device)
+
+    def order(self, count: int) -> Tensor:
+        """A permutation, on the host; the same in all processes."""
+        return torch.randperm(count, generator=self._here)
+
+    def state(self) -> dict[str, Tensor]:
+        """To be asked for by all processes at once."""
+        there = self.ranks.gather(self._there.get_state(), self.device)
+        by_rank = {f"there.{rank}": state for rank, state in enumerate(there)}
+        return {**by_rank, "here": self._here.get_state()}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        self._there.set_state(state[f"there.{self.ranks.rank}"])
+        self._here.set_state(state["here"])
+
+
+class Method:
+    """The base: plain cross-entropy on what `augment` makes of the batch."""
+
+    # Of the benchmarks' corruptions, those that its training images show.
+    seen: ClassVar[tuple[str, ...]] = ()
+    draw: Draw  # given before the first batch
+
+    def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
+        """Once, before anything else; `shape` is that of an image, (3, H, W)."""
+        self.draw = draw
+
+    def begin_epoch(self, epoch: int, model: nn.Module, batches: Batches) -> None:
+        """`batches` go on for ever, and are not those of the epoch."""
+
+    def augment(self, pixels: Tensor) -> Tensor:
+        return pixels
+
+    def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
+        """Of uint8 (N, 3, H, W); one number."""
+        return functional.cross_entropy(model(self.augment(to_pixels(images))), labels)
+
+    def state(self) -> dict[str, Tensor]:
+        """What a resumed run needs beside the settings."""
+        return {}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        pass
+
+
+METHODS: Registry[type[Method]] = Registry("method", "hardy.methods")
+
+
+def to_pixels(images: Tensor) -> Tensor:
+    return images.to(torch.float32) / 255
+
+
+def need_positive(what: str, *figures: float) -> None:
+    """Of settings; written so that NaN is refused too."""
+    for figure in figures:
+        if not 0 < figure < float("inf"):
+            raise InputError(f"expected {what} above 0, got {figure}")

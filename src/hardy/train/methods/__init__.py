@@ -1,0 +1,42 @@
+"""The methods by name; importing this registers ours."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, get_type_hints
+
+from hardy.errors import InputError
+from hardy.registry import unknown
+from hardy.train.method import METHODS, Method
+from hardy.train.methods import ant, augmix, noise, patch
+
+__all__ = ["METHODS", "ant", "augmix", "make_method", "noise", "patch", "settings_of"]
+
+
+def make_method(name: str, settings: Mapping[str, str] | None = None) -> Method:
+    """A registered method; settings as typed: {"sigma": "0.2", "sigmas": "0.1,0.2"}."""
+    kind: Callable[..., Method] = METHODS[name]
+    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    hints = get_type_hints(kind)
+    values: dict[str, Any] = {}
+    for setting, text in (settings or {}).items():
+        if setting not in fields:
+            raise unknown(f"setting of {name}", setting, fields)
+        values[setting] = _parse(text, hints[setting], f"{name}: {setting}")
+    return kind(**values)
+
+
+def settings_of(method: Method) -> dict[str, Any]:
+    return dataclasses.asdict(method)  # type: ignore[call-overload, no-any-return]
+
+
+def _parse(text: str, hint: Any, what: str) -> Any:
+    several = hint == tuple[float, ...]
+    try:
+        if several:
+            return tuple(map(float, text.split(",")))
+        return int(text) if hint is int else float(text)
+    except ValueError:
+        kind = "numbers as 0.1,0.2" if several else "a whole number" if hint is int else "a number"
+        raise InputError(f'expected {what} as {kind}, got "{text}"') from None

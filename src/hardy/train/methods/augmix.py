@@ -1,0 +1,63 @@
+"""AugMix (Hendrycks et al., 2020): mixtures of chains of operations, and the JSD loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hardy.train.method import METHODS, Method, need_positive, to_pixels
+from hardy.train.methods.operations import NOTHING, OPERATIONS, operate
+
+CHAINS = 3
+DEEPEST = 3
+LOWEST_LEVEL = 0.1
+JSD_WEIGHT = 12.0
+
+
+@METHODS.register("augmix")
+@dataclass
+class AugMix(Method):
+    """(1 − m) · x + m · Σ wᵢ chainᵢ(x), with m uniform on 0..1, w uniform on the simplex (Beta and
+    Dirichlet of α = 1), and chains of one to three operations, each at a level uniform between 0.1
+    and `severity`. The severity is 3 for CIFAR and 1 for ImageNet. None of the nine operations is
+    a corruption of the benchmarks."""
+
+    severity: float = 3.0
+
+    def __post_init__(self) -> None:
+        need_positive("severity", self.severity - LOWEST_LEVEL)
+
+    def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
+        views = torch.cat([to_pixels(images), *self.mixtures(images, 2)])
+        clean, first, second = model(views).float().chunk(3)
+        return functional.cross_entropy(clean, labels) + JSD_WEIGHT * jsd(clean, first, second)
+
+    def mixtures(self, images: Tensor, views: int) -> Tensor:
+        """float (views, N, 3, H, W) in 0..1."""
+        count, draw = len(images), self.draw
+        shape = (views, CHAINS, count)
+        depths = draw.integers(DEEPEST, *shape).flatten() + 1
+        chains = images.expand(views, CHAINS, -1, -1, -1, -1).flatten(0, 2)
+        for step in range(DEEPEST):
+            operations = draw.integers(len(OPERATIONS), *shape).flatten()
+            operations = torch.where(step < depths, operations, NOTHING)
+            span = self.severity - LOWEST_LEVEL
+            levels = LOWEST_LEVEL + span * draw.uniform(*shape).flatten()
+            signs = 1 - 2 * draw.integers(2, *shape).flatten()
+            chains = operate(chains, operations, levels, signs)
+        # Exponential draws over their sum are uniform on the simplex.
+        parts = -torch.log1p(-draw.uniform(*shape)) + torch.finfo(torch.float32).tiny
+        weights = (parts / parts.sum(1, keepdim=True))[..., None, None, None]
+        mixed = (weights * to_pixels(chains).unflatten(0, shape)).sum(1)
+        return torch.lerp(to_pixels(images)[None], mixed, draw.uniform(views, count, 1, 1, 1))
+
+
+def jsd(*logits: Tensor) -> Tensor:
+    """Mean over views and images of KL(pᵢ ‖ M), where M is the views' mean, at least 1e-7."""
+    shares = [functional.softmax(view, 1) for view in logits]
+    middle = torch.stack(shares).mean(0).clamp(1e-7, 1).log()
+    parts = [functional.kl_div(middle, share, reduction="batchmean") for share in shares]
+    return torch.stack(parts).mean()

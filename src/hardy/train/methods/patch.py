@@ -1,0 +1,77 @@
+"""Noise in a square patch of each image (Lopes et al., 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hardy.errors import InputError
+from hardy.train.method import METHODS, Method, need_positive
+
+
+def patches(rows: Tensor, columns: Tensor, size: int, height: int, width: int) -> Tensor:
+    """Masks (N, 1, H, W) of squares from centre − ⌊size/2⌋ up to, not with, centre + ⌈size/2⌉; what
+    sticks out of the image is cut off."""
+    before = size // 2
+
+    def along(centres: Tensor, length: int) -> Tensor:
+        offset = torch.arange(length, device=centres.device) - centres[:, None]
+        return (offset >= -before) & (offset < size - before)
+
+    return (along(rows, height)[:, :, None] & along(columns, width)[:, None, :])[:, None]
+
+
+class Patch(Method):
+    size: int
+
+    def noise(self, shape: torch.Size) -> Tensor:
+        raise NotImplementedError
+
+    def augment(self, pixels: Tensor) -> Tensor:
+        count, _, height, width = pixels.shape
+        rows, columns = self.draw.integers(height, count), self.draw.integers(width, count)
+        mask = patches(rows, columns, self.size, height, width)
+        return torch.where(mask, (pixels + self.noise(pixels.shape)).clamp(0, 1), pixels)
+
+
+def _check(size: int, largest: float, what: str) -> None:
+    if size < 1:
+        raise InputError(f"expected a patch size of at least 1 pixel, got {size}")
+    need_positive(what, largest)
+
+
+@METHODS.register("patch_gaussian")
+@dataclass
+class PatchGaussian(Patch):
+    """N(0, σ²) in a patch with its centre anywhere, σ uniform up to `sigma` for each image. The
+    defaults are those for CIFAR-10."""
+
+    size: int = 25
+    sigma: float = 1.0
+    seen = ("gaussian_noise",)
+
+    def __post_init__(self) -> None:
+        _check(self.size, self.sigma, "sigma")
+
+    def noise(self, shape: torch.Size) -> Tensor:
+        return self.sigma * self.draw.uniform(shape[0], 1, 1, 1) * self.draw.normal(*shape)
+
+
+@METHODS.register("patch_uniform")
+@dataclass
+class PatchUniform(Patch):
+    """Uniform in ±u, u uniform up to `amplitude` for each image, because Gaussian noise is itself
+    tested. Size and amplitude of the original are not published: we take the other's size, and
+    √3, which gives the same largest variance."""
+
+    size: int = 25
+    amplitude: float = 3**0.5
+
+    def __post_init__(self) -> None:
+        _check(self.size, self.amplitude, "amplitude")
+
+    def noise(self, shape: torch.Size) -> Tensor:
+        largest = self.amplitude * self.draw.uniform(shape[0], 1, 1, 1)
+        return largest * (2 * self.draw.uniform(*shape) - 1)

@@ -1,0 +1,77 @@
+"""The processes of one run, as `torchrun` starts them: one for each GPU, or any number on a CPU.
+
+Each works on its part of every batch; gradients are averaged. Not by torch's wrapper: a method may
+use the model for more than the one loss, which that does not expect.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, distributed
+
+
+@dataclass(frozen=True)
+class Ranks:
+    rank: int = 0
+    world: int = 1
+
+    @property
+    def first(self) -> bool:
+        """The one that writes and prints."""
+        return self.rank == 0
+
+    def average(self, tensors: Sequence[Tensor]) -> None:
+        """Over all processes, in place; of one kind of number."""
+        if self.world > 1:
+            flat = torch.cat([tensor.flatten() for tensor in tensors])
+            distributed.all_reduce(flat)
+            self._put(flat / self.world, tensors)
+
+    def take_first(self, tensors: Sequence[Tensor]) -> None:
+        """Those of the first process, in place."""
+        if self.world > 1:
+            for tensor in tensors:
+                distributed.broadcast(tensor, 0)
+
+    def gather(self, tensor: Tensor, device: torch.device) -> list[Tensor]:
+        """That of each process, by way of the device they talk through."""
+        if self.world == 1:
+            return [tensor]
+        mine = tensor.to(device)
+        all_of_them = [torch.empty_like(mine) for _ in range(self.world)]
+        distributed.all_gather(all_of_them, mine)
+        return [one.cpu() for one in all_of_them]
+
+    def wait(self) -> None:
+        if self.world > 1:
+            distributed.barrier()
+
+    @staticmethod
+    def _put(flat: Tensor, tensors: Sequence[Tensor]) -> None:
+        start = 0
+        for tensor in tensors:
+            tensor.copy_(flat[start : start + tensor.numel()].view_as(tensor))
+            start += tensor.numel()
+
+
+ALONE = Ranks()
+
+
+@contextmanager
+def joined(kind: str) -> Iterator[Ranks]:
+    """Those that `torchrun` started, for a device of "cpu" or "cuda"; else this one alone."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield ALONE
+        return
+    if kind == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    distributed.init_process_group("nccl" if kind == "cuda" else "gloo")
+    try:
+        yield Ranks(distributed.get_rank(), distributed.get_world_size())
+    finally:
+        distributed.destroy_process_group()

@@ -1,0 +1,40 @@
+"""Small data and a narrow net, on which a run takes a second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from hardy.train.data import Data, read_data
+from hardy.train.loop import Recipe
+from hardy.train.nets import NETS, WideResNet
+
+CPU = torch.device("cpu")
+NARROW = Recipe(net="narrow", epochs=2, batch=24, lr=0.05)
+
+
+def make_narrow(classes: int, antialias: int) -> torch.nn.Module:
+    return WideResNet(10, 1, classes, antialias)
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A net of that name, as a plug-in would bring it."""
+    monkeypatch.setitem(NETS._objects, "narrow", make_narrow)
+
+
+def write_arrays(folder: Path, count: int = 64, side: int = 16) -> Path:
+    """Images whose mean brightness says their class, of which there are three."""
+    draws = np.random.default_rng(0)
+    labels = np.arange(count) % 3
+    images = draws.integers(0, 86, (count, side, side, 3)) + 85 * labels[:, None, None, None]
+    folder.mkdir(exist_ok=True)
+    np.savez(folder / "set.npz", images=images.clip(0, 255).astype(np.uint8), labels=labels)
+    return folder / "set.npz"
+
+
+def small_data(folder: Path, **sizes: int) -> Data:
+    return read_data(str(write_arrays(folder, **sizes)), CPU)

@@ -1,0 +1,187 @@
+"""Adversarial noise training: the generators, the game, what batches are made of."""
+
+from __future__ import annotations
+
+from itertools import repeat
+
+import pytest
+import torch
+from torch.nn import functional
+
+from hardy.train.method import Draw
+from hardy.train.methods import make_method
+from hardy.train.methods.ant import Ant, Generator, Shares
+from tests.train.small import CPU, make_narrow
+
+
+def ready(name: str = "ant", side: int = 8, **settings: str) -> Ant:
+    method = make_method(name, {"restart_steps": "0", **settings})
+    assert isinstance(method, Ant)
+    method.begin(Draw(0, CPU), (3, side, side))
+    return method
+
+
+@pytest.mark.parametrize(("side", "parameters"), [(1, 983), (3, 4183)])
+def test_generators_have_the_published_size_and_start_as_white_noise(side, parameters) -> None:
+    generator = Generator(side, Draw(0, CPU))
+    assert sum(weight.numel() for weight in generator.parameters()) == parameters
+    white = torch.randn(2, 3, 8 + side - 1, 8 + side - 1, generator=torch.Generator())
+    made = generator(white)
+    assert made.shape == (2, 3, 8, 8)
+    edge = side // 2
+    assert (made - white[:, :, edge : 8 + edge, edge : 8 + edge]).abs().max() < 1e-2
+    biases = [p for name, p in generator.named_parameters() if name.endswith("bias")]
+    assert all((bias == 0).all() for bias in biases)
+
+
+def test_only_the_3x3_generator_reaches_its_neighbours() -> None:
+    for side, reach in ((1, 1), (3, 9)):
+        generator = Generator(side, Draw(0, CPU))
+        with torch.no_grad():
+            for weight in generator.parameters():
+                weight.fill_(0.1)
+        white = torch.zeros(1, 3, 9, 9, requires_grad=True)
+        made = generator(white)
+        made[0, 0, made.shape[2] // 2, made.shape[3] // 2].backward()
+        assert int((white.grad[0].abs().sum(0) > 0).sum()) == reach
+
+
+def test_the_radius_is_the_papers_per_value_unless_it_is_set() -> None:
+    assert ready(side=224).radius == pytest.approx(135)
+    assert ready(side=32).radius == pytest.approx(135 / 7)
+    assert ready(side=32, epsilon="4").radius == 4
+
+
+def test_noise_has_the_radius() -> None:
+    method = ready("ant3x3", epsilon="3")
+    pixels = torch.rand(5, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    noisy = method.noisy(method.generator, pixels)
+    torch.testing.assert_close((noisy - pixels).flatten(1).norm(dim=1), torch.full((5,), 3.0))
+
+
+@pytest.mark.parametrize(
+    ("batch", "old", "current", "replayed"),
+    [(70, 0, 35, []), (70, 2, 21, [7, 7]), (70, 9, 21, [7, 7]), (128, 5, 38, [13, 13])],
+)
+def test_shares(batch, old, current, replayed) -> None:
+    shares = Shares(batch, old)
+    assert shares.current == current
+    assert [part.stop - part.start for part in shares.replayed] == replayed
+    if replayed:
+        assert shares.replayed[0].start == current
+        assert shares.replayed[-1].stop == batch // 2
+
+
+def test_what_a_batch_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each generator paints its images with its number: the current one 99, old ones their epoch,
+    clean ones stay 0."""
+    method = ready()
+    model = make_narrow(3, 1)
+
+    def paint(generator, pixels):
+        # The current one wins: its start is in the history as another object.
+        number = 99 if generator is method.generator else method.history.index(generator)
+        return torch.full_like(pixels, number)
+
+    monkeypatch.setattr(method, "noisy", paint)
+    pixels = torch.zeros(70, 3, 8, 8)
+
+    def composition() -> list[int]:
+        return [int(number) for number in method.mixed(pixels)[:, 0, 0, 0]]
+
+    method.begin_epoch(0, model, repeat(None))
+    assert composition() == [99] * 35 + [0] * 35
+    replayed = set()
+    for epoch in range(1, 4):
+        method.begin_epoch(epoch, model, repeat(None))
+        assert len(method.history) == epoch + 1
+        for _ in range(40):
+            made = composition()
+            assert made[:21] == [99] * 21
+            first, second = made[21], made[28]
+            assert made[21:35] == [first] * 7 + [second] * 7
+            assert first != second
+            assert made[35:] == [0] * 35
+            replayed |= {(epoch, first), (epoch, second)}
+    # Each iteration draws anew, out of all starts so far, that of this epoch among them.
+    assert replayed == {(epoch, old) for epoch in range(1, 4) for old in range(epoch + 1)}
+
+
+def test_each_epoch_begins_with_a_new_generator_trained_on_its_own_batches() -> None:
+    method = ready(restart_steps="3")
+    asked = []
+
+    def batches():
+        while True:
+            asked.append(1)
+            yield torch.full((4, 3, 8, 8), 100, dtype=torch.uint8), torch.tensor([0, 1, 2, 0])
+
+    model = make_narrow(3, 1)
+    starts = []
+    for epoch in range(2):
+        method.begin_epoch(epoch, model, batches())
+        starts.append(method.generator)
+        assert method.adam.param_groups[0]["lr"] == 1e-4
+        kept, current = method.history[-1].state_dict(), method.generator.state_dict()
+        assert all(torch.equal(kept[name], current[name]) for name in kept)
+        assert method.history[-1] is not method.generator
+    assert len(asked) == 6
+    assert starts[0] is not starts[1]
+
+
+def test_the_generators_step_leaves_the_classifier_as_it_is_and_the_history_too() -> None:
+    method, model = ready(), make_narrow(3, 1).train()
+    method.begin_epoch(0, model, repeat(None))
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    start = {name: tensor.clone() for name, tensor in method.generator.state_dict().items()}
+    pixels = torch.rand(6, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    method.fool(model, pixels, torch.arange(6) % 3, method.adam)
+    assert model.training
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert all(torch.equal(weights[name], t) for name, t in model.state_dict().items())
+    now = method.generator.state_dict()
+    assert all(not torch.equal(start[name], now[name]) for name in start)
+    assert all(torch.equal(start[name], t) for name, t in method.history[0].state_dict().items())
+
+
+def test_the_classifiers_loss_reaches_no_generator() -> None:
+    method, model = ready(), make_narrow(3, 1).train()
+    method.begin_epoch(0, model, repeat(None))
+    images = torch.full((8, 3, 8, 8), 100, dtype=torch.uint8)
+    loss = method.loss(model, images, torch.arange(8) % 3)
+    for weight in method.generator.parameters():
+        weight.grad = None
+    loss.backward()
+    assert all(weight.grad is None for weight in method.generator.parameters())
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+class Brightness(torch.nn.Module):
+    """Two classes, dark and bright: what a shift of all pixels fools best."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.tensor(20.0))
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        bright = self.scale * (pixels.mean((1, 2, 3)) - 0.5)
+        return torch.stack([-bright, bright], 1)
+
+
+@pytest.mark.parametrize("name", ["ant", "ant3x3"])
+def test_the_generator_learns_to_fool_better_than_gaussian_noise(name) -> None:
+    method = ready(name, epsilon="2", restart_lr="0.01")
+    images = torch.full((64, 3, 8, 8), 115, dtype=torch.uint8)
+    labels = torch.zeros(64, dtype=torch.int64)  # dark
+    model, pixels = Brightness(), images.float() / 255
+
+    def loss() -> float:
+        with torch.no_grad():
+            noisy = method.noisy(method.generator, pixels)
+            return float(functional.cross_entropy(model(noisy), labels))
+
+    method.begin_epoch(0, model, repeat((images, labels)))
+    gaussian = loss()
+    method.restart_steps = 60
+    method.begin_epoch(1, model, repeat((images, labels)))
+    assert loss() > 3 * gaussian

@@ -1,0 +1,163 @@
+"""`hardy train`, and what it leaves as a model: `hardy:DIR`."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import typer
+from typer.testing import CliRunner
+
+from hardy import evaluate
+from hardy.cli_train import train_model
+from hardy.errors import InputError
+from hardy.models import MODELS, Override, load
+from hardy.models.hardy_model import trained_model
+from hardy.suites.cells import CLEAN
+from hardy.train import loop
+from hardy.train.loop import train
+from hardy.train.methods import METHODS
+from hardy.train.nets import NETS
+from hardy.train.run import trained_net
+from tests.photos import random_images
+from tests.train.small import NARROW, narrow, small_data, write_arrays
+
+__all__ = ["narrow"]
+
+IMAGES = random_images(5, 16, 16, seed=1)
+
+
+@pytest.fixture(autouse=True)
+def _with_the_adapter(narrow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODELS._objects, "hardy", trained_model)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Run `hardy train ...` beside `set.npz`; gives the exit code and what was printed."""
+    monkeypatch.chdir(tmp_path)
+    write_arrays(tmp_path)
+    app = typer.Typer()
+    app.command()(train_model)
+
+    def run(*arguments: str) -> tuple[int, str]:
+        small = ("--data", "set.npz", "--out", "out", "--net", "narrow", "--device", "cpu")
+        result = CliRunner().invoke(app, [*arguments, *small], catch_exceptions=False)
+        return result.exit_code, result.output
+
+    return run
+
+
+def test_train_again_and_load(run) -> None:
+    arguments = ("patch_gaussian", "--epochs", "1", "--set", "size=7", "--set", "sigma=0.5")
+    code, out = run(*arguments)
+    assert code == 0
+    first, told, todo = out.splitlines()
+    assert first == "64 images of 3 classes, array set.npz"
+    assert told.startswith("trained narrow by patch_gaussian, the loss is ")
+    assert told.endswith(" after epoch 1; corruptions seen: gaussian_noise")
+    assert todo == "next: hardy eval hardy:out --suite SUITE --images SRC"
+    described = json.loads(Path("out/run.json").read_text())
+    assert described["method"] == {"name": "patch_gaussian", "size": 7, "sigma": 0.5}
+    assert described["recipe"]["precision"] == "float32"
+    code, out = run(*arguments)
+    assert (code, out.splitlines()[1]) == (0, "out was finished before")
+    assert load("hardy:out").logits(IMAGES).shape == (5, 3)
+
+
+def test_the_help_names_them_all() -> None:
+    told = (train_model.__doc__ or "").replace("\n", " ")
+    for name in (*METHODS, *(name for name in NETS if name != "narrow")):
+        assert re.search(rf"\b{name}\b", told), name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("augmx",), 'unknown method "augmx"'),
+        (("standard", "--net", "wrn"), 'unknown net "wrn"'),
+        (
+            ("standard", "--set", "sigma"),
+            'expected --set NAME=VALUE such as .*, got "sigma"',
+        ),
+        (("standard", "--set", "sigma=1"), 'unknown setting of standard "sigma"'),
+        (("standard", "--device", "gpu"), "expected a device that torch has here"),
+        (("standard", "--lr", "0"), "expected a learning rate above 0"),
+        (("standard", "--data", "nowhere"), "there is no nowhere"),
+    ],
+)
+def test_refusals_leave_nothing(run, arguments, message) -> None:
+    app = typer.Typer()
+    app.command()(train_model)
+    defaults = {"--data": "set.npz", "--out": "out", "--net": "narrow", "--device": "cpu"}
+    rest = [word for pair in defaults.items() if pair[0] not in arguments for word in pair]
+    with pytest.raises(InputError, match=message):
+        CliRunner().invoke(app, [*arguments, *rest], catch_exceptions=False)
+    assert not Path("out").exists()
+
+
+def test_stopping_says_that_it_resumes(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop.Training, "run_epoch", stop)
+    code, out = run("standard")
+    assert code == 130
+    assert "stopped; what was saved is kept, and the same command resumes" in out
+
+
+def test_a_trained_model_is_its_net_with_its_normalisation(tmp_path) -> None:
+    train("standard", small_data(tmp_path), tmp_path / "out", replace(NARROW, epochs=1))
+    model = load(f"hardy:{tmp_path / 'out'}")
+    assert str(model.preprocessing) == "mean 0.5 0.5 0.5, std 0.5 0.5 0.5 (as it was trained)"
+    net, _ = trained_net(tmp_path / "out")
+    pixels = torch.from_numpy(IMAGES).permute(0, 3, 1, 2) / 127.5 - 1
+    with torch.no_grad():
+        wanted = net.eval()(pixels).numpy()
+    np.testing.assert_allclose(model.logits(IMAGES), wanted, atol=1e-5)
+    other = load(f"hardy:{tmp_path / 'out'}", preprocessing=Override(mean=(0, 0, 0)))
+    assert other.identity != model.identity
+    with pytest.raises(InputError, match="takes no checkpoint: its weights lie in the folder"):
+        load(f"hardy:{tmp_path / 'out'}", checkpoint=tmp_path / "x.pt")
+
+
+def test_evaluate_takes_it(tmp_path) -> None:
+    data = small_data(tmp_path, side=32)
+    train("standard", data, tmp_path / "out", replace(NARROW, epochs=1, antialias=3))
+    run = evaluate(
+        f"hardy:{tmp_path / 'out'}",
+        suite="cifar10_c",
+        images=str(tmp_path / "set.npz"),
+        store=tmp_path / "runs",
+        only=["brightness"],
+        severities=[1],
+        own_classes=True,
+    )
+    assert run.model == f"hardy:{tmp_path / 'out'}"
+    first = run.stored.read([CLEAN], ["top5"])["top5"][:, 0, 0]
+    np.testing.assert_array_equal(first, load(run.model).logits(data.images.numpy()).argmax(1))
+
+
+def test_what_is_no_finished_run_is_refused(tmp_path, monkeypatch) -> None:
+    with pytest.raises(InputError, match=r"a folder that `hardy train` wrote, got .* no run\.json"):
+        load(f"hardy:{tmp_path}")
+    out, data = tmp_path / "out", small_data(tmp_path)
+    train("standard", data, out, replace(NARROW, epochs=1))
+    weights = (out / "model.safetensors").read_bytes()
+    (out / "model.safetensors").write_bytes(weights[:1000])
+    with pytest.raises(InputError, match=r"model\.safetensors is no safetensors file that can be"):
+        load(f"hardy:{out}")
+    described = json.loads((out / "run.json").read_text())
+    described["data"]["classes"] = 4
+    (out / "run.json").write_text(json.dumps(described))
+    (out / "model.safetensors").write_bytes(weights)
+    with pytest.raises(InputError, match=r"does not fit the model: .* 2 misshapen \(head.weight"):
+        load(f"hardy:{out}")
+    (out / "model.safetensors").unlink()
+    with pytest.raises(InputError, match=r"its training has not finished; run the same `hardy tr"):
+        load(f"hardy:{out}")

@@ -1,0 +1,257 @@
+"""The loop: it learns, resumes to the same weights, and loses nothing."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import json
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from hardy.errors import HardyError, InputError
+from hardy.train import loop
+from hardy.train.data import crop_and_flip, read_data
+from hardy.train.loop import Recipe, learning_rate, train
+from hardy.train.method import Draw
+from hardy.train.methods import METHODS
+from hardy.train.methods.noise import Standard
+from tests.photos import photos
+from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
+
+__all__ = ["narrow"]
+
+pytestmark = pytest.mark.usefixtures("narrow")
+
+FEW = {"ant": {"restart_steps": "2"}, "ant3x3": {"restart_steps": "2"}}
+
+
+@pytest.fixture(autouse=True)
+def _save_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "model.safetensors")
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def killed_in(epoch: int):
+    """Stops in the midst of that epoch, as Ctrl-C does."""
+
+    def track(steps, total, unit):
+        for number, step in enumerate(steps):
+            if unit.startswith(f"steps of epoch {epoch} ") and number == 1:
+                raise KeyboardInterrupt
+            yield step
+
+    return track
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_killed_run_resumes_to_the_same_weights(method, tmp_path) -> None:
+    data, recipe = small_data(tmp_path), replace(NARROW, epochs=3, deterministic=True)
+    settings = FEW.get(method)
+    whole = train(method, data, tmp_path / "whole", recipe, settings=settings)
+    with pytest.raises(KeyboardInterrupt):
+        train(method, data, tmp_path / "cut", recipe, settings=settings, track=killed_in(3))
+    assert not (tmp_path / "cut/model.safetensors").exists()
+    resumed = train(method, data, tmp_path / "cut", recipe, settings=settings)
+    assert (whole.epochs, resumed.epochs) == (3, 1)
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
+    assert [row["loss"] for row in whole.log] == [row["loss"] for row in resumed.log]
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_another_seed_is_another_run_and_the_global_generator_is_left_alone(tmp_path) -> None:
+    data = small_data(tmp_path)
+    before = torch.random.get_rng_state()
+    for seed in (0, 1):
+        train("standard", data, tmp_path / str(seed), replace(NARROW, epochs=1, seed=seed))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert not same(weights(tmp_path / "0"), weights(tmp_path / "1"))
+
+
+def test_it_learns_and_says_how(tmp_path) -> None:
+    out = tmp_path / "out"
+    recipe = replace(NARROW, epochs=6, batch=16)
+    log = train("gauss_mult", small_data(tmp_path), out, recipe, settings={"sigmas": "0.1"}).log
+    assert log[-1]["loss"] < 0.6 * math.log(3)
+    run = json.loads((out / "run.json").read_text())
+    assert run["method"] == {"name": "gauss_mult", "sigmas": [0.1]}
+    assert run["seen_corruptions"] == ["gaussian_noise"]
+    assert run["recipe"]["net"] == "narrow"
+    assert run["data"]["classes"] == 3
+    assert run["versions"]["torch"] == torch.__version__
+    assert sorted(path.name for path in out.iterdir()) == [
+        "log.csv", "log.jsonl", "model.safetensors", "run.json",
+    ]  # fmt: skip
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    assert lines == log
+    with (out / "log.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["loss"]) for row in rows] == [row["loss"] for row in log]
+    assert [row["epoch"] for row in rows] == list("123456")
+    again = train("gauss_mult", small_data(tmp_path), out, recipe, settings={"sigmas": "0.1"})
+    assert again.epochs == 0
+
+
+def test_weights_to_start_from(tmp_path) -> None:
+    data, first = small_data(tmp_path), tmp_path / "first"
+    train("standard", data, first, replace(NARROW, epochs=1))
+    still, file = replace(NARROW, epochs=1, lr=1e-30), first / "model.safetensors"
+    train("standard", data, tmp_path / "second", still, init=file)
+    started, made = weights(first), weights(tmp_path / "second")
+    learned = [name for name in made if "running" not in name and "tracked" not in name]
+    assert all(torch.equal(started[name], made[name]) for name in learned)
+    with pytest.raises(InputError, match=r"another run: init is None and was '\w{64}'"):
+        train("standard", data, tmp_path / "second", still)
+    with pytest.raises(InputError, match=r"does not fit the model: .* missing \(blocks.0"):
+        train("standard", data, tmp_path / "third", replace(still, net="resnet_18"), init=file)
+    assert not (tmp_path / "third").exists()
+
+
+def test_mixed_precision_trains_float32_weights(tmp_path) -> None:
+    recipe = replace(NARROW, epochs=1, precision="bfloat16")
+    for method in ("augmix", "ant"):
+        train(method, small_data(tmp_path), tmp_path / method, recipe, settings=FEW.get(method))
+        made = weights(tmp_path / method)
+        assert made["stem.weight"].dtype == torch.float32
+        assert all(torch.isfinite(tensor).all() for tensor in made.values())
+
+
+def test_schedules() -> None:
+    cosine, step = Recipe(lr=0.1), Recipe(lr=0.1, schedule="step")
+    assert learning_rate(cosine, 0, 100) == pytest.approx(0.1)
+    assert learning_rate(cosine, 50, 100) == pytest.approx((0.1 + 1e-6) / 2)
+    assert learning_rate(cosine, 100, 100) == pytest.approx(1e-6)
+    rates = [learning_rate(step, at, 90) for at in (0, 29, 30, 59, 60, 89)]
+    assert rates == pytest.approx([0.1, 0.1, 0.01, 0.01, 0.001, 0.001])
+
+
+def test_crops_and_flips_are_windows_of_the_padded_image() -> None:
+    images = np.repeat(photos(32)[:1], 200, 0)
+    made = crop_and_flip(torch.from_numpy(images), Draw(0, CPU)).permute(0, 2, 3, 1).numpy()
+    padded = np.pad(images[0], ((4, 4), (4, 4), (0, 0)))
+    windows = {}
+    for row in range(9):
+        for column in range(9):
+            crop = padded[row : row + 32, column : column + 32]
+            windows[crop.tobytes()] = (row, column, 0)
+            windows[crop[:, ::-1].tobytes()] = (row, column, 1)
+    places = np.array([windows[image.tobytes()] for image in made])
+    assert set(places[:, 0]) == set(places[:, 1]) == set(range(9))
+    assert 70 < places[:, 2].sum() < 130
+
+
+class Exploding(Standard):
+    def loss(self, model, images, labels):
+        self.calls = getattr(self, "calls", 0) + 1
+        return super().loss(model, images, labels) * (math.nan if self.calls == 5 else 1)
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_last_checkpoint(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setitem(METHODS._objects, "exploding", Exploding)
+    message = r"no number in epoch 2, step 2 of 3; what was saved after epoch 1 is kept.*lower"
+    with pytest.raises(HardyError, match=message):
+        train("exploding", small_data(tmp_path), tmp_path / "out", NARROW)
+    kept = load_file(tmp_path / "out/checkpoint.safetensors")
+    assert all(torch.isfinite(tensor.float()).all() for tensor in kept.values())
+    assert not (tmp_path / "out/model.safetensors").exists()
+
+
+def test_a_full_disk_keeps_what_was_saved(tmp_path, monkeypatch) -> None:
+    data, out = small_data(tmp_path), tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        train("standard", data, out, NARROW, track=killed_in(2))
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(HardyError, match=r"could not be written \(No space left.*resumes"):
+            train("standard", data, out, NARROW)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert train("standard", data, out, NARROW).epochs == 1
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path) -> None:
+    data = small_data(tmp_path)
+    with pytest.raises(InputError, match="holds other things than a training run; name a folder"):
+        train("standard", data, tmp_path, NARROW)
+    train("standard", data, tmp_path / "out", NARROW)
+    other = replace(NARROW, lr=0.2)
+    with pytest.raises(InputError, match=r"another run: recipe.lr is 0.2 and was 0.05; ask for"):
+        train("standard", data, tmp_path / "out", other)
+    with pytest.raises(InputError, match=r"method.name is 'augmix' and was 'standard'"):
+        train("augmix", data, tmp_path / "out", NARROW)
+    with pytest.raises(InputError, match=r"another run: data.sha256 is '\w+' and was"):
+        train("standard", small_data(tmp_path / "more", count=65), tmp_path / "out", NARROW)
+
+
+@pytest.mark.parametrize("content", [b"", b"no tensors at all" * 9])
+def test_a_damaged_checkpoint_is_refused(content, tmp_path) -> None:
+    data, out = small_data(tmp_path), tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        train("standard", data, out, NARROW, track=killed_in(2))
+    (out / "checkpoint.safetensors").write_bytes(content)
+    with pytest.raises(InputError, match=r"no checkpoint that can be read .*delete it to begin"):
+        train("standard", data, out, NARROW)
+
+
+def test_a_damaged_sidecar_is_refused(tmp_path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/run.json").write_text('{"format":')
+    with pytest.raises(InputError, match=r"run.json is damaged .*train anew in another folder"):
+        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
+    (tmp_path / "out/run.json").write_text('{"format": 99}')
+    with pytest.raises(InputError, match="expected format 1, got 99; update hardy"):
+        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epochs": 0}, "expected epochs of at least 1, got 0"),
+        ({"batch": 0}, "expected batch of at least 1, got 0"),
+        ({"seed": -1}, "expected seed of at least 0, got -1"),
+        ({"lr": math.nan}, "expected a learning rate above 0, got nan"),
+        ({"momentum": 1.0}, "expected a momentum between 0 and 1, got 1.0"),
+        ({"weight_decay": -1.0}, "expected a weight decay of at least 0, got -1.0"),
+        ({"schedule": "cosin"}, 'unknown schedule "cosin"; did you mean "cosine"'),
+        ({"precision": "float16"}, 'unknown precision "float16"; did you mean "bfloat16"'),
+    ],
+)
+def test_recipes_that_cannot_be(change, message) -> None:
+    with pytest.raises(InputError, match=message):
+        Recipe(**change)
+
+
+def test_data_that_cannot_be_trained_with(tmp_path) -> None:
+    np.save(tmp_path / "images.npy", np.zeros((4, 16, 16, 3), np.uint8))
+    with pytest.raises(InputError, match=r"has no labels to train with; bring them by --labels"):
+        read_data(str(tmp_path / "images.npy"), CPU)
+    np.save(tmp_path / "labels.npy", np.zeros(4, np.int64))
+    with pytest.raises(InputError, match="expected at least 2 classes, got 1"):
+        read_data(str(tmp_path / "images.npy"), CPU, labels=str(tmp_path / "labels.npy"))
+
+
+def test_the_same_data_elsewhere_is_the_same_run(tmp_path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        train("standard", small_data(tmp_path / "a"), out, NARROW, track=killed_in(2))
+    moved = write_arrays(tmp_path / "b")
+    assert train("standard", read_data(str(moved), CPU), out, NARROW).epochs == 1

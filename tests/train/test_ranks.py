@@ -1,0 +1,61 @@
+"""Several processes train one net."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from hardy.errors import InputError
+from hardy.train.data import batches
+from hardy.train.loop import Training
+from hardy.train.method import Draw
+from hardy.train.methods import make_method
+from hardy.train.ranks import Ranks
+from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
+
+__all__ = ["narrow"]
+
+
+def test_two_processes_make_one_net_and_resume_to_it(tmp_path) -> None:
+    source = write_arrays(tmp_path)
+    command = [
+        *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
+        *("-m", "tests.train.two_processes", str(source), str(tmp_path)),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+    assert first["sizes"] == second["sizes"] == [12, 12, 8]
+    assert first["averaged"] == second["averaged"] == [0.5, 1.0]
+    assert first["noise"] != second["noise"]
+    assert first["weights"] == second["weights"]
+    assert first["resumed"] == second["resumed"] == 1
+    whole, cut = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "cut"))
+    assert all(torch.equal(whole[name], cut[name]) for name in whole)
+    assert json.loads((tmp_path / "whole/run.json").read_text())["processes"] == 2
+
+
+def test_processes_share_out_each_batch(tmp_path) -> None:
+    data = small_data(tmp_path)
+    parts = [
+        [labels for _, labels in batches(data, 21, Draw(0, CPU, Ranks(rank, 2)))] for rank in (0, 1)
+    ]
+    assert [[len(labels) for labels in part] for part in parts] == [[11, 11, 11], [10, 10, 10]]
+    alone = [labels for _, labels in batches(data, 21, Draw(0, CPU))]
+    assert [len(labels) for labels in alone] == [21, 21, 21, 1]
+    for whole, first, second in zip(alone, *parts, strict=False):
+        assert torch.equal(whole[0::2], first)
+        assert torch.equal(whole[1::2], second)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_more_processes_than_images_in_a_batch(tmp_path) -> None:
+    recipe, data = replace(NARROW, batch=3), small_data(tmp_path)
+    with pytest.raises(InputError, match="at least one image in each batch for each of 4 proces"):
+        Training(make_method("standard"), data, recipe, CPU, Ranks(0, 4))

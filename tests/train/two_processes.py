@@ -1,0 +1,65 @@
+"""Run by torchrun: data, folder. Each process prints what `test_ranks.py` then compares."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from hardy.train import loop
+from hardy.train.data import batches, read_data
+from hardy.train.loop import Training, train
+from hardy.train.method import Draw
+from hardy.train.methods import make_method
+from hardy.train.nets import NETS
+from hardy.train.ranks import joined
+from tests.train.small import CPU, NARROW, make_narrow
+from tests.train.test_loop import killed_in
+
+SETTINGS = {"restart_steps": "2"}
+
+
+def main(source: str, out: Path) -> None:
+    NETS.add("narrow", make_narrow)
+    loop.SAVE_SECONDS = 0.0
+    recipe = replace(NARROW, deterministic=True)
+    with joined("cpu") as ranks:
+        data = read_data(source, CPU)
+        draw = Draw(0, CPU, ranks)
+        sizes = [len(labels) for _, labels in batches(data, recipe.batch, draw)]
+        mine = torch.tensor([float(ranks.rank), 1.0])
+        ranks.average([mine[:1], mine[1:]])
+
+        training = Training(make_method("ant", SETTINGS), data, recipe, CPU, ranks)
+        noise = training.draw.normal(4)
+        training.run_epoch(lambda steps, total, unit: steps)
+        state = {**training.net.state_dict(), **training.method.state()}
+        weights = torch.cat([tensor.double().flatten() for tensor in state.values()])
+
+        train("ant", data, out / "whole", recipe, settings=SETTINGS, ranks=ranks)
+        try:
+            train(
+                *("ant", data, out / "cut", recipe),
+                settings=SETTINGS,
+                ranks=ranks,
+                track=killed_in(2),
+            )
+        except KeyboardInterrupt:
+            ranks.wait()
+        resumed = train("ant", data, out / "cut", recipe, settings=SETTINGS, ranks=ranks)
+        told = {
+            "sizes": sizes,
+            "averaged": mine.tolist(),
+            "noise": noise.tolist(),
+            "weights": float((weights * torch.arange(len(weights))).sum()),
+            "resumed": resumed.epochs,
+        }
+        (out / f"{os.environ['RANK']}.json").write_text(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
