@@ -228,6 +228,46 @@ def test_doctor_without_textures(run, monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert "set HARDY_TEXTURES" in out
 
 
+@pytest.mark.parametrize(
+    ("installed", "cuda", "said"),
+    [
+        ((), False, "CPU: without torch there is no GPU engine"),
+        (("torch", "triton"), False, "CPU: torch 2.0 finds no CUDA device"),
+        (("torch", "triton"), True, "Big One for models and tensors on it, else CPU; Triton 3.0"),
+        (("torch",), True, "Big One for models and tensors on it, else CPU; plain torch"),
+    ],
+)
+def test_doctor_says_which_engine_is_used(
+    installed, cuda, said, run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Cuda:
+        is_available = staticmethod(lambda: cuda)
+        get_device_name = staticmethod(lambda: "Big One")
+
+    class Torch:
+        __version__ = "2.0"
+        cuda = Cuda
+
+    monkeypatch.setitem(sys.modules, "torch", Torch)
+    monkeypatch.setattr(
+        doctor, "find_spec", lambda name: Torch if name in (*installed, "pip") else None
+    )
+    monkeypatch.setattr(doctor, "version", lambda name: {"triton": "3.0"}.get(name, "1"))
+    code, out, _ = run("doctor")
+    assert code == 0
+    lines = [line for line in out.splitlines() if line.startswith("engine")]
+    assert len(lines) == 1
+    assert said in lines[0]
+
+
+def test_doctor_names_a_torch_that_does_not_load(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(doctor, "find_spec", lambda name: doctor)
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "to do: install torch anew" in out
+
+
 def test_doctor_names_a_missing_package(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cv2", None)
     code, out, _ = run("doctor")

@@ -29,6 +29,8 @@ EXTRAS = {
     "torchvision": ("torchvision", "torchvision:NAME"),
     "timm": ("timm", "timm:NAME"),
     "onnx": ("onnxruntime", "onnx:FILE"),
+    "report": ("plotly", "`hardy report` and `hardy leaderboard`"),
+    "plot": ("matplotlib", "`hardy plot`"),
 }
 
 
@@ -46,7 +48,7 @@ def examine() -> list[Finding]:
     missing = any(package.todo for package in packages)
     compiled = [] if missing else [_compiled()]
     extras = [_extra(name, module, use) for name, (module, use) in EXTRAS.items()]
-    return [system, *packages, _threads(), *compiled, _textures(), _cifar(), *extras]
+    return [system, *packages, _threads(), *compiled, _engine(), _textures(), _cifar(), *extras]
 
 
 def _package(distribution: str, module: str) -> Finding:
@@ -77,6 +79,24 @@ def _compiled() -> Finding:
         "not kept: no folder for it can be written, so that every process compiles anew",
         "set NUMBA_CACHE_DIR to a folder that can be written",
     )
+
+
+def _engine() -> Finding:
+    """Where images are made, and why not elsewhere; a GPU makes them for the models on it."""
+    if find_spec("torch") is None:
+        return Finding("engine", "CPU: without torch there is no GPU engine")
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return Finding("engine", f"CPU: torch does not load ({error})", "install torch anew")
+    if not torch.cuda.is_available():
+        return Finding("engine", f"CPU: torch {torch.__version__} finds no CUDA device")
+    where = f"{torch.cuda.get_device_name()} for models and tensors on it, else CPU"
+    if find_spec("triton") is None:
+        how = "plain torch, the same bytes many times slower than with: pip install triton"
+    else:
+        how = f"Triton {version('triton')} and torch {torch.__version__}"
+    return Finding("engine", f"{where}; {how}")
 
 
 def _textures() -> Finding:
@@ -112,5 +132,10 @@ def _cifar() -> Finding:
 
 def _extra(name: str, module: str, use: str) -> Finding:
     if find_spec(module) is not None:
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # a broken installation raises anything
+            reason = str(error).partition("\n")[0]
+            return Finding(f"hardy[{name}]", f"{module} is here, but does not load: {reason}")
         return Finding(f"hardy[{name}]", f"{module} is here, for {use}")
     return Finding(f"hardy[{name}]", f'not here; only {use} wants it: pip install "hardy[{name}]"')

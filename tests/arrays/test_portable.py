@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -60,6 +62,14 @@ def test_normal_quantile_against_scipy():
 def test_pairwise_sum_is_numpys_sum_to_the_bit(n):
     values = np.random.default_rng(n).standard_normal(n)
     assert portable.pairwise_sum(values) == values.sum()
+
+
+def test_pairwise_sum_is_the_same_in_every_python(monkeypatch):
+    """From 3.12 on the built-in `sum` of floats compensates for rounding, as `fsum` does."""
+    monkeypatch.setattr(portable, "sum", math.fsum, raising=False)
+    values = np.array([1e16, 1.0, 1.0, 1.0])
+    assert portable.pairwise_sum(values) == values.sum() == 1e16
+    assert portable.pairwise_sum(np.tile(values, 5)) == np.tile(values, 5).sum()
 
 
 def test_cos_sin_degrees_against_numpy():

@@ -8,7 +8,7 @@ import pytest
 from tests.arrays import triton_device  # noqa: F401, isort: skip
 
 from hardy.arrays.ops import cpu_ops
-from hardy.arrays.triton import points
+from hardy.arrays.triton import levels, points
 from tests.arrays.torch_device import BATCHES, assert_same, moved
 from tests.photos import random_images
 
@@ -93,3 +93,11 @@ def test_an_empty_batch():
     none = moved(np.empty((0, 8, 8, 3), np.uint8))
     assert points.recolour(none, 0.1, 1.0, 0.0).shape == none.shape
     assert points.channel_means(none).shape == (0, 3)
+
+
+@every_batch
+def test_looked_up(batch):
+    table = np.random.default_rng(5).random((3, 256), np.float32)
+    images = BATCHES[batch]
+    expected = table[np.arange(3), images]
+    assert_same(levels.looked_up(moved(images), moved(table)), expected)

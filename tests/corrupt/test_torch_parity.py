@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -163,7 +164,9 @@ def test_frames(name):
 
 @contextmanager
 def no_waiting():
-    torch.cuda.set_sync_debug_mode("error")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says that it does not notice everything
+        torch.cuda.set_sync_debug_mode("error")
     try:
         yield
     finally:

@@ -44,8 +44,11 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def run(images: Path, store: Path, model: torch.nn.Module | None = None, **what: Any) -> Run:
-    found = evaluate(model or Linear(), images=images, store=store, device=GPU, **what)
+def run(
+    images: Path, store: Path, model: torch.nn.Module | None = None, device: str = GPU, **what: Any
+) -> Run:
+    module = (model or Linear()).to(device)
+    found = evaluate(module, images=images, store=store, device=device, **what)
     assert isinstance(found, Run)
     return found
 
@@ -59,7 +62,7 @@ SUITES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("what", SUITES)
 def test_the_same_predictions(what: dict[str, Any], tmp_path: Path, request: Any) -> None:
     images = write_rows(tmp_path, 20)
-    host = run(images, tmp_path / "host", **what)
+    host = run(images, tmp_path / "host", device="cpu", **what)
     request.getfixturevalue("on_device")
     device = run(images, tmp_path / "device", **what)
     cells = list(host.stored.cells)
@@ -82,7 +85,7 @@ def test_photographs_of_several_sizes_stand_together(tmp_path: Path, request: An
         "own_classes": True,
         "model": Linear(2),
     }
-    host = run(images, tmp_path / "host", **what)
+    host = run(images, tmp_path / "host", device="cpu", **what)
     request.getfixturevalue("on_device")
     device = run(images, tmp_path / "device", **what)
     for cell in host.stored.cells:

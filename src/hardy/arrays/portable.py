@@ -39,7 +39,10 @@ def pairwise_sum(values: Float64) -> float:
         half = n // 2 // 8 * 8
         return pairwise_sum(values[:half]) + pairwise_sum(values[half:])
     if n < 8:
-        return float(sum(values.tolist()))
+        total = 0.0
+        for value in values.tolist():  # not `sum`, which compensates from Python 3.12 on
+            total += value
+        return float(total)
     whole = n // 8 * 8
     r = values[:8].tolist()
     for start in range(8, whole, 8):

@@ -15,10 +15,12 @@ _KEPT: dict[tuple[int, torch.device], Tensor] = {}
 
 def moved(array: NDArray[Any], device: torch.device) -> Tensor:
     """A copy on the device. From pinned memory it is queued like a kernel; else both would meet."""
-    copy = torch.from_numpy(np.array(array, order="C"))
-    if device.type == "cuda":
-        return copy.pin_memory().to(device, non_blocking=True)
-    return copy.to(device)
+    if device.type != "cuda":
+        return torch.from_numpy(np.array(array, order="C")).to(device)
+    dtype = torch.from_numpy(np.empty(0, array.dtype)).dtype
+    pinned = torch.empty(array.shape, dtype=dtype, pin_memory=True)
+    pinned.numpy()[...] = array
+    return pinned.to(device, non_blocking=True)
 
 
 def constant(table: NDArray[Any], device: torch.device) -> Tensor:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from hardy.arrays.ops import Array, cpu_ops, ops_for
+from hardy.arrays.ops import Array, Ops, cpu_ops, ops_for, out_of_memory
 from hardy.arrays.rng import Draws
 from hardy.corrupt.corruption import Corruption, Fields
 
@@ -17,12 +17,30 @@ def run(corruption: Corruption, images: Array, params: Params, *, key: int, ids:
     ops = ops_for(images)
     count, height, width, _ = images.shape
     size = (height, width)
-    part = max(1, ops.pixels_at_once // (height * width))
-    done = []
-    for start in range(0, count, part):
-        batch, numbers = images[start : start + part], ids[start : start + part]
-        fields = corruption.draw(Draws(ops, key, numbers), size, **params)
-        done.append(corruption.apply(ops, batch, fields, **params))
+
+    def corrupted(some: slice) -> Array:
+        fields = corruption.draw(Draws(ops, key, ids[some]), size, **params)
+        return corruption.apply(ops, images[some], fields, **params)
+
+    return in_parts(ops, corrupted, count, ops.pixels_at_once // (height * width))
+
+
+def in_parts(ops: Ops, work: Callable[[slice], Array], count: int, part: int) -> Array:
+    """A part at a time. What does not fit into a device's memory is tried again in halves."""
+    part = max(1, part)
+    done, start = [], 0
+    while start < count:
+        part = min(part, count - start)
+        try:
+            done.append(work(slice(start, start + part)))
+        except Exception as error:
+            if part == 1 or not out_of_memory(error):
+                raise
+        else:
+            start += part
+            continue
+        # Only here, after `error`, does nothing hold on to the arrays that filled up.
+        part //= 2
     return done[0] if len(done) == 1 else ops.join(done)
 
 

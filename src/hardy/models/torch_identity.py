@@ -50,7 +50,8 @@ def structure(module: torch.nn.Module) -> list[str]:
 
 
 def _attributes(module: torch.nn.Module) -> list[str]:
-    usual = vars(torch.nn.Module())  # torch's own bookkeeping, and whether it is training
+    # Torch's own bookkeeping: whether it is training, whether it was compiled.
+    usual = {*vars(torch.nn.Module()), "_is_torch_compile"}
     return sorted(
         f"{path}.{name} = {value!r}"
         for path, part in module.named_modules()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,8 @@ class TorchModel:
         source: str = "",
     ) -> None:
         """`source` is that of the factory, where one made the module."""
-        check_weights(module, options.name)
+        plain = uncompiled(module)
+        check_weights(plain, options.name)
         self.name = options.name
         self.preprocessing = preprocessing
         self.known_accuracy = known_accuracy
@@ -47,13 +50,16 @@ class TorchModel:
         self.identity = digest(
             "torch",
             {
-                "structure": [*structure(module), source],
-                "weights": hash_weights(module),
+                "structure": [*structure(plain), source],
+                "weights": hash_weights(plain),
                 "preprocessing": preprocessing,
                 "precision": options.precision,
             },
         )
         self._module = module
+        # By torch.compile, or in place.
+        in_place = getattr(module, "_compiled_call_impl", None)
+        self._compiled = plain is not module or in_place is not None
         self._device = device
         self._fixed = options.batch != "auto"
         self._batch = (
@@ -80,15 +86,16 @@ class TorchModel:
         with _evaluating(self._module), torch.inference_mode():
             while start < len(images):
                 batch = images[start : start + self._batch]
+                shown = self._filled(batch)
                 try:
-                    outputs.append(self._one(batch, preprocessing))
+                    outputs.append(self._one(shown, preprocessing)[: len(batch)])
                 except HardyError:
                     raise
                 except (Exception, SystemExit) as error:
                     if not _out_of_memory(error):
                         todo = f"is it made for such images? They were prepared so: {preprocessing}"
                         raise failure(self.name, error, batch, todo) from error
-                    self._halve(len(batch), error)
+                    self._halve(len(shown), error)
                 else:
                     start += len(batch)
                     continue
@@ -97,6 +104,11 @@ class TorchModel:
                     torch.cuda.empty_cache()
             check_widths(outputs, self.name)
             return torch.cat(outputs)
+
+    def _filled(self, batch: torch.Tensor) -> torch.Tensor:
+        """Each new shape would be compiled anew: what is compiled sees whole batches only."""
+        missing = self._batch - len(batch) if self._compiled else 0
+        return torch.cat([batch, batch[:1].expand(missing, -1, -1, -1)]) if missing else batch
 
     def _one(self, images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
         pixels = prepared(images.to(self._device, non_blocking=True), preprocessing)
@@ -142,15 +154,37 @@ def _shared(images: npt.NDArray[np.uint8]) -> torch.Tensor:
 
 def prepared(images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
     """uint8 NHWC -> float32 NCHW, normalised; the memory stays NHWC, which is channels_last."""
-    pixels = images.permute(0, 3, 1, 2).to(torch.float32)
     size = preprocessing.size
-    if size is not None and pixels.shape[2:] != (size, size):
+    resized = size is not None and images.shape[1:3] != (size, size)
+    if images.is_cuda and not resized and find_spec("triton") is not None:
+        from hardy.arrays.triton.levels import looked_up
+
+        table = _of_levels(tuple(preprocessing.mean), tuple(preprocessing.std), images.device)
+        return looked_up(images, table).permute(0, 3, 1, 2)
+    pixels = images.permute(0, 3, 1, 2).to(torch.float32)
+    if size is not None and resized:
         pixels = _resized(pixels, size, preprocessing.interpolation)
-    mean, std = (
-        torch.tensor(figures, device=pixels.device).view(1, 3, 1, 1)
-        for figures in (preprocessing.mean, preprocessing.std)
-    )
+    return _normalised(pixels, preprocessing.mean, preprocessing.std)
+
+
+def _normalised(pixels: torch.Tensor, *figures: Sequence[float]) -> torch.Tensor:
+    mean, std = (_per_channel(tuple(each), pixels.device) for each in figures)
     return pixels.div_(255).sub_(mean).div_(std)
+
+
+# Both are kept: to bring them over, the host waits until the device has done all that it was asked.
+@lru_cache(maxsize=64)
+def _per_channel(figures: tuple[float, ...], device: torch.device) -> torch.Tensor:
+    return torch.tensor(figures, device=device).view(1, 3, 1, 1)
+
+
+@lru_cache(maxsize=64)
+def _of_levels(
+    mean: tuple[float, ...], std: tuple[float, ...], device: torch.device
+) -> torch.Tensor:
+    """(3, 256): what becomes of each level. One pass over the pixels instead of four."""
+    levels = torch.arange(256, device=device, dtype=torch.float32).expand(1, 3, 1, 256).clone()
+    return _normalised(levels, mean, std).reshape(3, 256)
 
 
 def _resized(pixels: torch.Tensor, size: int, interpolation: str) -> torch.Tensor:
@@ -182,6 +216,12 @@ def _out_of_memory(error: BaseException) -> bool:
         return True
     signs = ("DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED")
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
+
+
+def uncompiled(module: torch.nn.Module) -> torch.nn.Module:
+    """What `torch.compile` was given: the same weights and layers, so the same model."""
+    inner = getattr(module, "_orig_mod", None)
+    return inner if isinstance(inner, torch.nn.Module) else module
 
 
 def check_weights(module: torch.nn.Module, name: str) -> None:

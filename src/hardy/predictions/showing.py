@@ -64,7 +64,9 @@ class Showing:
             return
         from hardy.predictions.device import ask
 
-        self._asked.append(_Asked(model, writer, made, *ask(logits, labels, frames)))
+        # Without its images: the device has better use for their memory.
+        waiting = made._replace(images=None)
+        self._asked.append(_Asked(model, writer, waiting, *ask(logits, labels, frames)))
         if len(self._asked) > AHEAD:
             self._settle_one()
 

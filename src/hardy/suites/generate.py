@@ -157,8 +157,13 @@ class _Corrupted:
         corruption = CORRUPTIONS[cell.name]
         made: UInt8 = engine.run(corruption, self.clean, params, key=key, ids=self.ids)
         if self.made_by.stored and suite.storage:
-            made = ops_for(made).jpeg(made, encode.jpeg_quality(suite.storage))
+            made = self._stored(made, encode.jpeg_quality(suite.storage))
         return made
+
+    def _stored(self, made: UInt8, quality: int) -> UInt8:
+        ops, count = ops_for(made), len(made)
+        done: UInt8 = engine.in_parts(ops, lambda some: ops.jpeg(made[some], quality), count, count)
+        return done
 
 
 @dataclass(frozen=True)

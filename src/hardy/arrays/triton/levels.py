@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
+
+from hardy.arrays.triton.launch import launch, parts
 
 # 1 / 255 in two parts. A byte times the first is exact, so the sum of both products is rounded
 # once, and it is the quotient's own rounding for all 256 levels (a test enumerates them).
@@ -43,3 +47,24 @@ def unit32(levels):
 def byte_of(unit):
     """clip to 0..1, times 255, truncate."""
     return (tl.minimum(tl.maximum(unit, 0.0), 1.0) * 255.0).to(tl.int32).to(tl.uint8)
+
+
+@triton.jit
+def _look_up(images, table, out, count, BLOCK: tl.constexpr):
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < count
+    level = tl.load(images + place, mask=inside, other=0).to(tl.int32)
+    value = tl.load(table + (place % 3).to(tl.int32) * 256 + level, mask=inside, other=0.0)
+    tl.store(out + place, value, mask=inside)
+
+
+def looked_up(images: Tensor, table: Tensor) -> Tensor:
+    """table[channel, level] of every value of (N, H, W, 3); table is (3, 256) float32."""
+    images = images.contiguous()
+    out = torch.empty(images.shape, dtype=torch.float32, device=images.device)
+    count, block = images.numel(), 1024
+    launch(
+        _look_up, parts(count, block), images.device, images, table, out, count,
+        BLOCK=block, num_warps=4,
+    )  # fmt: skip
+    return out
