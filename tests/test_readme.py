@@ -73,6 +73,35 @@ def test_the_headline_is_what_the_bench_measured():
     assert f"**{round(int(small[1]), -2):,}** | {int(small[2]):,} |" in README
 
 
+def test_the_figures_of_the_gpu_are_what_the_bench_measured():
+    page = (ROOT / "bench" / "results" / "gpu.md").read_text(encoding="utf-8")
+    text = README.replace("\n", " ")
+
+    def measured(pattern: str) -> list[float]:
+        found = re.search(pattern, page)
+        assert found, pattern
+        return [float(figure.replace(",", "")) for figure in found.groups()]
+
+    (mean,) = measured(r"harmonic mean of 75 cells ≥ 200,000: ([\d,]+)")
+    (stored,) = measured(r"with jpeg:85 on top ≥ 120,000: ([\d,]+)")
+    (small,) = measured(r"images/s at 32 ≥ 3,000,000: ([\d,]+)")
+    (slowest,) = measured(r"slowest cell ≥ 50,000: ([\d,]+) \(elastic_transform")
+    (ratio,) = measured(r"50,000 images × 76, storage step on, ≤ 1.3 × forward: ([\d.]+)")
+    (minutes,) = measured(r"ImageNet-C in ≤ 4 minutes: ([\d.]+), measured")
+    (short,) = measured(r"\| 8,192 +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+)")
+    (share,) = measured(r"harmonic mean of 75 .*?([\d.]+)%")
+    for words in (
+        f"{round(mean, -3):,.0f} images a second at 224",
+        f"{round(stored, -3):,.0f} with the storage step",
+        f"{small / 1e6:.1f} million at 32",
+        f"takes {minutes:.1f} minutes, {ratio:.2f} times its forward passes",
+        f"elastic_transform ({round(slowest, -3):,.0f})",
+        f"{share:.0f} % of what a plain copy reaches",
+        f"({short:.2f} times with 8,192 images)",
+    ):
+        assert words in text, words
+
+
 def test_there_are_commands_to_run():
     assert sum(line.startswith("hardy ") for line in COMMANDS) >= 6
 

@@ -74,11 +74,12 @@ def _sample() -> Path | None:
 
 def write_gallery(photo: Path, output: Path, suites: Iterable[str], size: int | None) -> Path:
     """`hardy show PHOTO --html`: a browsable sheet of these suites."""
-    from hardy.report.files import write_whole
+    from hardy.report.files import check_target, write_whole
     from hardy.report.gallery import make_gallery
     from hardy.report.page import render_galleries
     from hardy.suites import load
 
+    check_target(output)
     made = [make_gallery(load(name), photo, side=size, track=_progress("names")) for name in suites]
     write_whole(output, render_galleries(photo.name, made))
     return output
@@ -121,14 +122,15 @@ def plot_runs(
     """Draw one figure for a paper, of a stated size and font."""
     from hardy.report.data import gather
     from hardy.report.figures import choose_figure
-    from hardy.report.files import write_whole
+    from hardy.report.files import check_target, write_whole
     from hardy.report.static import Print, save
 
+    check_target(output)
     report = gather(store, track=_progress("runs"))
     figure = choose_figure(report, kind.value, suite=suite, score=score)
     how = Print(width, height, font, font_size)
     write_whole(output, save(figure, output.suffix.lower().lstrip("."), how))
-    typer.echo(f"wrote {printable(str(output))}: {printable(figure.sees)}")
+    typer.echo(f"wrote {printable(str(output))}: {printable(figure.sees + figure.leaves_out())}")
 
 
 def view_folder(

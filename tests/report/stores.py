@@ -36,6 +36,7 @@ def write_run(
     skill: float = 2.0,
     classes: int = 1000,
     only: tuple[str, ...] = ("counted",),
+    severities: tuple[int, ...] | None = None,
     labels: str = "suite",
     names: tuple[str, ...] | None = None,
     weights: str = "",
@@ -43,7 +44,7 @@ def write_run(
 ) -> Path:
     """`skill` is the mean margin of the label on clean images; severity takes from it."""
     found = load(suite)
-    cells = choose_cells(found, only)
+    cells = choose_cells(found, only, severities)
     sequences = found.kind == "perturbations"
     frames = {cell: found.edition.steps(cell.name).frames for cell in cells} if sequences else {}
     generator = np.random.default_rng(hash_of(model + suite + weights))

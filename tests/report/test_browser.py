@@ -24,6 +24,7 @@ pytestmark = [
 ]
 
 WIDTHS = (1280, 390)
+WIDEST = "W" * 300
 DRAWN = "document.documentElement.dataset.plots === 'drawn'"
 COLUMN = """[...document.querySelector('table.sortable').tBodies[0].rows]
     .map(row => Number(row.cells[1].dataset.value ?? row.cells[1].textContent))"""
@@ -47,7 +48,12 @@ def report_url(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def board_url(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("board")
-    stated = {"backbone": "ResNet-50", "standalone": True, "seen_corruptions": ["fog"]}
+    stated = {
+        "backbone": WIDEST,
+        "extra_data": WIDEST,
+        "standalone": True,
+        "seen_corruptions": ["fog"],
+    }
     entries = report.sections[0].entries
     results = [result_of(entries[0].scores, stated), *(result_of(e.scores) for e in entries[1:])]
     (folder / "results.json").write_text(write_results(results))
@@ -127,6 +133,15 @@ def test_legend_hides_and_shows_in_all_panels(
     assert page.run(traces) == before * 2 / 3
 
 
+def test_names_of_points_come_and_go_with_the_width(page: Page, report_url: str) -> None:
+    page.open(report_url, 390)
+    page.wait(DRAWN)
+    labels = "document.querySelectorAll('#imagenet-c-scatter-mce-0 .textpoint').length"
+    few = page.run(labels)
+    page.resize(1280)
+    page.wait(f"{labels} > {few}")
+
+
 def test_gallery_follows_the_choice_and_the_slider(page: Page, report_url: str) -> None:
     page.open(report_url, 390)
     shown = "document.querySelector('.gallery img[data-count]:not([hidden])')"
@@ -150,7 +165,7 @@ def test_leaderboard_is_quiet_fits_and_filters(page: Page, board_url: str, width
     page.open(board_url, width)
     assert page.problems == []
     assert page.run(WIDE) == width
-    rows = "[...document.querySelectorAll('tr[data-text]')].filter(r => !r.hidden).length"
+    rows = "[...document.querySelectorAll('tr[data-backbone]')].filter(r => !r.hidden).length"
     assert page.run(rows) == 3
     for control, value, left in (
         ("select[data-filter=standalone]", "standalone", 1),
@@ -166,6 +181,13 @@ def test_leaderboard_is_quiet_fits_and_filters(page: Page, board_url: str, width
         )
         assert page.run(rows) == left
     assert page.run("document.querySelector('form output').textContent") == "1 of 3"
+    parts = "[...document.querySelectorAll('.part')].map(part => part.hidden)"
+    assert page.run(parts) == [False, True], "nothing published is called so"
+    search = "document.querySelector('input[type=search]')"
+    page.run(
+        f"{search}.value = 'augmix'; {search}.dispatchEvent(new Event('input', {{bubbles: true}}))"
+    )
+    assert page.run(parts) == [True, False]
 
 
 def test_screenshot_shows_something(page: Page, report_url: str, tmp_path: Path) -> None:

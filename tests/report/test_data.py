@@ -3,11 +3,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hardy.errors import InputError
 from hardy.metrics import proportion_interval
+from hardy.report.circumstances import section_title
 from hardy.report.data import Report, gather
+from hardy.report.write import render_store
+from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
 from tests.report.conftest import LONG, MARKUP, QUOTES
 from tests.report.stores import write_run
@@ -65,6 +70,19 @@ def test_what_was_made_differently_stands_apart(tmp_path: Path) -> None:
         ["other images"],
     ]
     assert len({part.slug for part in parts}) == 3
+    title = load("imagenet_c").title
+    first, fog, others = map(section_title, parts)
+    assert first == f"{title}, 1 of 3: 40 images, 15 corruptions"
+    assert fog.startswith(f"{title}, 2 of 3: different corruptions (only the first has gaussian")
+    assert (
+        others == f"{title}, 3 of 3: different numbers of images (40 and 50); different image sets"
+    )
+
+
+def test_titles_say_whose_classes_they_are(tmp_path: Path) -> None:
+    write_run(tmp_path, "model", images=20, classes=10, labels="own", only=("fog",))
+    (section,) = gather(tmp_path).sections
+    assert section_title(section) == f"{section.suite.title} corruptions, own classes"
 
 
 def test_equal_names_are_told_apart(tmp_path: Path) -> None:
@@ -89,8 +107,50 @@ def test_a_run_without_scores_is_named_and_the_others_shown(tmp_path: Path) -> N
         gather(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("log_prob", None, "its column log_prob is missing"),
+        ("label", "a cat", "its column label is missing or holds something else"),
+        ("corrupted", b"no picture", "cannot identify image file"),
+    ],
+)
+def test_worst_images_that_are_none_are_refused(
+    tmp_path: Path, column: str, value: object, said: str
+) -> None:
+    path = write_run(tmp_path, "model", images=20, classes=10, only=("fog",)) / "worst.parquet"
+    (row,) = pq.read_table(path).to_pylist()
+    rows = [{**row, column: value} if value else {k: v for k, v in row.items() if k != column}]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    with pytest.raises(InputError, match=rf"worst.parquet: expected .*{said}.*delete it"):
+        render_store(tmp_path)
+
+
+def test_a_run_that_cannot_be_read_is_named_and_the_others_shown(tmp_path: Path) -> None:
+    write_run(tmp_path, "whole", images=20, classes=10)
+    broken = write_run(tmp_path, "broken", images=20, classes=10)
+    (broken / "run.json").write_text("{")
+    report = gather(tmp_path)
+    assert [entry.label for entry in report.sections[0].entries] == ["whole"]
+    assert "run.json: expected JSON" in report.left_out[0]
+    assert b"Left out: " in render_store(tmp_path)
+
+
 def test_clean_error_of_sequences_is_the_same_models(report: Report) -> None:
     corruptions, sequences = report.sections
     for entry in sequences.entries:
         own = next(one for one in corruptions.entries if one.label == entry.label)
         assert entry.clean_error is own.scores["clean error"]
+
+
+@pytest.mark.parametrize(
+    ("suite", "labels", "found"),
+    [("cifar10_c", "suite", False), ("imagenet_c", "own", False), ("imagenet_c", "suite", True)],
+)
+def test_clean_error_is_never_of_another_dataset(
+    tmp_path: Path, suite: str, labels: str, found: bool
+) -> None:
+    write_run(tmp_path, "model", suite, images=20, classes=10, labels=labels, only=("fog",))
+    write_run(tmp_path, "model", "imagenet_p", images=12, classes=10)
+    (sequences,) = [part for part in gather(tmp_path).sections if part.kind == "perturbations"]
+    assert (sequences.entries[0].clean_error is not None) == found

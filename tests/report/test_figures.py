@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from hardy.errors import InputError
+from hardy.report import published
 from hardy.report.bars import bars
 from hardy.report.data import Report, gather
 from hardy.report.figures import choose_figure, figures
 from hardy.report.headline import headline, summary
 from hardy.report.labels import choose_labels
-from hardy.report.palette import COLOURS, style
-from hardy.report.scatter import scatter
+from hardy.report.page import render_report
+from hardy.report.palette import COLOURS, ink_on, shade, style
+from hardy.report.scatter import scatter, why_none
 from hardy.report.severity import curves, heat
 from tests.report.conftest import LONG, MARKUP
 from tests.report.stores import write_run
@@ -27,7 +29,7 @@ def test_bars_are_the_scores_of_each_corruption(report: Report) -> None:
     assert own[0].x[fog] == entry.scores["CE fog"].value
     assert own[0].low is not None
     assert own[0].low[fog] == entry.scores["CE fog"].interval.low
-    assert figure.panels[0].line == (100.0, "AlexNet = 100")
+    assert figure.panels[0].line == 100.0
 
 
 def test_published_models_stand_beside_the_suites_own_classes_only(
@@ -40,7 +42,35 @@ def test_published_models_stand_beside_the_suites_own_classes_only(
     for labels, there in (("suite", ["model", "published"]), ("own", ["model"])):
         write_run(tmp_path / labels, "model", "cifar10_c", images=20, classes=10, labels=labels)
         (scattered,) = scatter(gather(tmp_path / labels).sections[0])
-        assert [one.name for one in scattered.panels[0].series] == there
+        series = scattered.panels[0].series
+        assert [one.name for one in series] == there
+    assert [one.name for one in published.points("cifar10_c", "mean error")] == [
+        "Group-wise Inhibition, ResNeXt-29"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("suite", "only", "severities", "why"),
+    [
+        ("imagenet_c", ("fog", "snow"), None, "means over all 15 corruptions, these over 2"),
+        ("cifar10_c", ("counted",), (1, 3), "of the severities 1, 2, 3, 4, 5, these of 1, 3"),
+    ],
+)
+def test_a_part_of_the_suite_is_not_set_beside_published_means(
+    tmp_path: Path,
+    suite: str,
+    only: tuple[str, ...],
+    severities: tuple[int, ...] | None,
+    why: str,
+) -> None:
+    write_run(tmp_path, "model", suite, images=20, classes=10, only=only, severities=severities)
+    (section,) = gather(tmp_path).sections
+    for figure in scatter(section):
+        assert all(one.style is not None for one in figure.panels[0].series)
+        assert f"Published numbers are left out: they are {why}." in figure.sees
+    (figure,) = bars(section)
+    # Of single corruptions the papers' numbers mean the same.
+    assert any(one.style is None for one in figure.panels[0].series) == (suite == "imagenet_c")
 
 
 def test_scatter_has_the_papers_points(report: Report) -> None:
@@ -104,7 +134,7 @@ def test_summary_says_whether_the_lead_is_chance(report: Report, tmp_path: Path)
 def test_intervals_of_a_column_share_a_scale(report: Report) -> None:
     table = headline(report.sections[0])
     first = [cells[0] for _, cells in table.rows]
-    ends = [cell.strip for cell in first if cell is not None]
+    ends = [cell.span for cell in first if cell is not None]
     assert min(strip.low for strip in ends) == 0
     assert max(strip.high for strip in ends) == 1
     assert all(strip.low <= strip.value <= strip.high for strip in ends)
@@ -142,3 +172,65 @@ def test_every_figure_says_what_to_see(report: Report) -> None:
         for figure in figures(section):
             assert MARKUP in figure.sees or LONG in figure.sees
             assert figure.sees.endswith(".")
+
+
+def test_equal_models_are_called_equal(report: Report) -> None:
+    section = report.sections[0]
+    entry = section.entries[0]
+    equal = replace(section, entries=(entry, replace(entry, label="its twin")))
+    assert summary(equal) == f"{entry.label} and its twin are equal: mCE {entry.main.figure()}."
+    assert "lowest in mCE, though not alone in both." in scatter(equal)[0].sees
+    assert "does best in 0 of 15." in bars(equal)[0].sees
+
+
+def test_only_shared_corruptions_are_won(report: Report) -> None:
+    section = report.sections[0]
+    best, second, _ = section.entries
+    fewer = {name: one for name, one in second.scores.scores.items() if name != "CE fog"}
+    changed = replace(second, scores=replace(second.scores, scores=fewer))
+    (figure,) = bars(replace(section, entries=(best, changed)))
+    assert "does best in 14 of 14." in figure.sees
+
+
+def test_curves_of_one_corruption_of_falls_and_of_many_models(
+    report: Report, tmp_path: Path
+) -> None:
+    write_run(tmp_path, "model", images=20, classes=10, only=("fog",))
+    sees = curves(gather(tmp_path).sections[0])[0].sees
+    assert re.search(r"error of model changes [+-]\d+\.\d points under fog\. The area", sees)
+    section = report.sections[0]
+    entry = section.entries[0]
+    assert entry.grid is not None
+    falling = ((50.0, 44.0, 44.0, 44.0, 44.0), *entry.grid.errors[1:])
+    changed = replace(entry, grid=replace(entry.grid, errors=falling))
+    sees = curves(replace(section, entries=(changed,)))[0].sees
+    assert "changes between -6.0 under gaussian noise and +" in sees
+    assert "rises" not in sees
+    sees = curves(replace(section, entries=(entry,) * 8))[0].sees
+    assert sees.endswith(" and 2 models more in the table.")
+
+
+def test_one_published_result_is_counted_as_one(tmp_path: Path) -> None:
+    write_run(tmp_path, "model", "cifar10_c", images=20, classes=10, skill=0.0)
+    (figure,) = scatter(gather(tmp_path).sections[0])
+    assert "Of 1 published result 1 is lower in mean error;" in figure.sees
+
+
+def test_sequences_without_clean_accuracy_say_so(report: Report) -> None:
+    section = report.sections[1]
+    assert why_none(section) == ""
+    alone = replace(section, entries=tuple(replace(e, clean_error=None) for e in section.entries))
+    assert scatter(alone) == []
+    assert "sequences have no clean images of their own" in why_none(alone)
+    assert b"No plot against clean accuracy" in render_report(Report((alone,)))
+
+
+def test_numbers_are_read_on_every_colour_of_the_heat_map() -> None:
+    def light(colour: str) -> float:
+        parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for percent in range(101):
+        low, high = sorted((light(shade(percent / 100)), light(ink_on(percent / 100))))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, percent

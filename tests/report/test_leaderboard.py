@@ -58,29 +58,48 @@ def test_others_stand_apart_without_a_rank_and_say_why(results: list[Data], tmp_
     assert any(row.name == "AugMix" and row.value.text == "65.3" for row in board.published)
 
 
+def test_a_score_made_differently_is_not_in_the_column(results: list[Data], tmp_path: Path) -> None:
+    changed = deepcopy(results)
+    (score,) = [one for one in changed[1]["scores"] if one["name"] == "mean error"]
+    score["levels"] = [1, 2, 3]
+    found = find_results(write(tmp_path, changed))
+    (ranking,) = boards(found)[0].rankings
+    column = ranking.columns.index("mean error")
+    assert [row.cells[column] is None for row in ranking.rows] == [False, True, False]
+    assert ranking.rows[1].odd[column] == "different severities (1, 2, 3, 4, 5 and 1, 2, 3)"
+    assert render_leaderboard(found).count(b"made differently</td>") == 1
+
+
 def test_a_file_given_twice_is_one_result(results: list[Data], tmp_path: Path) -> None:
     paths = write(tmp_path, results)
     assert len(boards(find_results([*paths, tmp_path]))[0].rankings[0].rows) == 3
+    other = deepcopy(results[0])
+    other["model"]["backbone"] = "ResNet-50"
+    write(tmp_path, [*results, other])
+    found = find_results([tmp_path])
+    assert len(boards(found)[0].rankings[0].rows) == 4, "another statement is another result"
+    assert render_leaderboard(found) == render_leaderboard(found[::-1])
 
 
 def test_page_is_safe_whatever_the_files_say(results: list[Data], tmp_path: Path) -> None:
     stated = deepcopy(results)
     stated[0]["model"] |= {
         "backbone": MARKUP,
-        "extra_data": QUOTES,
+        "extra_data": LONG,
         "standalone": False,
-        "seen_corruptions": [QUOTES, "fog"],
+        "seen_corruptions": ["fog"],
     }
     page = write_leaderboard(write(tmp_path, stated), tmp_path / "site").read_bytes()
     assert sorted(path.name for path in (tmp_path / "site").iterdir()) == ["index.html"]
     parsed = Parsed(page)
     check_safe(parsed)
     assert len(parsed.all("script")) == 1
-    rows = [row for row in parsed.all("tr") if "data-text" in row]
+    rows = [row for row in parsed.all("tr") if "data-backbone" in row]
     assert len(rows) == 5
     assert {row["data-standalone"] for row in rows} == {"combined", "not stated"}
     assert rows[0]["data-backbone"] == MARKUP
-    assert b"http" not in page
+    assert parsed.text.count(f"{LONG[:35]}…") == 1, "shortened in the list to choose from"
+    assert b"://" not in page
     assert page == render_leaderboard(find_results(sorted(tmp_path.glob("*.json"), reverse=True)))
 
 
@@ -115,6 +134,12 @@ def _put(value: Any, *keys: str | int) -> Callable[[Any], None]:
         (_put("yes", "model", "standalone"), "model.standalone"),
         (_put("imagenet_x", "circumstances", "suite"), "circumstances.suite"),
         (_put("perturbations", "circumstances", "kind"), "circumstances.kind"),
+        (_put(2, "circumstances", "version"), "circumstances.version: expected 1"),
+        (_put("0" * 64, "circumstances", "suite_hash"), "circumstances.suite_hash: expected"),
+        (_put([MARKUP], "model", "seen_corruptions"), "model.seen_corruptions"),
+        (_put(["frog"], "scores", 2, "names"), r'scores\[2\].names: "frog"; did you mean "fog"'),
+        (_put([6], "scores", 2, "levels"), r"scores\[2\].levels: expected among"),
+        (_put([], "scores", 0, "levels"), r"scores\[0\].levels"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_field(
@@ -131,3 +156,14 @@ def test_a_bad_file_is_refused_with_its_field(
 def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="hardy score --format json"):
         find_results([tmp_path])
+
+
+def test_the_site_is_a_folder_outside_runs(results: list[Data], tmp_path: Path) -> None:
+    paths = write(tmp_path, results)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="holds the predictions of a run"):
+        write_leaderboard(paths, tmp_path / "run" / "site")
+    assert not (tmp_path / "run" / "site").exists()
+    with pytest.raises(InputError, match=r"0.json is a file; name a folder"):
+        write_leaderboard(paths, paths[0])

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from hardy.report import page as page_module
 from hardy.report import plots
-from hardy.report.data import Report, gather
+from hardy.report.data import Entry, Report, gather
 from hardy.report.gallery import make_gallery
 from hardy.report.page import render_report
+from hardy.report.worst import read_worst
 from hardy.suites import load
 from tests.photos import paths
 from tests.report.conftest import LONG, MARKUP, QUOTES
@@ -49,6 +51,7 @@ def test_plots_are_escaped_for_plotly_which_reads_markup(parsed: Parsed) -> None
     texts = {text for one in figures.values() for t in one["data"] for text in t.get("text", ())}
     assert any(name.startswith("&lt;/script &gt;") for name in names)
     assert not any("<" in name for name in names | texts)
+    assert any(name.startswith('"🥶&gt;') for name in names), "quotes are shown as they are"
 
 
 def test_every_figure_has_a_place_a_sentence_and_words_for_those_who_do_not_see(
@@ -91,3 +94,18 @@ def test_circumstances_are_complete(parsed: Parsed, report: Report) -> None:
     for part in (around.suite_hash, around.images_hash, around.recipe, "2026-01-02T03:04:05+00:00"):
         assert part in text
     assert "1,000 bootstrap replicates over images, seed 0" in text
+
+
+def test_thumbnails_have_a_budget(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown() -> int:
+        page = Parsed(render_report(report))
+        return sum(one.get("class") == "worst" for one in page.all("ul"))
+
+    assert shown() == 3
+    one = sum(len(w.clean or "") + len(w.corrupted) for w in read_worst(_first(report).run))
+    monkeypatch.setattr(page_module, "FOR_WORST", int(1.5 * one))
+    assert shown() == 1
+
+
+def _first(report: Report) -> Entry:
+    return report.sections[0].entries[0]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,3 +92,15 @@ def test_only_this_machine_reaches_it_and_a_taken_port_is_told() -> None:
             pass
         with socket.socket() as probe, pytest.raises(OSError, match="refused"):
             probe.connect(("127.0.0.2", port))
+
+
+def test_a_browser_that_goes_away_is_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    page = one_page(b"x" * 30_000_000)
+    with serving(page) as connection:
+        with socket.create_connection((connection.host, connection.port)) as leaving:
+            leaving.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            leaving.recv(10)
+            # Linger 0: the connection is reset, as by a closed tab.
+            leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert get(connection, "/")[0] == 200
+    assert capsys.readouterr().err == ""

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from hardy.errors import InputError
+from hardy.report import static
 from hardy.report.data import Report
 from hardy.report.figures import KINDS, choose_figure, figures
 from hardy.report.static import DPI, FORMATS, Print, overview, save
@@ -43,7 +46,36 @@ def test_overview_has_all_figures_below_each_other(report: Report) -> None:
     for figure in shown:
         with Image.open(io.BytesIO(save(figure, "png"))) as opened:
             heights.append(opened.size[1])
-    assert whole == (6.5 * DPI, sum(heights))
+    assert whole[0] == 6.5 * DPI
+    assert whole[1] > sum(heights) + len(shown) * 3 * DPI * 8 / 72, "a title and a sentence each"
+    other = replace(shown[0], sees="Something else to see.")
+    assert overview(shown[:1]) != overview([other])
+
+
+def test_a_picture_says_which_models_it_leaves_out(report: Report) -> None:
+    section = report.sections[0]
+    entries = tuple(
+        replace(section.entries[place % 3], style=place, label=f"model {place}")
+        for place in range(9)
+    )
+    for kind in ("bars", "curves"):
+        assert choose_figure(report, kind).leaves_out() == ""
+        many = choose_figure(Report((replace(section, entries=entries),)), kind)
+        assert many.leaves_out() == " Drawn are the first 6 of 9 models."
+
+
+def test_legend_stays_within_the_picture(report: Report) -> None:
+    for width in (6.5, 3.3):
+        picture = save(choose_figure(report, "bars"), "png", Print(width))
+        with Image.open(io.BytesIO(picture)) as opened:
+            edge = np.asarray(opened.convert("L"))[: DPI // 2, -2:]
+        assert (edge == 255).all()
+
+
+def test_the_lowest_panel_of_every_column_has_its_ticks(report: Report) -> None:
+    sheet = static._draw(choose_figure(report, "curves"), Print())
+    told = [axis.xaxis.get_tick_params()["labelbottom"] for axis in sheet.axes]
+    assert told == [False] * 11 + [True] * 4
 
 
 def test_what_cannot_be_drawn_is_refused(report: Report) -> None:

@@ -71,14 +71,18 @@ NAN, INF = float("nan"), float("inf")
         (["hardy_result"], KeyError, "hardy_result: expected 1, got None"),
         (["model"], KeyError, "model: expected a table, got nothing; add"),
         (["model"], "resnet", "model: expected a table, got 'resnet'"),
-        (["model", "name"], 3, "model.name: expected text, got 3"),
-        (["model", "name"], "", "model.name: expected text, got ''"),
+        (["model", "name"], 3, "model.name: expected text of at most 1,000 letters, got 3"),
+        (["model", "name"], "", "model.name: expected text of at most 1,000 letters, got ''"),
         (["model", "name"], "\ud800", "model.name: expected text"),
-        (["model", "backbone"], KeyError, "model.backbone: expected text or null, got nothing"),
+        (
+            ["model", "backbone"],
+            KeyError,
+            "backbone: expected text of at most 1,000 letters or",
+        ),
         (["model", "backbon"], None, 'model.backbon"; did you mean "model.backbone"'),
         (["model", "standalone"], "yes", "model.standalone: expected true, false"),
         (["model", "standalone"], 1, "model.standalone: expected true, false"),
-        (["model", "seen_corruptions"], "fog", "seen_corruptions: expected a list of texts or"),
+        (["model", "seen_corruptions"], "fog", "seen_corruptions: expected a list of texts of at"),
         (["circumstances", "version"], "1", "circumstances.version: expected a whole number"),
         (["circumstances", "version"], 1.0, "circumstances.version: expected a whole number"),
         (["circumstances", "kind"], "x", "kind: expected corruptions or perturbations, got 'x'"),
@@ -88,17 +92,51 @@ NAN, INF = float("nan"), float("inf")
         (["headline", 0], "mce", r"headline\[0\]: expected the name of a score, got 'mce'"),
         (["scores"], {}, "scores: expected a list of scores"),
         (["scores", 0], 5, "scores: expected a list of scores"),
-        (["scores", 2, "value"], NAN, r"scores\[2\].value: expected a finite number, got nan"),
-        (["scores", 2, "low"], -INF, r"scores\[2\].low: expected a finite number, got -inf"),
+        (
+            ["scores", 2, "value"],
+            NAN,
+            r"scores\[2\].value: expected a number of at most 1e9, got nan",
+        ),
+        (
+            ["scores", 2, "low"],
+            -INF,
+            r"scores\[2\].low: expected a number of at most 1e9, got -inf",
+        ),
         (["scores", 2, "high"], -5, r"scores\[2\].high: expected at least low"),
-        (["scores", 2, "value"], "7", r"scores\[2\].value: expected a finite number, got '7'"),
-        (["scores", 2, "value"], None, r"scores\[2\].value: expected a finite number, got None"),
+        (
+            ["scores", 2, "value"],
+            "7",
+            r"scores\[2\].value: expected a number of at most 1e9, got '7'",
+        ),
+        (
+            ["scores", 2, "value"],
+            None,
+            r"scores\[2\].value: expected a number of at most 1e9, got None",
+        ),
         (["scores", 2, "unit"], [], r"scores\[2\].unit: expected"),
         (["scores", 2, "images"], True, r"scores\[2\].images: expected a whole number"),
         (["scores", 2, "levels"], [1.5], r"scores\[2\].levels: expected a list of whole"),
         (["scores", 2, "name"], "mCE", r"scores\[2\].name: expected each score once, got 'mCE'"),
         (["scores", 2, "interval"], 1, r'unknown field of .* "scores\[2\].interval"'),
-        (["notes"], None, "notes: expected a list of texts, got None"),
+        (["model", "name"], " \t\u200b\n", "model.name: expected text"),
+        (["model", "name"], "n" * 1001, "model.name: expected text of at most 1,000 letters"),
+        (["model", "n" * 10**6], 1, 'unknown field of .* "model.n{54}"'),
+        (["headline"], ["clean NLL"], r"headline\[0\]: expected one of mCE, relative mCE, mean"),
+        (["headline"], ["clean error"], r"headline\[0\]: expected a score of corruptions"),
+        (["headline"], ["mCE", "mCE"], "headline: expected each once, in the order"),
+        (["headline"], ["mean error", "mCE"], "headline: expected each once, in the order"),
+        (["scores", 2, "level"], 0.5, r"scores\[2\].level: expected 0.95, got 0.5"),
+        (["scores", 2, "level"], 10**400, r"scores\[2\].level: expected 0.95, got 1000"),
+        (["scores", 2, "value"], 10**400, r"scores\[2\].value: expected a number of at most"),
+        (["scores", 2, "value"], 0, r"scores\[2\].value: expected at least low, "),
+        (["scores", 2, "value"], 99.9, r"scores\[2\].value: expected at most high, "),
+        (["scores", 2, "low"], -1.7e308, r"scores\[2\].low: expected a number of at most"),
+        (["scores", 2, "images"], 10**400, r"scores\[2\].images: expected a whole number"),
+        (["scores", 2, "levels"], [], r"scores\[2\].levels: expected those of its names"),
+        (["scores", 2, "levels"], [1, 1], r"scores\[2\].levels: expected each once"),
+        (["scores", 2, "names"], ["fog", "fog"], r"scores\[2\].names: expected each once"),
+        (["scores", 0, "names"], [], r"headline\[0\]: expected a score of corruptions"),
+        (["notes"], None, "notes: expected a list of texts of at most 10,000"),
         (["provenance", "sessions", 0, "hardy"], NAN, r"provenance.sessions\[0\].hardy: expected"),
         (["more"], 1, 'unknown field of .* "more"'),
     ],
@@ -120,6 +158,26 @@ def test_other_files(tmp_path: Path, text: str) -> None:
         result.read_results(path)
 
 
+@pytest.mark.parametrize(("value", "said"), [(-3, "0 or more"), (150, "at most 100 %")])
+def test_errors_are_from_0_to_100_percent(
+    made: dict[str, Any], tmp_path: Path, value: float, said: str
+) -> None:
+    data = copy.deepcopy(made)
+    (place,) = [k for k, one in enumerate(data["scores"]) if one["name"] == "mean error"]
+    data["scores"][place] |= {"value": value, "low": value - 1, "high": value + 1}
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(InputError, match=rf"scores\[{place}\].value: expected {said}, got {value}"):
+        result.read_results(path)
+
+
+def test_a_field_that_comes_twice_is_refused(made: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(made).replace('"name": ', '"name": "another", "name": ', 1))
+    with pytest.raises(InputError, match=r"r.json: expected .* the field 'name' comes twice"):
+        result.read_results(path)
+
+
 def test_the_place_in_a_list_is_named(made: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text(json.dumps([made, changed(made, ["notes"], 1)]))
@@ -130,5 +188,7 @@ def test_the_place_in_a_list_is_named(made: dict[str, Any], tmp_path: Path) -> N
 
 
 def test_nan_is_never_written(made: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"scores\[1\].value: expected a finite number, got nan"):
+    with pytest.raises(
+        InputError, match=r"scores\[1\].value: expected a number of at most 1e9, got nan"
+    ):
         result.write_results([changed(made, ["scores", 1, "value"], NAN)])

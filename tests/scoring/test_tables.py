@@ -84,3 +84,12 @@ def test_csv_is_read_back() -> None:
     rows = [{"model": NAME, "value": 0.1, "names": ("fog", "snow"), "reference": None}]
     (back,) = csv.DictReader(io.StringIO(to_csv(rows), newline=""))
     assert back == {"model": NAME, "value": "0.1", "names": "fog snow", "reference": ""}
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@"])
+def test_csv_has_no_formulas(start: str) -> None:
+    rows = [{"model": f"{start}HYPERLINK(1)", "value": -0.5, "names": (f"{start}x",), "unit": ""}]
+    (back,) = csv.DictReader(io.StringIO(to_csv(rows), newline=""))
+    assert back["model"] == f"'{start}HYPERLINK(1)"
+    assert back["names"] == f"'{start}x"
+    assert back["value"] == "-0.5", "numbers are numbers"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hardy.report.figure import Figure, Panel, Series
-from hardy.report.palette import GREY, SCALE, style
+from hardy.report.figure import Figure, Panel, Series, reaches
+from hardy.report.palette import GREY, SCALE, ink_on, style
 from hardy.report.words import short
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ INK = "#1c2321"
 
 def draw_panel(axis: Axes, figure: Figure, panel: Panel) -> None:
     if panel.title:
-        axis.set_title(_text(short(panel.title)), loc="left")
+        axis.set_title(printed(short(panel.title)), loc="left")
     if panel.x_range:
         axis.set_xlim(*panel.x_range)
     if panel.y_range:
@@ -41,7 +41,7 @@ def _line(axis: Axes, one: Series) -> None:
     axis.errorbar(
         one.x,
         one.y,
-        yerr=_whiskers(one.y, one.low, one.high),
+        yerr=reaches(one.y, one.low, one.high),
         color=look.colour,
         alpha=0.45 if one.faint else 1,
         linestyle=look.dash[1],
@@ -58,8 +58,8 @@ def _points(axis: Axes, one: Series) -> None:
     axis.errorbar(
         one.x,
         one.y,
-        xerr=_whiskers(one.x, one.x_low, one.x_high),
-        yerr=_whiskers(one.y, one.low, one.high),
+        xerr=reaches(one.x, one.x_low, one.x_high),
+        yerr=reaches(one.y, one.low, one.high),
         color=look.colour,
         linestyle="none",
         marker=look.marker[1],
@@ -70,7 +70,7 @@ def _points(axis: Axes, one: Series) -> None:
     for x, y, label, left in zip(one.x, one.y, one.labels or (), one.leftwards, strict=True):
         if label:
             written = axis.annotate(
-                _text(label),
+                printed(label),
                 (float(x), float(y)),
                 xytext=(-3 if left else 3, 3),
                 textcoords="offset points",
@@ -92,7 +92,7 @@ def _bars(axis: Axes, shown: list[Series], panel: Panel) -> None:
             [float(x) for x in one.x],
             0.9 * thick,
             color=style(one.style).colour,
-            xerr=_whiskers(one.x, one.low, one.high),
+            xerr=reaches(one.x, one.low, one.high),
             error_kw={"elinewidth": 0.7, "ecolor": INK},
         )
     for one in shown:
@@ -100,8 +100,8 @@ def _bars(axis: Axes, shown: list[Series], panel: Panel) -> None:
             spots = [place[str(name)] for name in one.y]
             marker = style(None, one.mark).marker[1]
             axis.plot(one.x, spots, ls="none", marker=marker, color=GREY, markersize=4, mfc="none")
-    if panel.line:
-        axis.axvline(panel.line[0], color=GREY, linestyle="--", linewidth=0.9)
+    if panel.line is not None:
+        axis.axvline(panel.line, color=GREY, linestyle="--", linewidth=0.9)
     axis.set_yticks(range(len(names)), names)
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
@@ -115,8 +115,8 @@ def _heat(axis: Axes, panel: Panel) -> None:
     axis.imshow(cells, cmap=colours, vmin=0, vmax=100, aspect="auto")
     for y, row in enumerate(cells):
         for x, value in enumerate(row):
-            light = "#ffffff" if value > 50 else INK
-            axis.text(x, y, f"{value:.0f}", ha="center", va="center", color=light)
+            colour = ink_on(value / 100)
+            axis.text(x, y, f"{value:.0f}", ha="center", va="center", color=colour)
     axis.set_xticks(range(len(panel.columns)), panel.columns)
     axis.set_yticks(range(len(panel.rows)), panel.rows)
     axis.tick_params(length=0)
@@ -128,7 +128,7 @@ def legend_handle(one: Series, kind: str) -> Any:
     from matplotlib.patches import Patch
 
     look = style(one.style, one.mark)
-    label = _text(one.name)
+    label = printed(one.name)
     if kind == "bars" and one.style is not None:
         return Patch(color=look.colour, label=label)
     return Line2D(
@@ -143,16 +143,7 @@ def legend_handle(one: Series, kind: str) -> Any:
     )
 
 
-def _whiskers(values: Any, low: Any, high: Any) -> Any:
-    if low is None or high is None:
-        return None
-    return [
-        [max(0.0, value - down) for value, down in zip(values, low, strict=True)],
-        [max(0.0, up - value) for value, up in zip(values, high, strict=True)],
-    ]
-
-
-def _text(text: str) -> str:
+def printed(text: str) -> str:
     """What the font has no letters for, such as emoji, as an empty square."""
     from matplotlib import font_manager, rcParams
     from matplotlib.ft2font import FT2Font

@@ -6,7 +6,7 @@ from hardy.metrics import Score
 from hardy.report import published
 from hardy.report.data import Entry, Section
 from hardy.report.figure import SHOWN, Figure, Panel, Series
-from hardy.report.words import count, short, spoken, with_unit
+from hardy.report.words import count, left_out, short, spoken, with_unit
 
 PUBLISHED_SHOWN = 3
 # What a ratio is to the reference, by metric, and what it is called without one.
@@ -58,17 +58,18 @@ def _bars(section: Section, metric: str) -> Figure:
             )
         )
     reference = _reference(section)
-    line = (100.0, f"{reference} = 100") if metric in RATIOS and reference else None
+    line = 100.0 if metric in RATIOS and reference else None
     what = section.kind[:-1]
+    others, why = _published_bars(section, metric, names)
     return Figure(
         name=f"{section.slug}-bars-{metric.lower()}",
         kind="bars",
         score=metric,
         title=f"{TITLES[metric]} by {what}",
-        sees=_see_bars(scores, metric, line is not None, what),
-        x_title=NOUNS[metric] + (f", {reference} = 100" if line else ""),
+        sees=_see_bars(scores, metric, line is not None, what) + left_out(why),
+        x_title=NOUNS[metric] + (f", {reference} = 100" if line is not None else ""),
         y_title="",
-        panels=(Panel("", (*series, *_published_bars(section, metric, names)), line=line),),
+        panels=(Panel("", (*series, *others), line=line),),
     )
 
 
@@ -79,11 +80,15 @@ def _reference(section: Section) -> str | None:
     return None
 
 
-def _published_bars(section: Section, metric: str, names: list[str]) -> list[Series]:
-    if not section.beside_published:
-        return []
+def _published_bars(section: Section, metric: str, names: list[str]) -> tuple[list[Series], str]:
+    """With why there are none, where there could be some."""
     counted = [name for name in names if name in section.suite.counted]
     found = published.profiles(section.suite.name, metric, counted) if counted else []
+    if found:
+        around = next(iter(section.entries[0].scores.singles()[metric].values())).circumstances
+        why = published.apart(section, around, mean=False)
+        if why:
+            return [], why
     # The best known network first, then the best methods.
     found.sort(key=lambda one: (one.name != "ResNet-50", sum(one.values.values())))
     return [
@@ -96,7 +101,7 @@ def _published_bars(section: Section, metric: str, names: list[str]) -> list[Ser
             shown=place < PUBLISHED_SHOWN,
         )
         for place, one in enumerate(found)
-    ]
+    ], ""
 
 
 def _see_bars(
@@ -107,7 +112,12 @@ def _see_bars(
     if len(order) < 2:
         return f"{best.label} was run on one {what} only."
     ends = [f"{spoken(name)} ({with_unit(found[name].value, found[name])})" for name in order]
-    if metric in ("CE", "error"):
+    if metric == "CE":
+        sentence = (
+            f"Measured against the reference, {best.label} suffers most from {ends[-1]} and least "
+            f"from {ends[0]}."
+        )
+    elif metric == "error":
         sentence = f"{best.label} suffers most from {ends[-1]} and least from {ends[0]}."
     else:
         sentence = f"{best.label} is least stable under {ends[-1]} and most under {ends[0]}."
@@ -116,9 +126,10 @@ def _see_bars(
         sentence += f" It is clearly below the reference in {below} of {count(len(found), what)}."
     if len(scores) > 1:
         others = [other for _, other in scores[1:]]
+        shared = [name for name in order if all(name in other for other in others)]
         leads = sum(
-            all(found[name].value < other[name].value for other in others if name in other)
-            for name in order
+            all(found[name].value < other[name].value for other in others) for name in shared
         )
-        sentence += f" Of the models here it does best in {leads} of {len(order)}."
+        if shared:
+            sentence += f" Of the models here it does best in {leads} of {len(shared)}."
     return sentence

@@ -1,12 +1,33 @@
-"""How a run was made, line by line, for the end of a page."""
+"""How runs were made: in a few words for a title, line by line for the end of a page."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hardy.report.data import Entry
-from hardy.report.words import listed, spoken
+from hardy.report.data import Entry, Section
+from hardy.report.words import count, listed, short, spoken
+
+LONGEST = 120  # letters of what tells a section apart
+
+
+def section_name(section: Section) -> str:
+    """Short, for links."""
+    suite = section.suite
+    name = f"{suite.title} {suite.kind}, own classes" if section.own_classes else suite.title
+    return name if section.of == 1 else f"{name}, {section.number} of {section.of}"
+
+
+def section_title(section: Section) -> str:
+    """Of several sections of a suite each says how it is unlike the first."""
+    if section.of == 1:
+        return section_name(section)
+    around = section.circumstances
+    # Hashes say nothing in a title.
+    unlike = [re.sub(r" \([0-9a-f]+… and [0-9a-f]+…\)", "", one) for one in section.apart]
+    what = f"{around.images:,} images, {count(len(around.names), around.kind[:-1])}"
+    return f"{section_name(section)}: {short(spoken('; '.join(unlike)), LONGEST) or what}"
 
 
 class Described(NamedTuple):

@@ -15,7 +15,6 @@ from hardy.errors import InputError
 from hardy.metrics import Circumstances, Interval, Score, differences, proportion_interval
 from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
 from hardy.predictions.store import StoredRun, find_runs
-from hardy.report.worst import Worst, read_worst
 from hardy.scoring import Scores, score
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
@@ -64,7 +63,6 @@ class Entry:
     scores: Scores
     grid: Grid | None
     calibration: Calibration | None
-    worst: tuple[Worst, ...]
     clean_error: Score | None  # of sequences: the model's on the suite of corruptions
 
     @property
@@ -84,6 +82,7 @@ class Section:
     entries: tuple[Entry, ...]
     number: int  # of the suite's sections, from 1
     of: int
+    apart: tuple[str, ...] = ()  # what keeps it from the suite's first section
 
     @property
     def kind(self) -> str:
@@ -94,9 +93,8 @@ class Section:
         return self.entries[0].main.circumstances
 
     @property
-    def beside_published(self) -> bool:
-        """Not images with classes of their own: published numbers mean something else there."""
-        return all(entry.run.details["labels"] == "suite" for entry in self.entries)
+    def own_classes(self) -> bool:
+        return any(entry.run.details["labels"] == "own" for entry in self.entries)
 
     @property
     def slug(self) -> str:
@@ -113,10 +111,11 @@ class Report:
 
 def gather(store: Path, *, track: Track = iter) -> Report:
     """All runs of a store, or the one whose folder it is."""
-    runs = find_runs(store)
+    faults: list[str] = []
+    runs = find_runs(store, faults)
     labels = _labels(runs)
     scored: list[Scores] = []
-    left_out: list[InputError] = []
+    left_out = [InputError(fault) for fault in faults]
     for run in track(runs):
         try:
             found = score(run)
@@ -140,7 +139,6 @@ def gather(store: Path, *, track: Track = iter) -> Report:
             scores=one,
             grid=_grid(one),
             calibration=_calibration(one),
-            worst=read_worst(one.run),
             clean_error=_clean_error(one, scored),
         )
 
@@ -150,7 +148,8 @@ def gather(store: Path, *, track: Track = iter) -> Report:
         for number, group in enumerate(groups, 1):
             group.sort(key=lambda one: (one.headline[0].value, labels[_key(one.run)]))
             entries = tuple(map(entry, group))
-            sections.append(Section(load(name), entries, number, len(groups)))
+            apart = tuple(differences(groups[0][0].headline[0], group[0].headline[0]))
+            sections.append(Section(load(name), entries, number, len(groups), apart))
     return Report(tuple(sections), tuple(map(str, left_out)))
 
 
@@ -189,15 +188,25 @@ def _groups(scores: Sequence[Scores]) -> list[list[Scores]]:
 
 
 def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
-    """Its own, or the same model's on any suite, if there is just one value."""
+    """Its own, or the same model's on the suite of corruptions, if there is just one value."""
     if "clean error" in one:
         return one["clean error"]
     found = [
         other["clean error"]
         for other in all_scores
-        if _key(other.run) == _key(one.run) and "clean error" in other
+        if "clean error" in other and _key(other.run) == _key(one.run) and _same_set(one, other)
     ]
     return found[0] if len({other.value for other in found}) == 1 else None
+
+
+def _same_set(one: Scores, other: Scores) -> bool:
+    """Images of the same kind and classes, corrupted one way and the other."""
+    sets = [(load(run.suite), run.details["labels"], run) for run in (one.run, other.run)]
+    keys = [
+        (suite.edition.name, suite.classes, labels, run.classes if labels == "own" else None)
+        for suite, labels, run in sets
+    ]
+    return keys[0] == keys[1]
 
 
 def _grid(scores: Scores) -> Grid | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hardy.report.circumstances import describe_run
+from hardy.report.circumstances import describe_run, section_title
 from hardy.report.data import Report
 from hardy.report.figures import figures
 from hardy.report.headline import summary
-from hardy.report.page import section_title
 from hardy.scoring.listing import score_tables
 from hardy.scoring.result import result_of, write_results
 from hardy.scoring.tables import Table, to_csv, to_markdown

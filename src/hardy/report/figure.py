@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +10,18 @@ Value = float | int | str
 
 # More models than this start hidden; the legend shows them.
 SHOWN = 6
+
+
+def reaches(
+    values: Sequence[Value], low: Sequence[float] | None, high: Sequence[float] | None
+) -> tuple[list[float], list[float]] | None:
+    """How far intervals go below and above their values."""
+    if low is None or high is None:
+        return None
+    return (
+        [max(0.0, float(value) - down) for value, down in zip(values, low, strict=True)],
+        [max(0.0, up - float(value)) for value, up in zip(values, high, strict=True)],
+    )
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,7 @@ class Panel:
     cells: tuple[tuple[float, ...], ...] | None = None
     note: str = ""  # a second line, such as the area under each curve
     diagonal: bool = False
-    line: tuple[float, str] | None = None  # across the values, with its name: the reference
+    line: float | None = None  # across the values: the reference
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
 
@@ -72,3 +85,9 @@ class Figure:
             for one in panel.series:
                 found.setdefault((one.style, one.name), one)
         return list(found.values())
+
+    def leaves_out(self) -> str:
+        """A sentence more for a picture, which has no legend to click on."""
+        own = [one for one in self.legend() if one.style is not None]
+        drawn = sum(one.shown for one in own)
+        return "" if drawn == len(own) else f" Drawn are the first {drawn} of {len(own)} models."

@@ -16,7 +16,7 @@ MORE = {
 CALIBRATION = ("clean NLL", "NLL", "clean Brier score", "Brier score", "clean ECE", "ECE")
 
 
-class Strip(NamedTuple):
+class Span(NamedTuple):
     """An interval drawn on the scale that its column shares; shares of the width."""
 
     low: float
@@ -26,7 +26,7 @@ class Strip(NamedTuple):
 
 class TableCell(NamedTuple):
     score: Score
-    strip: Strip
+    span: Span
     digits: str
     spread: str
 
@@ -67,9 +67,9 @@ def cells_of(scores: Sequence[Score | None]) -> list[TableCell | None]:
         if score is None:
             cells.append(None)
             continue
-        strip = Strip(share(score.interval.low), share(score.value), share(score.interval.high))
+        span = Span(share(score.interval.low), share(score.value), share(score.interval.high))
         digits, _, spread = score.figure().removesuffix(f" {score.unit}").partition(" ")
-        cells.append(TableCell(score, strip, digits, spread))
+        cells.append(TableCell(score, span, digits, spread))
     return cells
 
 
@@ -84,6 +84,8 @@ def summary(section: Section) -> str:
     if differences(score, second.main):
         return f"{sentence}."
     apart = compare(score, second.main)  # the second minus the first
+    if apart.difference == 0:
+        return f"{best.label} and {second.label} are equal: {score.name} {score.figure()}."
     behind = apart.figure().removeprefix("+")
     if apart.significant:
         return f"{sentence}; {second.label} is {behind} behind (p {apart.chance()})."

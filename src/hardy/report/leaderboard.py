@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +11,13 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.metrics import Circumstances, Score, differences, published
-from hardy.registry import unknown
-from hardy.report.files import write_whole
+from hardy.report.files import check_outside_runs, write_whole
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
+from hardy.report.submitted import check_submitted
 from hardy.report.words import spoken
 from hardy.scoring.result import Result, read_results
-from hardy.suites import load, names
+from hardy.suites import load
 
 # Refused files that a message lists before it says how many more there are.
 LISTED = 10
@@ -26,6 +28,7 @@ class Row(NamedTuple):
     rank: int | None
     result: Result
     cells: tuple[TableCell | None, ...]
+    odd: tuple[str, ...]  # what is different about a score that is not shown in the column, or ""
     apart: str  # what keeps it from being ranked with the first ranking
 
     @property
@@ -70,6 +73,11 @@ class PublishedRow(NamedTuple):
     source: str
     notes: str
 
+    @property
+    def text(self) -> str:
+        """What the search looks through."""
+        return " ".join((self.name, self.standalone, self.source, self.notes)).lower()
+
 
 @dataclass(frozen=True)
 class Board:
@@ -88,7 +96,10 @@ def find_results(paths: Iterable[Path]) -> list[Result]:
     files = [file for path in paths for file in _files(path)]
     for file in files:
         try:
-            found += [_known(one, file) for one in read_results(file)]
+            read = read_results(file)
+            for one in read:
+                check_submitted(one, str(file))
+            found += read
         except InputError as error:
             refused.append(str(error))
     if refused:
@@ -112,20 +123,6 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _known(result: Result, file: Path) -> Result:
-    """Of a suite we have, as it is: other contents under its name would be ranked as if alike."""
-    around = result.scores[result.headline[0]].circumstances
-    if around.suite not in names():
-        raise unknown(f"suite of {file}: circumstances.suite", around.suite, names())
-    suite = load(around.suite)
-    if around.kind != suite.kind:
-        raise InputError(
-            f"{file}: circumstances.kind: expected {suite.kind}, as {suite.name} is, got "
-            f"{around.kind}; correct the file"
-        )
-    return result
-
-
 def boards(results: Sequence[Result]) -> list[Board]:
     """A board for each suite, in the order of their names."""
     by_suite: dict[str, list[Result]] = {}
@@ -139,14 +136,17 @@ def main_score(result: Result) -> Score:
 
 
 def _once(results: Sequence[Result]) -> list[Result]:
-    """The same file twice is one result."""
-    found = {
-        (one.name, one.model["identity"], main_score(one).circumstances, main_score(one).value): one
-        for one in results
-    }
-    return sorted(
-        found.values(), key=lambda one: (main_score(one).value, one.name, one.model["identity"])
-    )
+    """The same result twice is one, whatever files it came in; the best first."""
+    found = {_content(one): one for one in results}
+    ordered = sorted(found.items(), key=lambda item: (main_score(item[1]).value, item[0]))
+    return [one for _, one in ordered]
+
+
+def _content(result: Result) -> str:
+    """All that is shown of it, the name first."""
+    scores = [score.as_dict() for score in result.scores.values()]
+    shown = (result.name, result.model, result.headline, scores)
+    return json.dumps(shown, sort_keys=True)
 
 
 def _board(suite: str, results: list[Result]) -> Board:
@@ -171,20 +171,37 @@ def _board(suite: str, results: list[Result]) -> Board:
 def _ranking(slug: str, group: list[Result], like: Score | None) -> Ranking:
     """With `like` nothing is ranked: each row says how it differs from that."""
     columns = tuple(dict.fromkeys(name for one in group for name in one.headline))
-    cells = zip(
-        *(cells_of([one.scores.get(name) for one in group]) for name in columns), strict=True
-    )
+    scores = {name: [one.scores.get(name) for one in group] for name in columns}
+    odd = {name: [""] * len(group) if like else _odd(scores[name]) for name in columns}
+    cells = {
+        name: cells_of(
+            [None if why else one for one, why in zip(scores[name], odd[name], strict=True)]
+        )
+        for name in columns
+    }
     rows = [
         Row(
             None if like else _rank(group, one),
             one,
-            found,
+            tuple(cells[name][place] for name in columns),
+            tuple(odd[name][place] for name in columns),
             _told_apart(like, main_score(one)) if like else "",
         )
-        for one, found in zip(group, cells, strict=True)
+        for place, one in enumerate(group)
     ]
     around = None if like else main_score(group[0]).circumstances
     return Ranking(slug.replace("_", "-"), around, columns, tuple(rows))
+
+
+def _odd(column: Sequence[Score | None]) -> list[str]:
+    """Results alike in what ranks them may differ in another score: most of them decide."""
+    there = [score for score in column if score is not None]
+    made = Counter(score.circumstances for score in there).most_common(1)[0][0]
+    usual = next(score for score in there if score.circumstances == made)
+    return [
+        "" if score is None or score.circumstances == made else _told_apart(usual, score)
+        for score in column
+    ]
 
 
 def _rank(group: list[Result], one: Result) -> int:
@@ -204,7 +221,7 @@ def _published(suite: str, metric: str) -> list[PublishedRow]:
         stated = one.table.words[one.row].get("standalone", "")
         rows.append(
             PublishedRow(
-                one.row,
+                one.table.label(one.row),
                 one.value,
                 clean.text if clean else "–",
                 standalone.get(stated, NOT_STATED),
@@ -234,8 +251,11 @@ def _parts(board: Board) -> list[Ranking]:
 
 def write_leaderboard(paths: Sequence[Path], folder: Path) -> Path:
     """`folder`/index.html, whole or not at all."""
+    target = folder / "index.html"
+    check_outside_runs(target)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"cannot write {target}: {folder} is a file; name a folder")
     page = render_leaderboard(find_results(paths))
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / "index.html"
     write_whole(target, page)
     return target

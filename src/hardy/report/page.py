@@ -9,26 +9,30 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hardy.errors import MissingResource
-from hardy.report import figures, headline, plots
-from hardy.report.circumstances import describe_run
-from hardy.report.data import Report, Section
+from hardy.report import figures, headline, plots, scatter
+from hardy.report.circumstances import describe_run, section_name, section_title
+from hardy.report.data import Entry, Report, Section
 from hardy.report.figure import Figure
 from hardy.report.gallery import Gallery
 from hardy.report.palette import SCALE, style
-from hardy.report.words import count, listed, spoken
+from hardy.report.words import short, spoken
+from hardy.report.worst import Worst, read_worst
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# Models beyond this many go without thumbnails, for the size of the file.
-WITH_WORST = 12
+# Thumbnails of all models together, in bytes: with them and Plotly a page stays below 8 MB.
+FOR_WORST = 1_500_000
 
 
 def render_report(report: Report, galleries: Iterable[Gallery] = ()) -> bytes:
     """The page; a gallery stands at the end of its suite's first section."""
     by_suite = {gallery.suite: gallery for gallery in galleries}
     drawn: dict[str, Any] = {}
-    parts = [_part(section, by_suite, drawn) for section in report.sections]
+    parts = [
+        _part(section, by_suite, drawn) | {"worst": worst}
+        for section, worst in zip(report.sections, _worst(report), strict=True)
+    ]
     return render(
         "report.html",
         title="Robustness report",
@@ -48,27 +52,31 @@ def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]
     return {
         "section": section,
         "title": section_title(section),
+        "name": section_name(section),
         "summary": headline.summary(section),
         "headline": headline.headline(section),
         "calibration": headline.calibration(section),
         "figures": [_figure(figure, drawn) for figure in figures.figures(section)],
+        "no_scatter": scatter.why_none(section),
         "singles": _singles(section),
-        "worst": [entry for entry in section.entries if entry.worst][:WITH_WORST],
         "runs": [(entry, describe_run(entry)) for entry in section.entries],
         "gallery": galleries.get(section.suite.name) if section.number == 1 else None,
     }
 
 
-def section_title(section: Section) -> str:
-    if section.of == 1:
-        return section.suite.title
-    return f"{section.suite.title}, {section.number} of {section.of}: {_told_apart(section)}"
-
-
-def _told_apart(section: Section) -> str:
-    around = section.circumstances
-    what = listed([spoken(name) for name in around.names]) if len(around.names) < 4 else ""
-    return f"{around.images:,} images, {what or count(len(around.names), around.kind[:-1])}"
+def _worst(report: Report) -> list[list[tuple[Entry, tuple[Worst, ...]]]]:
+    """Of each section the best models' first, as far as there is room."""
+    found = []
+    room = FOR_WORST
+    for section in report.sections:
+        shown = []
+        for entry in section.entries:
+            images = read_worst(entry.run) if room > 0 else ()
+            room -= sum(len(one.clean or "") + len(one.corrupted) for one in images)
+            if images and room >= 0:
+                shown.append((entry, images))
+        found.append(shown)
+    return found
 
 
 def _figure(figure: Figure, drawn: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +118,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"spoken": spoken, "script_json": _script_json, "key": _key_of}
+    environment.filters |= {
+        "spoken": spoken,
+        "short": short,
+        "script_json": _script_json,
+        "key": _key_of,
+    }
     environment.globals |= {"include_raw": _raw, "style": style, "ramp": ", ".join(SCALE)}
     return environment
 

@@ -52,3 +52,12 @@ def shade(share: float) -> str:
     ends = [[int(one[k : k + 2], 16) for k in (1, 3, 5)] for one in SCALE[left : left + 2]]
     mixed = [round(a + (b - a) * (place - left)) for a, b in zip(*ends, strict=True)]
     return "#" + "".join(f"{value:02x}" for value in mixed)
+
+
+def ink_on(share: float) -> str:
+    """Black or white, whichever is read more easily on that colour: at least 4.5 : 1."""
+    colour = shade(share)
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if (light + 0.05) ** 2 > 1.05 * 0.05 else "#ffffff"

@@ -6,12 +6,12 @@ a little markup in every text, so names are escaped like anywhere else in HTML.
 
 from __future__ import annotations
 
-from html import escape
+import html
 from typing import TYPE_CHECKING, Any
 
 from hardy.errors import MissingResource
-from hardy.report.figure import Figure, Panel, Series
-from hardy.report.palette import GREY, SCALE, style
+from hardy.report.figure import Figure, Panel, Series, reaches
+from hardy.report.palette import GREY, SCALE, ink_on, style
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -44,6 +44,11 @@ def _of_type(graphs: Any, type: str, **settings: Any) -> Any:
     return getattr(graphs, type.capitalize())(settings)
 
 
+def escape(text: str) -> str:
+    """Quotes stay: Plotly shows the entities of theirs as letters."""
+    return html.escape(text, quote=False)
+
+
 def _plotly() -> Any:
     try:
         import plotly.graph_objects as graphs
@@ -56,7 +61,7 @@ def _plotly() -> Any:
 
 def _traces(figure: Figure, panel: Panel) -> list[dict[str, Any]]:
     if figure.kind == "heat":
-        return [_heat(panel)]
+        return [_heat(panel), _numbers(panel)]
     lines = [_trace(figure.kind, one) for one in panel.series]
     if panel.diagonal:
         ends = [0, 100]
@@ -129,13 +134,14 @@ def _points(one: Series) -> dict[str, Any]:
 
 
 def _whiskers(values: Any, low: Any, high: Any, colour: str | None) -> dict[str, Any] | None:
-    if low is None or high is None:
+    ends = reaches(values, low, high)
+    if ends is None:
         return None
     return {
         "type": "data",
         "symmetric": False,
-        "array": [max(0.0, up - value) for value, up in zip(values, high, strict=True)],
-        "arrayminus": [max(0.0, value - down) for value, down in zip(values, low, strict=True)],
+        "array": ends[1],
+        "arrayminus": ends[0],
         "thickness": 1.2,
         "width": 0 if colour else 2,
     } | ({"color": colour} if colour else {})
@@ -152,10 +158,28 @@ def _heat(panel: Panel) -> dict[str, Any]:
         "zmax": 100,
         "colorscale": [[place / steps, colour] for place, colour in enumerate(SCALE)],
         "showscale": False,
-        "texttemplate": "%{z:.0f}",
         "hovertemplate": "%{y}, severity %{x}: %{z:.1f} %<extra></extra>",
         "xgap": 1,
         "ygap": 1,
+    }
+
+
+def _numbers(panel: Panel) -> dict[str, Any]:
+    """In the cells; Plotly's own are grey on grey in the middle of the scale."""
+    cells = [
+        (column, row, value)
+        for row, values in zip(panel.rows, panel.cells or (), strict=True)
+        for column, value in zip(panel.columns, values, strict=True)
+    ]
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": [column for column, _, _ in cells],
+        "y": [row for _, row, _ in cells],
+        "text": [f"{value:.0f}" for _, _, value in cells],
+        "textfont": {"color": [ink_on(value / 100) for _, _, value in cells]},
+        "hoverinfo": "skip",
+        "meta": "",
     }
 
 
@@ -192,10 +216,9 @@ def _layout(figure: Figure, panel: Panel) -> dict[str, Any]:
     if figure.kind == "lines" and not panel.diagonal:
         layout["xaxis"] |= {"dtick": 1}
         layout["yaxis"] |= {"rangemode": "tozero"}
-    if panel.line:
-        at, _ = panel.line
+    if panel.line is not None:
         layout["shapes"] = [
-            {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper"}
+            {"type": "line", "x0": panel.line, "x1": panel.line, "y0": 0, "y1": 1, "yref": "paper"}
             | {"line": {"color": GREY, "width": 1.5, "dash": "dash"}}
         ]
     return layout

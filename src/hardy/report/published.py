@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hardy.metrics import published
+from hardy.metrics import Circumstances, published
 from hardy.metrics.published import Printed, Table
+from hardy.report.data import Section
+from hardy.suites.schema import SEVERITIES
+
+# Of sequences the papers print the first difficulty.
+LEVELS = {"corruptions": SEVERITIES, "perturbations": (1,)}
 
 
 class Point(NamedTuple):
@@ -24,6 +29,26 @@ class Profile(NamedTuple):
     source: str
 
 
+def apart(section: Section, around: Circumstances, *, mean: bool) -> str:
+    """Why published numbers would mean something else than these; nothing where they may stand.
+
+    `mean`: these are means over corruptions, not numbers of single ones.
+    """
+    suite = section.suite
+    if section.own_classes:
+        return "these images have classes of their own"
+    if around.levels != LEVELS[suite.kind]:
+        what = "severities" if suite.kind == "corruptions" else "difficulties"
+        wanted, got = (", ".join(map(str, one)) for one in (LEVELS[suite.kind], around.levels))
+        return f"they are of the {what} {wanted}, these of {got}"
+    if mean and set(around.names) != set(suite.counted):
+        return (
+            f"they are means over all {len(suite.counted)} {suite.kind}, these over "
+            f"{len(around.names)}"
+        )
+    return ""
+
+
 def points(suite: str, metric: str) -> list[Point]:
     """Models with both a clean accuracy and that metric; equal numbers once, as first printed."""
     found: dict[tuple[float, float], Point] = {}
@@ -37,7 +62,7 @@ def points(suite: str, metric: str) -> list[Point]:
             if accuracy is None or value is None or value.is_bound or apart:
                 continue
             key = (round(accuracy, 1), round(value.value, 1))
-            found.setdefault(key, Point(_name(table, row), accuracy, value.value, table.source))
+            found.setdefault(key, Point(table.label(row), accuracy, value.value, table.source))
     return list(found.values())
 
 
@@ -51,7 +76,7 @@ def profiles(suite: str, metric: str, names: Sequence[str]) -> list[Profile]:
             numbers = {name: value.value for name in names if (value := values[name]) is not None}
             if len(numbers) == len(names) and set(numbers.values()) != {100.0}:  # the reference
                 key = tuple(map(round, numbers.values()))
-                found.setdefault(key, Profile(_name(table, row), numbers, table.source))
+                found.setdefault(key, Profile(table.label(row), numbers, table.source))
     return list(found.values())
 
 
@@ -67,12 +92,3 @@ def _accuracy(values: dict[str, Printed | None]) -> float | None:
     if error is not None:
         return 100 - error.value
     return None if accuracy is None else accuracy.value
-
-
-# Rows that only their table tells apart.
-_PREFIXES = {"assemble": "Assemble ", "ant_summary": "ANT: ", "ant_ce": "ANT: "}
-
-
-def _name(table: Table, row: str) -> str:
-    plain = {"clean": "ResNet-50", "vanilla": "ResNet-50", "standard": "ResNet-50"}.get(row, row)
-    return plain if plain != row or "ANT" in row else _PREFIXES.get(table.name, "") + plain

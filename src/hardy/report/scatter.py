@@ -7,7 +7,7 @@ from hardy.report import published
 from hardy.report.data import Entry, Section
 from hardy.report.figure import Figure, Panel, Series
 from hardy.report.labels import choose_labels
-from hardy.report.words import short
+from hardy.report.words import count, left_out, short
 
 # Against clean accuracy: the papers' scatter plots, then what there is without a reference.
 AGAINST = {
@@ -25,6 +25,16 @@ def scatter(section: Section) -> list[Figure]:
     return []
 
 
+def why_none(section: Section) -> str:
+    """Of sequences, which have no clean images of their own."""
+    if section.kind != "perturbations" or scatter(section):
+        return ""
+    return (
+        "No plot against clean accuracy: these models have no run on the corruptions of the same "
+        "images in this store, and sequences have no clean images of their own."
+    )
+
+
 def _scatter(section: Section, metric: str) -> Figure | None:
     own = [
         (entry, entry.clean_error, entry.scores[metric])
@@ -33,7 +43,9 @@ def _scatter(section: Section, metric: str) -> Figure | None:
     ]
     if not own:
         return None
-    others = published.points(section.suite.name, metric) if section.beside_published else []
+    others = published.points(section.suite.name, metric)
+    why = published.apart(section, own[0][2].circumstances, mean=True) if others else ""
+    others = [] if why else others
     places = [(100 - clean.value, score.value) for _, clean, score in own]
     places += [(one.accuracy, one.value) for one in others]
     names = [short(entry.label) for entry, _, _ in own] + [short(one.name, 24) for one in others]
@@ -74,7 +86,7 @@ def _scatter(section: Section, metric: str) -> Figure | None:
         kind="points",
         score=metric,
         title=f"Clean accuracy against {metric}",
-        sees=_see_scatter(section, own, metric, others),
+        sees=_see_scatter(section, own, metric, others) + left_out(why),
         x_title="Clean accuracy (%)",
         y_title=f"{metric}{unit}, lower is better",
         panels=(Panel("", tuple(series)),),
@@ -87,13 +99,20 @@ def _see_scatter(
     metric: str,
     others: list[published.Point],
 ) -> str:
-    robust, _, low = min(own, key=lambda one: one[2].value)
-    accurate = min(own, key=lambda one: one[1].value)[0]
+    robust, its_clean, low = min(own, key=lambda one: one[2].value)
+    accurate, clean, its_score = min(own, key=lambda one: one[1].value)
     if len(own) == 1:
         sentence = f"{robust.label} has {metric} {low.figure()}."
-    elif robust is accurate:
+    elif its_clean.value == clean.value or its_score.value == low.value:
+        best = robust if its_clean.value == clean.value else accurate
+        alone = all(
+            clean.value < other.value and low.value < score.value
+            for entry, other, score in own
+            if entry is not best
+        )
+        shared = "" if alone else ", though not alone in both"
         sentence = (
-            f"{robust.label} is both the most accurate model here and the lowest in {metric}."
+            f"{best.label} is both the most accurate model here and the lowest in {metric}{shared}."
         )
     else:
         sentence = (
@@ -103,7 +122,9 @@ def _see_scatter(
         lower = sum(one.value < low.value for one in others)
         images = own[0][2].circumstances.images
         sentence += (
-            f" {lower} of {len(others)} published models have a lower {metric}; grey points are as "
-            f"printed, on {section.suite.images}, while these models saw {images:,} images."
+            f" Of {count(len(others), 'published result')} {lower or 'none'} "
+            f"{'is' if lower < 2 else 'are'} "
+            f"lower in {metric}; grey points are as printed, on {section.suite.images}, while "
+            f"these models saw {count(images, 'image')}."
         )
     return sentence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from mimetypes import guess_type
@@ -54,6 +55,15 @@ def server(find: Find, port: int = 0) -> ThreadingHTTPServer:
 
         def do_HEAD(self) -> None:
             self._answer(with_content=False)
+
+        def handle(self) -> None:
+            """A browser that goes away in the middle is no fault of anybody's."""
+            with suppress(ConnectionError):
+                super().handle()
+
+        def finish(self) -> None:
+            with suppress(ConnectionError):
+                super().finish()
 
         def _answer(self, with_content: bool) -> None:
             host = self.headers.get("Host", "").rsplit(":", 1)[0]

@@ -82,16 +82,23 @@ def _see_curves(grids: list[tuple[Entry, Grid]]) -> str:
     if rises:
         steep, flat = max(rises, key=lambda one: rises[one]), min(rises, key=lambda one: rises[one])
         levels = f"severity {grid.levels[0]} to {grid.levels[-1]}"
-        parts.append(
-            f"From {levels} the error of {best.label} rises most under {spoken(steep)} "
-            f"({rises[steep]:+.1f} points) and least under {spoken(flat)} ({rises[flat]:+.1f})."
-        )
+        most = f"{rises[steep]:+.1f} points under {spoken(steep)}"
+        least = f"{rises[flat]:+.1f} under {spoken(flat)}"
+        changes = most if steep == flat else f"most, {most}, and least, {least}"
+        # Some errors fall with severity.
+        verb = "rises" if rises[flat] >= 0 and steep != flat else "changes"
+        if rises[flat] < 0 and steep != flat:
+            changes = f"between {least} and {most}"
+        parts.append(f"From {levels} the error of {best.label} {verb} {changes}.")
     areas = [entry for entry, _ in grids if "mAUDE" in entry.scores]
     if areas:
-        listed_areas = listed(
-            [f"{entry.label} {entry.scores['mAUDE'].figure()}" for entry in areas[:SHOWN]]
+        shown = [f"{entry.label} {entry.scores['mAUDE'].figure()}" for entry in areas[:SHOWN]]
+        if len(areas) > SHOWN:
+            shown.append(f"{count(len(areas) - SHOWN, 'model')} more in the table")
+        parts.append(
+            "The area under a curve, clean images included, is its AUDE; the mean over corruptions "
+            f"(mAUDE): {listed(shown)}."
         )
-        parts.append(f"Mean area under the curves (mAUDE): {listed_areas}.")
     return " ".join(parts)
 
 

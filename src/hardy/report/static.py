@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from math import ceil
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from hardy.errors import InputError, MissingResource
-from hardy.report.axes import INK, draw_panel, legend_handle
-from hardy.report.figure import Figure
+from hardy.report.axes import INK, draw_panel, legend_handle, printed
+from hardy.report.figure import Figure, Series
 from hardy.report.palette import GREY
 
 FORMATS = ("pdf", "svg", "png")
@@ -62,17 +63,42 @@ def save(figure: Figure, format: str, how: Print | None = None) -> bytes:
 
 
 def overview(figures: Iterable[Figure], how: Print | None = None) -> bytes:
-    """All of them as one PNG, each under its title."""
+    """All of them as one PNG, each under its title and its sentence."""
     import numpy as np
     from PIL import Image
 
+    how = how or Print()
     sheets = []
     for figure in figures:
-        with Image.open(io.BytesIO(save(figure, "png", how))) as opened:
-            sheets.append(np.asarray(opened.convert("RGB")))
+        for part in (_caption(figure, how), save(figure, "png", how)):
+            with Image.open(io.BytesIO(part)) as opened:
+                sheets.append(np.asarray(opened.convert("RGB")))
     data = io.BytesIO()
     Image.fromarray(np.concatenate(sheets)).save(data, "PNG")
     return data.getvalue()
+
+
+def _caption(figure: Figure, how: Print) -> bytes:
+    with _settings(how):
+        from matplotlib.figure import Figure as Sheet
+
+        letters = int(how.width / _letter(how)) - 4
+        lines = wrap(printed(figure.sees + figure.leaves_out()), letters)
+        line = how.size / 72 * 1.4
+        height = line * (len(lines) + 3)
+        sheet = Sheet(figsize=(how.width, height))
+        left = 0.1 / how.width
+        top: dict[str, Any] = {"verticalalignment": "top", "linespacing": 1.4}
+        sheet.text(left, 1 - line / height, figure.title, weight="bold", size=1.2 * how.size, **top)
+        sheet.text(left, 1 - 2.6 * line / height, "\n".join(lines), **top)
+        data = io.BytesIO()
+        sheet.savefig(data, format="png", dpi=DPI, metadata=METADATA["png"])
+    return data.getvalue()
+
+
+def _letter(how: Print) -> float:
+    """Inches of a letter of some width."""
+    return 0.56 * how.size / 72
 
 
 def _check(how: Print) -> None:
@@ -139,14 +165,15 @@ def _draw(figure: Figure, how: Print) -> Any:
     across = min(len(figure.panels), across)
     down = ceil(len(figure.panels) / across)
     legend = [one for one in figure.legend() if one.shown]
-    height = how.height or _height(figure, down, how, len(legend))
+    height = how.height or _height(figure, down, how, legend)
     sheet = Sheet(figsize=(how.width, height), layout="constrained")
     axes = sheet.subplots(down, across, squeeze=False, sharex=figure.size == "small")
     spots = list(axes.flat)
     for axis, panel in zip(spots, figure.panels, strict=False):
         draw_panel(axis, figure, panel)
-    for axis in spots[len(figure.panels) :]:
-        axis.remove()
+    for place in range(len(figure.panels), len(spots)):
+        spots[place].remove()
+        spots[place - across].tick_params(labelbottom=True)  # now the lowest
     if figure.size == "large":
         spots[0].set(xlabel=figure.x_title, ylabel=figure.y_title)
     else:
@@ -154,16 +181,20 @@ def _draw(figure: Figure, how: Print) -> Any:
         sheet.supylabel(figure.y_title, fontsize=how.size)
     if len(legend) > 1:
         handles = [legend_handle(one, figure.kind) for one in legend]
-        sheet.legend(
-            handles=handles, loc="outside upper left", ncols=max(1, min(3, int(how.width / 2)))
-        )
+        sheet.legend(handles=handles, loc="outside upper left", ncols=_columns(legend, how))
     return sheet
 
 
-def _height(figure: Figure, down: int, how: Print, legend: int) -> float:
+def _columns(legend: list[Series], how: Print) -> int:
+    """As many as fit beside each other, keys and gaps included."""
+    longest = max((len(one.name) for one in legend), default=1)
+    return max(1, min(3, int(how.width / (_letter(how) * (longest + 6)))))
+
+
+def _height(figure: Figure, down: int, how: Print, legend: list[Series]) -> float:
     line = how.size / 72 * 1.45
     rows = max((len(panel.rows) for panel in figure.panels), default=0)
-    space = line * (2 + ceil(legend / max(1, min(3, int(how.width / 2)))))
+    space = line * (2 + ceil(len(legend) / _columns(legend, how)))
     if figure.kind == "heat":
         return down * (rows * line * 1.25 + 3 * line) + line
     if figure.kind == "bars":

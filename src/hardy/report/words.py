@@ -24,6 +24,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(", ".join(names).rsplit(", ", 1))
 
 
+def left_out(why: str) -> str:
+    """A sentence more, where published numbers are not shown."""
+    return f" Published numbers are left out: {why}." if why else ""
+
+
 def number(value: float) -> str:
     """One decimal, and a second where the first would be all there is."""
     return f"{value:.1f}" if abs(value) >= 1 or value == 0 else f"{value:.2f}"

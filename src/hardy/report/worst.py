@@ -12,6 +12,16 @@ from hardy.predictions.store import StoredRun
 from hardy.report.pixels import is_tiny, reencode
 
 FILE = "worst.parquet"
+COLUMNS: dict[str, Any] = {
+    "image": str | int,
+    "corruption": str,
+    "severity": int,
+    "label": int,
+    "predicted": int,
+    "log_prob": float,
+    "clean": bytes | None,
+    "corrupted": bytes,
+}
 
 
 @dataclass(frozen=True)
@@ -45,12 +55,16 @@ def read_worst(run: StoredRun) -> tuple[Worst, ...]:
 
     try:
         rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    except (pa.ArrowException, OSError) as error:
+        for name, kinds in COLUMNS.items():
+            if not all(name in row and isinstance(row[name], kinds) for row in rows):
+                raise InputError(f"its column {name} is missing or holds something else")
+        return tuple(_worst(run, row) for row in _one_each(rows))
+    # Pillow meets pictures that are none with OSError, SyntaxError or ValueError.
+    except (pa.ArrowException, OSError, SyntaxError, ValueError) as error:
         raise InputError(
             f"{path}: expected the worst images of a run, but {error}; delete it, and the same "
             "`hardy eval` makes it again"
         ) from error
-    return tuple(_worst(run, row) for row in _one_each(rows))
 
 
 def _one_each(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

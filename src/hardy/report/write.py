@@ -11,7 +11,7 @@ from hardy.predictions.store import find_runs
 from hardy.report.data import Track, gather
 from hardy.report.export import as_csv, as_json, as_markdown
 from hardy.report.figures import figures
-from hardy.report.files import write_whole
+from hardy.report.files import check_target, write_whole
 from hardy.report.gallery import Gallery, make_gallery
 from hardy.report.page import render_report
 from hardy.report.static import overview
@@ -39,6 +39,7 @@ def write_report(
         raise InputError(
             f"expected a file ending in .{', .'.join(FORMATS)}, got {target}; or name the format"
         )
+    check_target(target)
     write_whole(target, _content(form, Path(store), None if photo is None else Path(photo), track))
     return target
 
@@ -54,7 +55,7 @@ def _content(form: str, store: Path, photo: Path | None, track: Track) -> bytes:
 
 def render_store(store: Path, photo: Path | None = None, *, track: Track = iter) -> bytes:
     """The page; pictures are made while scores are computed."""
-    suites = sorted({run.suite for run in find_runs(store)})
+    suites = sorted({run.suite for run in find_runs(store, [])})
     with ThreadPoolExecutor(1) as aside:
         made = aside.submit(_galleries, suites, photo)
         report = gather(store, track=track)

@@ -16,10 +16,15 @@ import numpy as np
 
 from hardy.errors import InputError
 from hardy.metrics import Circumstances, Interval, Score
+from hardy.metrics.bootstrap import LEVEL
 from hardy.registry import unknown
-from hardy.scoring.scores import HEADLINES, Scores
+from hardy.scoring.scores import HEADLINES, VALIDATION_HEADLINES, Scores
+from hardy.suites import load, names
 
 VERSION = 1
+NAME, PROSE = 1000, 10_000  # letters
+MOST = 10**9  # of any number: ratios to a reference come nowhere near, and nothing overflows
+SLACK = 1e-6  # of a number: what rounding can do to it
 
 
 class Result(NamedTuple):
@@ -41,19 +46,24 @@ class Field(NamedTuple):
     fits: Callable[[Any], bool]
 
 
-def _is_text(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and bool(value.encode())
-    except UnicodeEncodeError:
+def _is_text(value: Any, longest: int = NAME) -> bool:
+    """Something to see, and nothing that no file can hold."""
+    if not isinstance(value, str) or len(value) > longest:
         return False
+    seen = any(letter.isprintable() and not letter.isspace() for letter in value)
+    return seen and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _is_prose(value: Any) -> bool:
+    return _is_text(value, PROSE)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return _is_number(value) and isinstance(value, int) and value > 0
 
 
 def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -64,9 +74,11 @@ def _or_null(field: Field) -> Field:
     return Field(f"{field.expected} or null", lambda v: v is None or field.fits(v))
 
 
-TEXT = Field("text", _is_text)
-TEXTS = Field("a list of texts", _all(_is_text))
-NUMBER = Field("a finite number", _is_number)
+TEXT = Field(f"text of at most {NAME:,} letters", _is_text)
+TEXTS = Field(f"a list of texts of at most {NAME:,} letters", _all(_is_text))
+LONG_TEXT = Field(f"text of at most {PROSE:,} letters", _is_prose)
+NUMBER = Field("a number of at most 1e9", _is_number)
+FINITE = Field("a finite number", math.isfinite)
 WHOLE = Field("a whole number above 0", _is_whole)
 WHOLES = Field("a list of whole numbers above 0", _all(_is_whole))
 FREE = Field("a table", lambda value: isinstance(value, dict))
@@ -80,7 +92,7 @@ STATED = {
     "extra_data": _or_null(TEXT),  # what it was trained on besides the usual
     "seen_corruptions": _or_null(TEXTS),  # those of the suite that it was trained on
 }
-MODEL = {"name": TEXT, "identity": TEXT, "preprocessing": TEXT, "precision": TEXT, **STATED}
+MODEL = {"name": TEXT, "identity": TEXT, "preprocessing": LONG_TEXT, "precision": TEXT, **STATED}
 # Circumstances of all scores, and those of each; together the fields of `Circumstances`.
 SHARED = {
     "suite": TEXT,
@@ -104,7 +116,7 @@ SCORE = {
     "unit": Field('"%" or ""', ("%", "").__contains__),
     "low": NUMBER,
     "high": NUMBER,
-    "level": Field("a number between 0 and 1", lambda v: _is_number(v) and 0 < v < 1),
+    "level": Field(str(LEVEL), lambda v: _is_number(v) and v == LEVEL),
     **OWN,
     "resampling": TEXT,
 }
@@ -114,7 +126,7 @@ RESULT = {
     "circumstances": FREE,
     "headline": TEXTS,
     "scores": Field("a list of scores", _all(lambda v: isinstance(v, dict))),
-    "notes": TEXTS,
+    "notes": Field(f"a list of texts of at most {PROSE:,} letters", _all(_is_prose)),
     "provenance": FREE,
 }
 
@@ -163,7 +175,7 @@ def write_results(results: Sequence[Mapping[str, Any]]) -> str:
 
 def read_results(path: Path) -> list[Result]:
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes(), object_pairs_hook=_each_once)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected a result file in JSON, but {error}") from error
     if not isinstance(content, list):
@@ -173,27 +185,75 @@ def read_results(path: Path) -> list[Result]:
     return [parse_result(one, f"{path} [{place}]") for place, one in enumerate(content)]
 
 
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a field that comes twice, readers disagree on which one counts."""
+    table: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in table:
+            raise ValueError(f"the field {_brief(name)} comes twice in one table")
+        table[name] = value
+    return table
+
+
 def parse_result(data: Any, where: str) -> Result:
     if isinstance(data, dict):  # before the fields, which another version may call otherwise
         _check_field(RESULT["hardy_result"], data.get("hardy_result"), f"{where}: hardy_result")
     _check(data, RESULT, where, "")
     _check(data["model"], MODEL, where, "model.")
     _check(data["circumstances"], SHARED, where, "circumstances.")
+    _check_kind(data["circumstances"], f"{where}: circumstances.kind")
     _check_finite(data["provenance"], f"{where}: provenance")
     scores: dict[str, Score] = {}
     for place, entry in enumerate(data["scores"]):
         spot = f"scores[{place}]."
         _check(entry, SCORE, where, spot)
-        name, low, high = entry["name"], entry["low"], entry["high"]
+        name = entry["name"]
         _expect(name not in scores, "each score once", name, f"{where}: {spot}name")
-        _expect(low <= high, f"at least low, {low}", high, f"{where}: {spot}high")
+        _check_numbers(entry, f"{where}: {spot}")
         scores[name] = _score(entry, data["circumstances"])
-    headline = data["headline"]
-    _expect(bool(headline), "the name of a score", headline, f"{where}: headline")
-    for place, name in enumerate(headline):
-        _expect(name in scores, "the name of a score", name, f"{where}: headline[{place}]")
+    _check_headline(data["headline"], data["circumstances"]["kind"], scores, f"{where}: headline")
     notes = tuple(data["notes"])
-    return Result(data["model"], scores, tuple(headline), notes, data["provenance"])
+    return Result(data["model"], scores, tuple(data["headline"]), notes, data["provenance"])
+
+
+def _check_kind(shared: Mapping[str, Any], where: str) -> None:
+    """Of a suite we do not have, what it says of itself has to do."""
+    if shared["suite"] in names():
+        kind = load(shared["suite"]).kind
+        _expect(shared["kind"] == kind, f"{kind}, as {shared['suite']} is", shared["kind"], where)
+
+
+def _check_numbers(entry: Mapping[str, Any], where: str) -> None:
+    """An interval around the value, of what such a score can be."""
+    value, low, high = entry["value"], entry["low"], entry["high"]
+    slack = SLACK * max(1, abs(value))
+    _expect(low <= high, f"at least low, {low}", high, f"{where}high")
+    _expect(low - slack <= value, f"at least low, {low}", value, f"{where}value")
+    _expect(value <= high + slack, f"at most high, {high}", value, f"{where}value")
+    # Of values only: the intervals of some, such as the ECE, may reach beyond.
+    if "relative" not in entry["name"]:  # a corruption may lower the error
+        _expect(value >= -slack, "0 or more", value, f"{where}value")
+    if entry["unit"]:
+        _expect(value <= 100 + slack, "at most 100 %", value, f"{where}value")
+    if entry["names"]:
+        _expect(bool(entry["levels"]), "those of its names", [], f"{where}levels")
+    for field in ("names", "levels"):
+        once = len(set(entry[field])) == len(entry[field])
+        _expect(once, "each once", entry[field], f"{where}{field}")
+
+
+def _check_headline(quoted: list[str], kind: str, scores: Mapping[str, Score], where: str) -> None:
+    """What Hardy quotes, in its order: the first is what ranks."""
+    order = [*HEADLINES[kind], *VALIDATION_HEADLINES[kind], "clean error"]
+    _expect(bool(quoted), "the name of a score", quoted, where)
+    for place, name in enumerate(quoted):
+        spot = f"{where}[{place}]"
+        _expect(name in scores, "the name of a score", name, spot)
+        _expect(name in order, f"one of {', '.join(order)}", name, spot)
+    ranking = scores[quoted[0]]
+    _expect(bool(ranking.circumstances.names), f"a score of {kind}", ranking.name, f"{where}[0]")
+    places = [order.index(name) for name in quoted]
+    _expect(places == sorted(set(places)), f"each once, in the order {order}", quoted, where)
 
 
 def _score(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Score:
@@ -214,7 +274,9 @@ def _check(data: Any, schema: Mapping[str, Field], where: str, prefix: str) -> N
     _expect(isinstance(data, dict), "a table", data, f"{where}: {prefix.rstrip('.') or 'content'}")
     for name in data:
         if name not in schema:
-            raise unknown(f"field of {where}:", f"{prefix}{name}", [prefix + n for n in schema])
+            raise unknown(
+                f"field of {where}:", f"{prefix}{name}"[:60], [prefix + n for n in schema]
+            )
     for name, field in schema.items():
         if name not in data:
             raise InputError(
@@ -240,7 +302,7 @@ def _check_finite(value: Any, where: str) -> None:
         for place, inner in enumerate(value):
             _check_finite(inner, f"{where}[{place}]")
     elif isinstance(value, float):
-        _check_field(NUMBER, value, where)
+        _check_field(FINITE, value, where)
 
 
 def _brief(value: Any) -> str:

@@ -18,6 +18,7 @@ from hardy.errors import printable
 # and between columns.
 FIRST, LEAST, HEADING, GAP = 40, 16, 16, 2
 WIDTH = 100  # of a file
+FORMULA = ("=", "+", "-", "@")  # how a spreadsheet's formulas start
 
 
 class Table(NamedTuple):
@@ -138,4 +139,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return " ".join(map(str, value)) if isinstance(value, tuple | list) else value
+    """A spreadsheet takes text that starts like a formula for one, unless a ' stands before it."""
+    if isinstance(value, tuple | list):
+        value = " ".join(map(str, value))
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

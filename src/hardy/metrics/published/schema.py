@@ -22,6 +22,8 @@ _OPTIONAL = {
     "entries": str,
     "mean": str,
     "others": list,
+    "prefix": str,
+    "labels": dict,
     "flag": list,
 }
 _FLAG = {"row": str, "column": str, "inconsistent": bool, "note": str}
@@ -61,6 +63,12 @@ class Table:
     rows: dict[str, dict[str, Printed | None]]  # model or method -> column -> number
     words: dict[str, dict[str, str]]  # model or method -> text column -> text
     flags: tuple[Flag, ...]
+    prefix: str  # of rows that only their table tells apart
+    labels: dict[str, str]  # rows that are called something else beside other tables' rows
+
+    def label(self, row: str) -> str:
+        """What to call a row where its table is not named."""
+        return self.labels.get(row) or self.prefix + row
 
     def notes(self, row: str, column: str) -> tuple[str, ...]:
         return tuple(f.note for f in self.flags if (f.row, f.column) == (row, column))
@@ -122,6 +130,8 @@ def _parse_table(data: Mapping[str, Any], source: str, where: str) -> Table:
         rows=rows,
         words=words,
         flags=tuple(_parse_flag(flag, rows, columns, where) for flag in data.get("flag", ())),
+        prefix=data.get("prefix", ""),
+        labels=_parse_labels(data.get("labels", {}), rows, where),
     )
 
 
@@ -140,6 +150,16 @@ def _parse_entries(
     if "entries" not in data:
         return (), None
     return tuple(name for name in columns if name not in named), mean
+
+
+def _parse_labels(labels: Mapping[str, Any], rows: Mapping[str, Any], where: str) -> dict[str, str]:
+    for row, label in labels.items():
+        if row not in rows or not isinstance(label, str):
+            raise InputError(
+                f'{where}: expected labels to be texts for rows of the table, got "{row}" = '
+                f"{label!r}"
+            )
+    return dict(labels)
 
 
 def _parse_flag(

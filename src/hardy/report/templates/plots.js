@@ -28,10 +28,14 @@
   const config = { displayModeBar: false, responsive: true };
 
   const draw = (id) => {
-    const { data, layout } = figures[id];
+    const { layout } = figures[id];
     const target = document.getElementById(id);
     const narrow = target.clientWidth < 560;
-    return Plotly.react(target, dressed(target.data ?? data, narrow), themed(layout), config);
+    target.dataset.narrow = narrow;
+    // What was hidden stays hidden.
+    const data = figures[id].data.map((trace, place) =>
+      target.data ? { ...trace, visible: target.data[place].visible } : trace);
+    return Plotly.react(target, dressed(data, narrow), themed(layout), config);
   };
   // One after the other, so that the page answers while it draws.
   const drawAll = async () => {
@@ -44,6 +48,12 @@
   };
   drawAll();
   document.addEventListener("hardy:theme", drawAll);
+  window.addEventListener("resize", () => {
+    for (const id of Object.keys(figures)) {
+      const target = document.getElementById(id);
+      if (target.data && String(target.clientWidth < 560) !== target.dataset.narrow) draw(id);
+    }
+  });
 
   for (const chip of document.querySelectorAll(".chips button[data-series]")) {
     chip.addEventListener("click", () => {

@@ -31,17 +31,20 @@
   for (const form of document.querySelectorAll("form.filters")) {
     const controls = [...form.querySelectorAll("[data-filter]")];
     const rows = [...document.querySelectorAll("tbody tr[data-text]")];
+    const ranked = rows.filter((row) => !row.classList.contains("published"));
     const told = form.querySelector("output");
     const apply = () => {
-      let left = 0;
       for (const row of rows) {
         row.hidden = !controls.every(({ dataset, value }) =>
           dataset.filter === "text"
             ? row.dataset.text.includes(value.trim().toLowerCase())
-            : value === "" || row.dataset[dataset.filter] === value);
-        left += row.hidden ? 0 : 1;
+            : value === "" || (row.dataset[dataset.filter] ?? "not stated") === value);
       }
-      told.textContent = `${left} of ${rows.length}`;
+      for (const part of document.querySelectorAll(".part")) {
+        part.hidden = !part.querySelector("tbody tr:not([hidden])");
+      }
+      const left = ranked.filter((row) => !row.hidden).length;
+      told.textContent = `${left} of ${ranked.length}`;
     };
     form.addEventListener("input", apply);
     form.addEventListener("submit", (event) => event.preventDefault());
