@@ -15,6 +15,7 @@ import numpy.typing as npt
 from hardy import models as adapters
 from hardy import scoring
 from hardy.api import check_seed
+from hardy.arrays.ops import engine_name
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial, Threads, count_workers
 from hardy.images.source import Fault
@@ -135,7 +136,7 @@ class Evaluation:
                 device=model.device,
                 precision=model.precision,
                 workers=self.workers,
-                engine="cpu" if self.subject.device is None else f"torch {self.subject.device}",
+                engine=engine_name(self.subject.device),
                 checked_accuracy=accuracy.get(model.name),
             )
             for model in self.models

@@ -194,6 +194,17 @@ def to_device(array: Any, device: str) -> Array:
     return moved(array, torch.device(device))
 
 
+def engine_name(device: str | None) -> str:
+    """Of what makes images on a device; None is the host."""
+    if device is None:
+        return cpu_ops().name
+    import torch
+
+    from hardy.arrays.torch_ops import torch_ops
+
+    return torch_ops(torch.device(device)).name
+
+
 def is_tensor(thing: object) -> TypeGuard[Tensor]:
     """Whether it is torch's, asked without importing torch: then nobody can have made one."""
     torch = sys.modules.get("torch")
