@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from hardy import whole
 from hardy.predictions import parts, writer
 from tests.predictions.stores import extend
 
@@ -42,7 +43,7 @@ class SlowFile:
 
 if __name__ == "__main__":
     mark = Path(sys.argv[1], "inside")
-    parts.__dict__["open"] = lambda *a: SlowFile(open(*a), mark)  # noqa: SIM115
+    whole.__dict__["open"] = lambda *a: SlowFile(open(*a), mark)  # noqa: SIM115
     writer.CHECKPOINT_SECONDS = 0.0
     parts.MERGED = 2
     extend(Path(sys.argv[2]), range(int(sys.argv[3])))

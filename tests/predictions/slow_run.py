@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from hardy import whole
 from hardy.evaluation import Run, evaluate
-from hardy.predictions import parts, writer
+from hardy.predictions import writer
 from tests.predictions.interference import SlowFile
 
 MODELS = ["fake:10", "fake:10:1"]
@@ -24,6 +25,6 @@ def evaluate_all(store: Path, images: Path) -> list[Run]:
 
 if __name__ == "__main__":
     mark = Path(sys.argv[1], "inside")
-    parts.__dict__["open"] = lambda *a: SlowFile(open(*a), mark)  # noqa: SIM115
+    whole.__dict__["open"] = lambda *a: SlowFile(open(*a), mark)  # noqa: SIM115
     writer.CHECKPOINT_SECONDS = 0.02
     evaluate_all(Path(sys.argv[2]), Path(sys.argv[3]))

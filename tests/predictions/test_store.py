@@ -16,6 +16,7 @@ from hardy.errors import InputError
 from hardy.predictions import parts, writer
 from hardy.predictions.store import StoredRun, contents_hash, find_runs, open_run
 from hardy.suites.cells import CLEAN, Cell
+from hardy.whole import UNFINISHED
 from tests.predictions.stores import (
     CELLS,
     TILT,
@@ -142,9 +143,9 @@ def test_killed_while_merged_files_were_removed(tmp_path: Path) -> None:
     before = contents_hash(run)
     for path, data in kept.items():
         path.write_bytes(data)
-    (run.folder / "parts" / f".000004.parquet{parts.UNFINISHED}").write_bytes(b"half a part")
-    (run.folder / f".run.json{parts.UNFINISHED}").write_bytes(b"{")
-    (run.folder / f".images.parquet{parts.UNFINISHED}").write_bytes(b"PAR")
+    (run.folder / "parts" / f".000004.parquet{UNFINISHED}").write_bytes(b"half a part")
+    (run.folder / f".run.json{UNFINISHED}").write_bytes(b"{")
+    (run.folder / f".images.parquet{UNFINISHED}").write_bytes(b"PAR")
     (run.folder / ".mine.json").touch()
     (run.folder / "parts" / ".mine.parquet").touch()
     assert contents_hash(open_run(run.folder)) == before

@@ -21,6 +21,7 @@ from hardy.predictions import parts, writer
 from hardy.predictions.head import read_details
 from hardy.predictions.store import contents_hash, find_runs, open_run
 from hardy.suites.cells import Cell
+from hardy.whole import UNFINISHED
 from tests.predictions.stores import (
     CELLS,
     TILT,
@@ -233,7 +234,7 @@ def test_a_file_that_is_being_written_goes_through_no_link(tmp_path: Path) -> No
     with opened(tmp_path / "store", range(3)) as first:
         for name in ("run.json", "parts/000001.parquet"):
             path = first.folder / name
-            (path.parent / f".{path.name}{parts.UNFINISHED}").symlink_to(outside)
+            (path.parent / f".{path.name}{UNFINISHED}").symlink_to(outside)
         first.set_width(7)
         first.add(np.arange(2), CELLS[0], predict(range(2), CELLS[0]))
     assert outside.read_text() == "mine"

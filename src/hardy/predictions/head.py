@@ -26,7 +26,8 @@ from hardy.predictions.fields import (
     is_whole,
     or_null,
 )
-from hardy.predictions.parts import FOLDER, damaged, list_parts, read_groups, whole_file
+from hardy.predictions.parts import FOLDER, damaged, list_parts, read_groups
+from hardy.whole import whole_file
 
 RUN, IMAGES = "run.json", "images.parquet"
 VERSION = 1

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hardy.errors import InputError
+from hardy.whole import UNFINISHED, whole_file
 
 FOLDER = "parts"
 SUFFIX = ".parquet"
-UNFINISHED = ".hardy-unfinished"
 # Rows that are read or merged together: a few megabytes.
 GROUP = 1 << 17
 # So many files become one: opening a thousand takes longer than reading all that is in them.
@@ -110,32 +110,6 @@ def sweep(folder: Path) -> None:
         path.unlink()
     for part in list_parts(folder)[1]:
         (folder / part.name).unlink()
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Opened to be written: it has its name when all of it is on the disk, and not before."""
-    temporary = path.with_name(f".{path.name}{UNFINISHED}")
-    temporary.unlink(missing_ok=True)
-    try:
-        with open(temporary, "xb") as file:  # a new one: never through a link to somewhere else
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """The names in it are on the disk too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def table(

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hardy.errors import printable
-from hardy.predictions.parts import whole_file
 from hardy.predictions.store import StoredRun, open_run
 from hardy.predictions.subject import Subject, UInt8
 from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.stored import Stored
+from hardy.whole import whole_file
 
 FILE = "worst.parquet"
 PER_CORRUPTION = 3

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 from hardy.errors import HardyError, InputError
 from hardy.predictions.head import RUN
+from hardy.whole import whole_file
 
 
 def check_target(target: Path) -> None:
@@ -33,15 +33,8 @@ def check_outside_runs(target: Path) -> None:
 def write_whole(target: Path, content: bytes) -> None:
     """Under a temporary name first, so that no half of a page is ever seen."""
     check_target(target)
-    temporary = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        try:
-            with open(temporary, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole_file(target) as file:
+            file.write(content)
     except OSError as error:
         raise HardyError(f"cannot write {target}: {error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,19 @@ from torch import Tensor
 
 from hardy.errors import HardyError, InputError
 from hardy.models.model import existing, need
+from hardy.whole import whole_file
 
 
 def write_whole(target: Path, content: bytes) -> None:
     """Under a temporary name first: a full disk or a kill leaves what was there before."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with open(temporary, "wb") as file:
+        with whole_file(target) as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
     except OSError as error:
         raise HardyError(
             f"{target} could not be written ({error.strerror}); what was saved before is kept, and "
             "the same command resumes from there"
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_tensors(target: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:
