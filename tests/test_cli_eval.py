@@ -111,7 +111,7 @@ def test_unusable_images_end_with_1_and_the_rest_is_kept(run, tmp_path: Path) ->
     words = ("--suite", "imagenet_c", "--images", "val", "--only", "contrast", "--own-classes")
     code, out, err = run("fake:2", *words, "--severities", "1")
     assert code == 1
-    assert "1 images could not be used" in err
+    assert "1 image could not be used" in err
     assert "<b>\\x1b[31m" in err
     assert "4 of 5 images are complete" in out
 

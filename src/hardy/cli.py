@@ -2,23 +2,21 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
 import hardy
 from hardy.cli_build import build_suite, verify_folder
 from hardy.cli_eval import evaluate_models
+from hardy.cli_options import end_with_faults, progress
 from hardy.cli_report import plot_runs, report_runs, view_folder, write_board, write_gallery
 from hardy.cli_score import Format, compare_runs, describe_suite, score_runs
 from hardy.cli_train import train_model
 from hardy.errors import HardyError, InputError, printable
 from hardy.progress import watch
-
-Item = TypeVar("Item")
 
 app = typer.Typer(
     help="How well does an image classifier hold up under common corruptions?",
@@ -101,15 +99,11 @@ def corrupt_files(
         typer.echo(f"wrote {written}")
         return
     outcome = corrupt_folder(
-        source, target, name, severity, seed=seed, edition=edition, track=_progress("images")
+        source, target, name, severity, seed=seed, edition=edition, track=progress("images")
     )
     others = f", left {outcome.others} other files alone" if outcome.others else ""
     typer.echo(f"wrote {outcome.done} images to {target}{others}")
-    if outcome.bad:
-        typer.secho(f"{len(outcome.bad)} files could not be used:", fg="red", err=True)
-        for line in outcome.bad:
-            typer.echo(f"  {printable(line)}", err=True)
-        raise typer.Exit(1)
+    end_with_faults(outcome.bad, "file")
 
 
 @app.command()
@@ -138,7 +132,7 @@ def show(
     if sequence:
         typer.echo(f"wrote {write_sequence(photo, output, sequence, level=level, side=size)}")
         return
-    typer.echo(f"wrote {write_sheet(photo, output, side=size, track=_progress('corruptions'))}")
+    typer.echo(f"wrote {write_sheet(photo, output, side=size, track=progress('corruptions'))}")
 
 
 @app.command()
@@ -156,7 +150,7 @@ def demo() -> None:
 
     folder = Path("hardy-demo")
     store = run_demo(folder, track=lambda done, total: watch(done, total, "predictions", int))
-    sheet = write_sheet(sample_photo(), folder / "sheet.png", track=_progress("corruptions"))
+    sheet = write_sheet(sample_photo(), folder / "sheet.png", track=progress("corruptions"))
     score_runs(store)
     for format in (Format.csv, Format.json):
         score_runs(store, format=format, output=folder / f"scores.{format.value}")
@@ -217,10 +211,6 @@ def _parse_cell(text: str) -> tuple[str, int]:
     if not (name and colon and severity.isdecimal() and len(severity) < 9):
         raise InputError(f'expected --with NAME:SEVERITY such as fog:3, got "{text}"')
     return name, int(severity)
-
-
-def _progress(unit: str) -> Callable[[list[Item]], Iterable[Item]]:
-    return lambda items: watch(items, len(items), unit)
 
 
 def main() -> None:

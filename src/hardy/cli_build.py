@@ -7,6 +7,17 @@ from typing import Annotated
 
 import typer
 
+from hardy.cli_options import (
+    Images,
+    Labels,
+    Only,
+    Seed,
+    Severities,
+    SuiteName,
+    end_with_faults,
+    numbers,
+    words,
+)
 from hardy.errors import InputError, printable
 from hardy.progress import watch
 
@@ -20,31 +31,19 @@ class Format(StrEnum):
 
 
 def build_suite(
-    name: Annotated[str, typer.Argument(metavar="SUITE", help="See `hardy ls suites`.")],
-    images: Annotated[
-        str,
-        typer.Option(
-            metavar="SRC",
-            help="Class folders, a folder, arrays, tars, Parquet; cifar10:test.",
-        ),
-    ],
+    name: SuiteName,
+    images: Images,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write it.")],
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
-    ] = None,
+    labels: Labels = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; as many as processors if left out.")
     ] = None,
     format: Annotated[
         Format | None, typer.Option(help="The suite's official one if left out.")
     ] = None,
-    only: Annotated[
-        str, typer.Option(metavar="NAMES", help="Such as fog,snow; counted, validation or all.")
-    ] = "counted",
-    severities: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Such as 1,3; all if left out.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, other randomness.")] = 0,
+    only: Only = "counted",
+    severities: Severities = None,
+    seed: Seed = 0,
 ) -> None:
     """Write a suite to disk in its official layout.
 
@@ -95,10 +94,7 @@ def build_suite(
     there = f", {outcome.kept:,} were there" if outcome.kept else ""
     typer.echo(f"built {outcome.built:,} images in {out}{there}")
     bad = [fault.reason for fault in faults] + outcome.faults
-    if bad:
-        typer.secho(f"{len(bad):,} images could not be used:", fg="red", err=True)
-        typer.echo("\n".join(f"  {printable(reason)}" for reason in bad), err=True)
-        raise typer.Exit(1)
+    end_with_faults(bad, "image")
 
 
 def verify_folder(
@@ -121,20 +117,6 @@ def verify_folder(
     if not report.fine:
         typer.echo("delete what is altered: the same `hardy build` makes what is missing again")
         raise typer.Exit(1)
-
-
-def words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def numbers(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    parts = words(text)
-    # isdecimal also takes digits of other scripts, and so does int.
-    if not parts or not all(part.isdecimal() for part in parts):
-        raise InputError(f'expected --severities such as 1,3, got "{text}"')
-    return [int(part) for part in parts]
 
 
 def _check_apart(images: str, out: Path) -> None:

@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hardy.cli_build import numbers, words
+from hardy.cli_options import (
+    Labels,
+    MaybeImages,
+    Only,
+    Seed,
+    Severities,
+    Subset,
+    end_with_faults,
+    numbers,
+    words,
+)
 from hardy.errors import InputError, printable
 from hardy.progress import watch
 
 if TYPE_CHECKING:
-    from hardy.evaluation import Evaluation, Run
+    from hardy.evaluation import Evaluation
     from hardy.models import Override
     from hardy.models.model import Triple
 
@@ -27,12 +37,7 @@ def evaluate_models(
         ),
     ],
     suite: Annotated[str, typer.Option(metavar="SUITE", help="See `hardy ls suites`.")],
-    images: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SRC", help="Class folders, a folder, arrays, tars, Parquet; cifar10:test."
-        ),
-    ] = None,
+    images: MaybeImages = None,
     store: Annotated[Path, typer.Option(metavar="DIR", help="Where predictions go.")] = Path(
         "runs"
     ),
@@ -40,22 +45,14 @@ def evaluate_models(
         Path | None,
         typer.Option(metavar="DIR", help="The suite itself, downloaded or built; SRC is clean."),
     ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
-    ] = None,
-    only: Annotated[
-        str, typer.Option(metavar="NAMES", help="Such as fog,snow; counted, validation or all.")
-    ] = "counted",
-    severities: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Such as 1,3; all if left out.")
-    ] = None,
-    subset: Annotated[
-        int | None, typer.Option(metavar="N", help="A fixed part, classes in proportion.")
-    ] = None,
+    labels: Labels = None,
+    only: Only = "counted",
+    severities: Severities = None,
+    subset: Subset = None,
     images_per_class: Annotated[
         int | None, typer.Option(metavar="N", help="A fixed part, N images of each class.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, other randomness.")] = 0,
+    seed: Seed = 0,
     own_classes: Annotated[
         bool, typer.Option("--own-classes", help="Labels are the images' own, not the suite's.")
     ] = False,
@@ -152,14 +149,14 @@ def evaluate_models(
         except InputError as error:  # it is stored all the same
             typer.echo(f"{printable(run.model)} has no score: {error}")
     typer.echo(f"stored in {store}; see `hardy score {store}`")
-    _tell_faults(found)
+    end_with_faults(found[0].faults, "image")
 
 
 def describe(evaluation: Evaluation) -> list[str]:
     subject = evaluation.subject
     lines = [subject.variants.describe()]
     if subject.subset:
-        how = "alike many of each class" if subject.subset["per_class"] else "classes in proportion"
+        how = "as many of each class" if subject.subset["per_class"] else "classes in proportion"
         lines.append(f"of which {len(subject):,} images, a fixed part, {how}")
     cells = len(subject.cells)
     lines.append(
@@ -218,11 +215,3 @@ def _triple(option: str, text: str | None) -> Triple | None:
     if len(figures) != 3:
         raise InputError(f'expected {option} such as 0.485,0.456,0.406, got "{text}"')
     return figures[0], figures[1], figures[2]
-
-
-def _tell_faults(found: list[Run]) -> None:
-    bad = found[0].faults
-    if bad:
-        typer.secho(f"{len(bad):,} images could not be used:", fg="red", err=True)
-        typer.echo("\n".join(f"  {printable(reason)}" for reason in bad), err=True)
-        raise typer.Exit(1)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hardy.cli_options import progress
 from hardy.errors import MissingResource, printable
-from hardy.progress import watch
 
 if TYPE_CHECKING:
     from hardy.report.serve import Find
-
-Item = TypeVar("Item")
 
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="What `hardy eval` wrote.")]
 
@@ -57,7 +55,7 @@ def report_runs(
         output,
         format=format.value if format else None,
         photo=photo or _sample(),
-        track=_progress("runs"),
+        track=progress("runs"),
     )
     typer.echo(f"wrote {printable(str(written))}")
 
@@ -80,7 +78,7 @@ def write_gallery(photo: Path, output: Path, suites: Iterable[str], size: int | 
     from hardy.suites import load
 
     check_target(output)
-    made = [make_gallery(load(name), photo, side=size, track=_progress("names")) for name in suites]
+    made = [make_gallery(load(name), photo, side=size, track=progress("names")) for name in suites]
     write_whole(output, render_galleries(photo.name, made))
     return output
 
@@ -126,7 +124,7 @@ def plot_runs(
     from hardy.report.static import Print, save
 
     check_target(output)
-    report = gather(store, track=_progress("runs"))
+    report = gather(store, track=progress("runs"))
     figure = choose_figure(report, kind.value, suite=suite, score=score)
     how = Print(width, height, font, font_size)
     write_whole(output, save(figure, output.suffix.lower().lstrip("."), how))
@@ -158,8 +156,4 @@ def pages_of(folder: Path) -> Find:
         return one_page(folder.read_bytes())
     if (folder / "index.html").is_file():
         return folder_of_pages(folder)
-    return one_page(render_store(folder, _sample(), track=_progress("runs")))
-
-
-def _progress(unit: str) -> Callable[[list[Item]], Iterable[Item]]:
-    return lambda items: watch(items, len(items), unit)
+    return one_page(render_store(folder, _sample(), track=progress("runs")))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hardy.cli_options import Images, Labels, Subset, SuiteName, end_with_faults, list_faults
 from hardy.errors import InputError, printable
 from hardy.progress import watch
 
@@ -87,9 +88,7 @@ def score_runs(
         lambda: tables.to_csv([row for group in groups for s in group for row in s.as_dicts()]),
         lambda: result.write_results([result.result_of(s) for group in groups for s in group]),
     )
-    if faults:
-        _list_faults(faults, "scored")
-        raise typer.Exit(1)
+    end_with_faults(faults, "run", "scored")
 
 
 def compare_runs(
@@ -120,7 +119,7 @@ def compare_runs(
 
     runs, faults = _find_runs(store)
     if faults:
-        _list_faults(faults, "read")
+        list_faults(faults, "run", "read")
     compared = compare(*(choose(runs, name, suite) for name in (first, second)))
     _write(
         output,
@@ -137,19 +136,10 @@ def compare_runs(
 
 
 def describe_suite(
-    name: Annotated[str, typer.Argument(metavar="SUITE", help="See `hardy ls suites`.")],
-    images: Annotated[
-        str,
-        typer.Option(
-            metavar="SRC", help="Class folders, a folder, arrays, tars, Parquet; cifar10:test."
-        ),
-    ],
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
-    ] = None,
-    subset: Annotated[
-        int | None, typer.Option(metavar="N", help="A fixed part, classes in proportion.")
-    ] = None,
+    name: SuiteName,
+    images: Images,
+    labels: Labels = None,
+    subset: Subset = None,
     format: FormatOption = Format.table,
     output: Output = None,
 ) -> None:
@@ -199,12 +189,6 @@ def _find_runs(store: Path) -> tuple[list[StoredRun], list[str]]:
     if not runs:
         raise InputError(faults[0])
     return runs, faults
-
-
-def _list_faults(faults: Sequence[str], done: str) -> None:
-    runs = "1 run" if len(faults) == 1 else f"{len(faults)} runs"
-    typer.secho(f"{runs} could not be {done}:", fg="red", err=True)
-    typer.echo("\n".join(f"  {printable(reason)}" for reason in faults), err=True)
 
 
 def _score_all(

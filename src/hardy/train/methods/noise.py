@@ -5,6 +5,7 @@ In the baselines the second half of each batch is noisy: x + noise in 0..1, clip
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -18,9 +19,10 @@ class Standard(Method):
     """Crop and flip only."""
 
 
-class HalfNoisy(Method):
+class HalfNoisy(Method, ABC):
+    @abstractmethod
     def noisy(self, pixels: Tensor) -> Tensor:
-        raise NotImplementedError
+        """The images of the second half, not yet clipped."""
 
     def augment(self, pixels: Tensor) -> Tensor:
         half = len(pixels) // 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -23,11 +24,12 @@ def patches(rows: Tensor, columns: Tensor, size: int, height: int, width: int) -
     return (along(rows, height)[:, :, None] & along(columns, width)[:, None, :])[:, None]
 
 
-class Patch(Method):
+class Patch(Method, ABC):
     size: int
 
+    @abstractmethod
     def noise(self, shape: torch.Size) -> Tensor:
-        raise NotImplementedError
+        """For all of the images; what lies in the patch is used."""
 
     def augment(self, pixels: Tensor) -> Tensor:
         count, _, height, width = pixels.shape

@@ -1,0 +1,64 @@
+"""What several commands have in common: their options, lists on the line, progress, bad news."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from hardy.errors import InputError, printable
+from hardy.progress import watch
+
+Item = TypeVar("Item")
+
+_SOURCE = typer.Option(
+    metavar="SRC", help="Class folders, a folder, arrays, tars, Parquet; cifar10:test."
+)
+SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="See `hardy ls suites`.")]
+Images = Annotated[str, _SOURCE]
+MaybeImages = Annotated[str | None, _SOURCE]
+Labels = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
+]
+Only = Annotated[
+    str, typer.Option(metavar="NAMES", help="Such as fog,snow; counted, validation or all.")
+]
+Severities = Annotated[
+    str | None, typer.Option(metavar="NUMBERS", help="Such as 1,3; all if left out.")
+]
+Subset = Annotated[
+    int | None, typer.Option(metavar="N", help="A fixed part, classes in proportion.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Another seed, other randomness.")]
+
+
+def words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def numbers(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    parts = words(text)
+    # isdecimal also takes digits of other scripts, and so does int.
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise InputError(f'expected --severities such as 1,3, got "{text}"')
+    return [int(part) for part in parts]
+
+
+def progress(unit: str) -> Callable[[list[Item]], Iterable[Item]]:
+    return lambda items: watch(items, len(items), unit)
+
+
+def list_faults(faults: Sequence[str], thing: str, done: str = "used") -> None:
+    """On stderr: how many things could not be used, and why each."""
+    things = thing if len(faults) == 1 else f"{thing}s"
+    typer.secho(f"{len(faults):,} {things} could not be {done}:", fg="red", err=True)
+    typer.echo("\n".join(f"  {printable(reason)}" for reason in faults), err=True)
+
+
+def end_with_faults(faults: Sequence[str], thing: str, done: str = "used") -> None:
+    """With any, the exit code is 1."""
+    if faults:
+        list_faults(faults, thing, done)
+        raise typer.Exit(1)
