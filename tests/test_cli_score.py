@@ -1,62 +1,23 @@
-"""`hardy score`, `compare` and `describe`, from their arguments to tables, files and exit codes."""
+"""`hardy score`, from its arguments to tables, files and exit codes."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from hardy import cli
-from hardy.metrics import ms_ssim, published
+from hardy.metrics import published
 from hardy.scoring.result import read_results
-from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
-from tests.scoring.helpers import errors, write_nothing, write_run, write_sequences
+from tests.scoring.commands import BAD, GOOD, ODD, STORED, lines_with, run, store
+from tests.scoring.helpers import write_nothing, write_run
 from tests.suites.helpers import write_rows
 
-ODD = "[bold]odd[/bold] \x1b[31m"
-STORED = r"[bold]odd[/bold] \x1b[31m"
-NAMES = ("fog", "snow")
-GOOD = errors(names=NAMES, images=40, rate=0.3, clean=0.1)
-BAD = {cell: flags | (np.arange(40) < 20) for cell, flags in GOOD.items()}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three models on ImageNet-C, the worst with a strange name; two on ImageNet-P."""
-    store = tmp_path_factory.mktemp("store")
-    write_run(store, GOOD, model="good")
-    write_run(store, {**GOOD, CLEAN: BAD[CLEAN]}, model="middling")
-    write_run(store, BAD, model=ODD)
-    for seed, model in enumerate(("good", "middling")):
-        write_sequences(store, [Cell("tilt", 1), Cell("shot_noise", 1)], model=model, seed=seed)
-    return store
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Run `hardy ...` in an empty folder; gives the exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hardy", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run
-
-
-def lines_with(text: str, start: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines() if line.startswith(start)]
+__all__ = ["run", "store"]
 
 
 def test_score_prints_a_table_per_suite(run, store: Path) -> None:
@@ -193,7 +154,7 @@ def test_runs_without_predictions_or_of_another_version_are_listed(run, tmp_path
     assert err.splitlines()[0] == "2 runs could not be scored:"
     assert "old--imagenet_c" in err
     assert "  the run of begun on imagenet_c holds no predictions yet; the same" in err
-    code, out, err = run("compare", "s", "good", "bad", *COMPARE)
+    code, out, err = run("compare", "s", "good", "bad", "--suite", "imagenet_c")
     assert code == 0
     assert lines_with(out, "mCE ")
     assert err.splitlines()[0] == "1 run could not be read:"
@@ -226,137 +187,3 @@ def test_mistakes_are_one_message_and_code_2(
     assert err.startswith("error: ")
     assert message in err
     assert "Traceback" not in err
-
-
-COMPARE = ("--suite", "imagenet_c")
-
-
-def test_compare(run, store: Path) -> None:
-    code, out, err = run("compare", store, "good", "[bold]", *COMPARE)
-    assert (code, err) == (0, "")
-    assert max(map(len, out.splitlines()[:-2])) <= 80
-    (row,) = lines_with(out, "mean error ")
-    a, b = (100 * np.mean([some[c] for c in some if c != CLEAN]) for some in (GOOD, BAD))
-    assert row[2] == f"{a:.1f}"
-    assert row[6 if row[3] == "±" else 8] == f"{b:.1f}"
-    assert f"+{b - a:.1f}" in row
-    assert row[-2:] == ["≤", "0.002"]
-    assert lines_with(out, "CE fog ")
-    assert "A: good" in out
-    only = int((BAD[CLEAN] & ~GOOD[CLEAN]).sum())
-    assert f"clean images: 0 only A gets wrong, {only} only B; McNemar's exact p = " in out
-    found, verdict = out.splitlines()[-2:]
-    assert found.startswith(r"[bold]odd[/bold] \x1b[31m is significantly worse in mCE, ")
-    assert found.endswith("than good")
-    assert verdict == "a regression in mCE and clean error (mCE and clean error decide)"
-    assert "\x1b" not in out
-
-
-def test_compare_fails_on_a_regression(run, store: Path) -> None:
-    assert run("compare", store, "good", ODD, *COMPARE, "--fail-on-regression")[0] == 1
-    assert run("compare", store, ODD, "good", *COMPARE, "--fail-on-regression")[0] == 0
-    assert run("compare", store, "good", "good", *COMPARE, "--fail-on-regression")[0] == 0
-    code, out, _ = run("compare", store, "good", "middling", *COMPARE, "--fail-on-regression")
-    assert code == 1
-    assert out.splitlines()[-2:] == [
-        "middling is significantly worse in clean error and significantly better in relative mCE "
-        "than good",
-        "a regression in clean error (mCE and clean error decide)",
-    ]
-
-
-def test_fewer_errors_on_clean_images_are_no_regression(run, store: Path) -> None:
-    """Relative mCE is worse for it, as from ResNet-18 to ResNet-50 in the paper."""
-    code, out, _ = run("compare", store, "middling", "good", *COMPARE, "--fail-on-regression")
-    assert code == 0
-    assert out.splitlines()[-2:] == [
-        "good is significantly worse in relative mCE and significantly better in clean error than "
-        "middling",
-        "no regression (mCE and clean error decide)",
-    ]
-
-
-def test_the_help_says_what_decides(run) -> None:
-    _, out, _ = run("compare", "--help")
-    text = " ".join(out.split())
-    assert "Two scores decide whether that is a regression: mCE, or else the mean error" in text
-
-
-def test_compare_on_the_images_of_both(run, tmp_path: Path) -> None:
-    write_run(tmp_path / "s", GOOD, model="a")
-    part = {cell: flags[:30] for cell, flags in BAD.items()}
-    write_run(tmp_path / "s", part, model="b", subset={"of": 40, "size": 30, "per_class": None})
-    code, out, _ = run("compare", "s", "a", "b")
-    assert code == 0
-    note = "a has 40 images, b has 30 of them: both are scored on these"
-    assert note in out
-    assert "30 of 40 images" in out
-    _, out, _ = run("compare", "s", "a", "b", "--format", "json")
-    content = json.loads(out)
-    assert note in content["notes"]
-    assert content["made"]["images"] == 30
-
-
-def test_compare_as_data(run, store: Path) -> None:
-    code, out, err = run("compare", store, "good", ODD, *COMPARE, "--format", "json")
-    assert code == 0
-    assert "significantly worse" in err, "beside the data, not in it"
-    content: dict[str, Any] = json.loads(out)
-    assert (content["first"], content["second"]) == ("good", STORED)
-    assert "mCE" in content["significantly_worse"]
-    assert content["decided_by"] == content["regressions"] == ["mCE", "clean error"]
-    assert content["clean_mcnemar"]["only_first"] == 0
-    _, out, _ = run("compare", store, "good", ODD, *COMPARE, "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(out, newline="")))
-    assert [row["name"] for row in rows] == [one["name"] for one in content["comparisons"]]
-    assert [row["headline"] for row in rows] == ["True"] * 4 + ["False"] * 2
-    for row, one in zip(rows, content["comparisons"], strict=True):
-        assert float(row["difference"]) == pytest.approx(one["difference"])
-        assert float(row["second"]) - float(row["first"]) == pytest.approx(one["difference"])
-    code, out, _ = run("compare", store, "good", ODD, *COMPARE, "--format", "md", "-o", "c.md")
-    assert code == 0
-    assert "| mCE |" in Path("c.md").read_text(encoding="utf-8")
-
-
-def test_compare_refuses_unlike_runs(run, tmp_path: Path) -> None:
-    write_run(tmp_path / "s", GOOD, model="a")
-    write_run(tmp_path / "s", GOOD, model="b", ids=range(1, 41))
-    code, out, err = run("compare", "s", "a", "b", "--fail-on-regression")
-    assert (code, out) == (2, "")
-    assert "expected two scores made alike, got different image sets" in err
-
-
-def test_describe(run, tmp_path: Path) -> None:
-    rows = write_rows(tmp_path, 3)
-    arguments = ("describe", "cifar10_c", "--images", rows, "--subset", "2", "--format")
-    code, out, err = run(*arguments, "json")
-    assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert len(found) == 19 * 5
-    suite = load("cifar10_c")
-    assert [(one["corruption"], one["severity"]) for one in found[:2]] == [
-        (suite.counted[0], 1),
-        (suite.counted[0], 2),
-    ]
-    assert {one["images"] for one in found} == {2}
-    code, out, _ = run(*arguments, "table")
-    assert code == 0
-    fog = {one["severity"]: one["ms_ssim"] for one in found if one["corruption"] == "fog"}
-    assert lines_with(out, "fog ") == [["fog", *(f"{fog[s]:.3f}" for s in range(1, 6))]]
-    assert "mean over 2 of 3 images" in out
-
-
-def test_describe_measures_what_is_scored(run, tmp_path: Path) -> None:
-    """The suite's own bytes: seed 0, ids of the source."""
-    import hardy
-
-    path = write_rows(tmp_path, 3)
-    images = np.load(path)["images"]
-    _, out, _ = run("describe", "cifar10_c", "--images", path, "--format", "csv")
-    rows = csv.DictReader(io.StringIO(out, newline=""))
-    (found,) = [row for row in rows if (row["corruption"], row["severity"]) == ("contrast", "3")]
-    made = hardy.corrupt(images, "contrast", 3, ids=[0, 1, 2], edition="cifar")
-    assert float(found["ms_ssim"]) == pytest.approx(ms_ssim(made, images).mean())
-    assert float(found["standard_error"]) == pytest.approx(
-        ms_ssim(made, images).std(ddof=1) / np.sqrt(3)
-    )
