@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from hardy.train.data import Data, read_data
-from hardy.train.loop import Recipe
 from hardy.train.nets import NETS, WideResNet
+from hardy.train.recipe import Recipe
 
 CPU = torch.device("cpu")
 NARROW = Recipe(net="narrow", epochs=2, batch=24, lr=0.05)

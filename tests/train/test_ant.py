@@ -17,8 +17,13 @@ from tests.train.small import CPU, make_narrow
 def ready(name: str = "ant", side: int = 8, **settings: str) -> Ant:
     method = make_method(name, {"restart_steps": "0", **settings})
     assert isinstance(method, Ant)
+    method.epochs = 4
     method.begin(Draw(0, CPU), (3, side, side))
     return method
+
+
+def flat(generator: Generator) -> torch.Tensor:
+    return torch.cat([weight.detach().flatten() for weight in generator.parameters()])
 
 
 @pytest.mark.parametrize(("side", "parameters"), [(1, 983), (3, 4183)])
@@ -61,7 +66,7 @@ def test_noise_has_the_radius() -> None:
 
 @pytest.mark.parametrize(
     ("batch", "old", "current", "replayed"),
-    [(70, 0, 35, []), (70, 2, 21, [7, 7]), (70, 9, 21, [7, 7]), (128, 5, 38, [13, 13])],
+    [(70, False, 35, []), (70, True, 21, [7, 7]), (128, True, 38, [13, 13])],
 )
 def test_shares(batch, old, current, replayed) -> None:
     shares = Shares(batch, old)
@@ -79,11 +84,10 @@ def test_what_a_batch_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     model = make_narrow(3, 1)
 
     def paint(generator, pixels):
-        # The current one wins: its start is in the history as another object.
-        number = 99 if generator is method.generator else method.history.index(generator)
-        return torch.full_like(pixels, number)
+        return torch.full_like(pixels, 99 if generator is method.generator else generator)
 
     monkeypatch.setattr(method, "noisy", paint)
+    monkeypatch.setattr(method, "old", int)  # the number instead of the generator
     pixels = torch.zeros(70, 3, 8, 8)
 
     def composition() -> list[int]:
@@ -94,7 +98,7 @@ def test_what_a_batch_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     replayed = set()
     for epoch in range(1, 4):
         method.begin_epoch(epoch, model, repeat(None))
-        assert len(method.history) == epoch + 1
+        assert int(method.kept) == epoch + 1
         for _ in range(40):
             made = composition()
             assert made[:21] == [99] * 21
@@ -120,28 +124,40 @@ def test_each_epoch_begins_with_a_new_generator_trained_on_its_own_batches() -> 
     starts = []
     for epoch in range(2):
         method.begin_epoch(epoch, model, batches())
-        starts.append(method.generator)
-        assert method.adam.param_groups[0]["lr"] == 1e-4
-        kept, current = method.history[-1].state_dict(), method.generator.state_dict()
-        assert all(torch.equal(kept[name], current[name]) for name in kept)
-        assert method.history[-1] is not method.generator
+        starts.append(flat(method.generator))
+        assert float(method.adam.param_groups[0]["lr"]) == pytest.approx(1e-4)
+        assert not any(t.any() for held in method.adam.state.values() for t in held.values())
+        assert torch.equal(method.history[epoch], starts[-1])
     assert len(asked) == 6
-    assert starts[0] is not starts[1]
+    assert not torch.equal(starts[0], starts[1])
+
+
+def test_an_old_generator_makes_the_noise_it_made() -> None:
+    method = ready("ant3x3")
+    white = torch.randn(2, 3, 10, 10, generator=torch.Generator().manual_seed(0))
+    then = []
+    for epoch in range(2):
+        method.begin_epoch(epoch, make_narrow(3, 1), repeat(None))
+        then.append(method.generator(white).detach())
+    assert not torch.equal(then[0], then[1])
+    for epoch in range(2):
+        assert torch.equal(method.old(torch.tensor(epoch))(white), then[epoch])
 
 
 def test_the_generators_step_leaves_the_classifier_as_it_is_and_the_history_too() -> None:
     method, model = ready(), make_narrow(3, 1).train()
     method.begin_epoch(0, model, repeat(None))
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    start = {name: tensor.clone() for name, tensor in method.generator.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in method.generator.state_dict().items()}
+    start = flat(method.generator)
     pixels = torch.rand(6, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    method.fool(model, pixels, torch.arange(6) % 3, method.adam)
+    method.fool(model, pixels, torch.arange(6) % 3)
     assert model.training
     assert all(parameter.grad is None for parameter in model.parameters())
     assert all(torch.equal(weights[name], t) for name, t in model.state_dict().items())
     now = method.generator.state_dict()
-    assert all(not torch.equal(start[name], now[name]) for name in start)
-    assert all(torch.equal(start[name], t) for name, t in method.history[0].state_dict().items())
+    assert all(not torch.equal(part, now[name]) for name, part in before.items())
+    assert torch.equal(method.history[0], start)
 
 
 def test_the_classifiers_loss_reaches_no_generator() -> None:

@@ -18,10 +18,11 @@ from safetensors.torch import load_file
 from hardy.errors import HardyError, InputError
 from hardy.train import loop
 from hardy.train.data import crop_and_flip, read_data
-from hardy.train.loop import Recipe, learning_rate, train
+from hardy.train.loop import train
 from hardy.train.method import Draw
 from hardy.train.methods import METHODS
 from hardy.train.methods.noise import Standard
+from hardy.train.recipe import Recipe, learning_rate
 from tests.photos import photos
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 

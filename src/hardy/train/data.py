@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -71,12 +72,15 @@ def batches(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]
             return
         rows = shared[ranks.rank :: ranks.world]
         images = data.images[rows].to(draw.device, non_blocking=True)
-        yield crop_and_flip(images, draw), data.labels[rows].to(draw.device, non_blocking=True)
+        yield images, data.labels[rows].to(draw.device, non_blocking=True)
 
 
 def endless(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]]:
+    """Cropped and flipped, and of one size: of each epoch the batches that are whole."""
+    whole = max(1, len(data.images) // size)
     while True:
-        yield from batches(data, size, draw)
+        for images, labels in islice(batches(data, size, draw), whole):
+            yield crop_and_flip(images, draw), labels
 
 
 def crop_and_flip(images: Tensor, draw: Draw) -> Tensor:

@@ -2,89 +2,47 @@
 
 A run is a function of its method, data, recipe and seed: whatever is random comes from the `Draw`
 of the run, whose state is part of each checkpoint, so that a killed run resumes to the same
-weights, on a GPU with `deterministic` only.
+weights, on a GPU with `deterministic` only. There, without it, the net is compiled and whole steps
+are recorded and replayed.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from hardy.errors import HardyError, InputError
 from hardy.models.checkpoint import load_checkpoint
 from hardy.models.model import hash_files
-from hardy.registry import unknown
 from hardy.suites.build import versions
-from hardy.train.data import Data, batches, endless
+from hardy.train.data import Data, batches, crop_and_flip, endless
 from hardy.train.files import read_tensors, write_tensors
+from hardy.train.graphs import Recorded, can_record, own_stream
 from hardy.train.method import Classifier, Draw, Method
 from hardy.train.methods import make_method, settings_of
 from hardy.train.nets import make_net
 from hardy.train.ranks import ALONE, Ranks
+from hardy.train.recipe import Recipe, learning_rate
 from hardy.train.run import CHECKPOINT, FORMAT, MODEL, open_run, write_log
 
 # Wraps the steps of an epoch to show progress: so many, and what to call them.
 Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
 
+Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
+
 MEAN = STD = (0.5, 0.5, 0.5)
-SCHEDULES = ("cosine", "step")
-PRECISIONS = ("float32", "bfloat16")
-LOWEST_LR = 1e-6
 # A checkpoint costs less than a second: epochs shorter than this share one.
 SAVE_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """The defaults are AugMix's for CIFAR and WRN-40-2. The learning rate falls along a cosine, in
-    each step, or to a tenth after each third of the epochs."""
-
-    net: str = "wrn_40_2"
-    antialias: int = 1
-    epochs: int = 100
-    batch: int = 128
-    lr: float = 0.1
-    schedule: str = "cosine"
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
-    precision: str = "float32"
-    deterministic: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, lowest in (("epochs", 1), ("batch", 1), ("seed", 0)):
-            if getattr(self, name) < lowest:
-                raise InputError(f"expected {name} of at least {lowest}, got {getattr(self, name)}")
-        if not 0 < self.lr < math.inf:
-            raise InputError(f"expected a learning rate above 0, got {self.lr}")
-        if not 0 < self.momentum < 1:  # Nesterov's needs some
-            raise InputError(f"expected a momentum between 0 and 1, got {self.momentum}")
-        if not 0 <= self.weight_decay < math.inf:
-            raise InputError(f"expected a weight decay of at least 0, got {self.weight_decay}")
-        for kind, value, known in (
-            ("schedule", self.schedule, SCHEDULES),
-            ("precision", self.precision, PRECISIONS),
-        ):
-            if value not in known:
-                raise unknown(kind, value, known)
-
-
-def learning_rate(recipe: Recipe, step: int, steps: int) -> float:
-    """In step 0, 1, ... of so many in all."""
-    if recipe.schedule == "cosine":
-        low = min(LOWEST_LR, recipe.lr)
-        return low + (recipe.lr - low) * (1 + math.cos(math.pi * step / steps)) / 2
-    return recipe.lr * 0.1 ** (3 * step // steps)
 
 
 class Outcome(NamedTuple):
@@ -108,7 +66,7 @@ def train(
     the weights start as those in a file."""
     recipe = recipe or Recipe()
     device = device or torch.device("cpu")
-    with _deterministic(recipe.deterministic):
+    with _deterministic(recipe.deterministic), own_stream(device):
         training = Training(make_method(method, settings), data, recipe, device, ranks)
         if init is not None:
             load_checkpoint(training.net, init)
@@ -153,17 +111,26 @@ class Training:
             self.net = make_net(recipe.net, data.classes, recipe.antialias)
         self.net = self.net.to(device, memory_format=torch.channels_last)
         self.model = Classifier(self.net, MEAN, STD).to(device)
+        self.rate = torch.tensor(recipe.lr, device=device)  # a tensor can be changed in a recording
         self.optimizer = torch.optim.SGD(
             self.net.parameters(),
-            recipe.lr,
+            self.rate,
             momentum=recipe.momentum,
             weight_decay=recipe.weight_decay,
             nesterov=True,
+            fused=device.type == "cuda",
         )
         self.draw = Draw(recipe.seed, device, ranks)
+        method.classifier, method.epochs = self.model, recipe.epochs
         method.begin(self.draw, data.shape)
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
         self.log: list[dict[str, float]] = []
+        self.total = torch.zeros((), device=device)  # of the losses in the epoch
+        self.first_bad = torch.zeros((), device=device)  # step in which the loss was no number
+        # But for the last batch of an epoch, which is smaller.
+        self.fast = can_record(device, ranks)
+        self.compiled = torch.compile(self.model, dynamic=False) if self.fast else self.model
+        self._recorded: dict[tuple[str, int], Recorded] = {}
         whole, rest = divmod(len(data.images), recipe.batch)
         self.steps = whole + (rest >= ranks.world)
         if not self.steps or recipe.batch < ranks.world:
@@ -175,32 +142,33 @@ class Training:
     def run_epoch(self, track: Track) -> None:
         """One pass. Losses stay on the device until its end, so that the host runs ahead."""
         recipe, started = self.recipe, time.perf_counter()
-        total, seen = torch.zeros((), device=self.device), 0
-        first_bad = torch.full((), self.steps, device=self.device)
+        data = replace(self.data, images=self.method.epoch_images(self.epoch, self.data.images))
+        self.total.zero_()
+        self.first_bad.fill_(self.steps)
         self.model.train()
         with self._mixed():
-            more = endless(self.data, recipe.batch, self.draw)
-            self.method.begin_epoch(self.epoch, self.model, more)
-        epoch = batches(self.data, recipe.batch, self.draw)
-        rate = recipe.lr
+            more = endless(data, recipe.batch, self.draw)
+            self.method.begin_epoch(self.epoch, self.compiled, more)
+        epoch = batches(data, recipe.batch, self.draw)
+        rate, seen = recipe.lr, 0
         unit = f"steps of epoch {self.epoch + 1} of {recipe.epochs}"
         for step, (images, labels) in enumerate(track(epoch, self.steps, unit)):
-            rate = learning_rate(recipe, self.epoch * self.steps + step, recipe.epochs * self.steps)
-            loss = self._step(images, labels, rate)
-            total += loss * len(labels)
+            number = self.epoch * self.steps + step
+            rate = learning_rate(recipe, number, recipe.epochs * self.steps)
+            self._step(images, labels, step, rate, self.method.has_extra(number))
             seen += len(labels)
-            bad = torch.where(torch.isfinite(loss), self.steps, step)
-            first_bad = torch.minimum(first_bad, bad)
-        if int(first_bad) < self.steps:
+        bad = int(self.first_bad)
+        if bad < self.steps:
             raise HardyError(
-                f"the loss was no number in epoch {self.epoch + 1}, step {int(first_bad) + 1} of "
+                f"the loss was no number in epoch {self.epoch + 1}, step {bad + 1} of "
                 f"{self.steps}; what was saved after epoch {self.saved} is kept; try a lower "
                 "learning rate, in another folder"
             )
         self.epoch += 1
         # What evaluation reads; in training each process has its own.
         self.ranks.take_first(list(self.net.buffers()))
-        figures = torch.stack([total / seen, torch.tensor(time.perf_counter() - started).to(total)])
+        elapsed = torch.tensor(time.perf_counter() - started).to(self.total)
+        figures = torch.stack([self.total / seen, elapsed])
         self.ranks.average([figures])
         loss_per_image, seconds = figures.tolist()
         self.log.append(
@@ -213,15 +181,42 @@ class Training:
             }
         )
 
-    def _step(self, images: Tensor, labels: Tensor, rate: float) -> Tensor:
-        self.optimizer.param_groups[0]["lr"] = rate
+    def _step(self, images: Tensor, labels: Tensor, step: int, rate: float, extra: bool) -> None:
+        self.rate.fill_(rate)
+        images = crop_and_flip(images, self.draw)
+        number = torch.full((), step, device=self.device)
+        losses = {"loss": self.method.loss, "extra": self.method.extra_loss}
+        for name in ("loss", "extra")[: 1 + extra]:
+            if self.fast and len(labels) == self.recipe.batch:
+                key = (name, self.method.phase)
+                if key not in self._recorded:
+                    update = partial(self._update, losses[name], self.compiled, name == "loss")
+                    self._recorded[key] = Recorded(update, self.draw.there)
+                self._recorded[key](images, labels, number)
+            else:
+                self._update(losses[name], self.model, name == "loss", images, labels, number)
+
+    def _update(
+        self,
+        loss_of: Loss,
+        model: nn.Module,
+        counts: bool,
+        images: Tensor,
+        labels: Tensor,
+        step: Tensor,
+    ) -> None:
+        """One step down a loss. It never waits for the device, and changes tensors in place."""
         with self._mixed():
-            loss = self.method.loss(self.model, images, labels)
+            loss = loss_of(model, images, labels)
         self.optimizer.zero_grad()
         loss.backward()
         self.ranks.average([weight.grad for weight in self.net.parameters()])
         self.optimizer.step()
-        return loss.detach().float()
+        loss = loss.detach().float()
+        if counts:
+            self.total += loss * len(labels)
+        bad = torch.where(torch.isfinite(loss), self.first_bad, step)
+        self.first_bad.copy_(torch.minimum(self.first_bad, bad))
 
     def _mixed(self) -> Any:
         half = self.recipe.precision == "bfloat16"  # whose range needs no scaling of the loss

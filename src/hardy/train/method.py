@@ -2,6 +2,9 @@
 
 A method is a dataclass, its fields are its settings. It gets the batch as bytes, cropped and
 flipped, and a `Classifier` that takes pixels in 0..1, so that all noise lives in pixel space.
+
+On a GPU a step is recorded once and replayed (`hardy.train.graphs`): the losses must not wait for
+the device, draw on the host, or hang on anything that changes from step to step but tensors.
 """
 
 from __future__ import annotations
@@ -41,18 +44,18 @@ class Draw:
     def __init__(self, seed: int, device: torch.device, ranks: Ranks = ALONE) -> None:
         self.device, self.ranks = device, ranks
         # Apart by more than any number of processes.
-        self._there = torch.Generator(device).manual_seed(seed * 2**20 + 1 + ranks.rank)
+        self.there = torch.Generator(device).manual_seed(seed * 2**20 + 1 + ranks.rank)
         self._here = torch.Generator().manual_seed(seed * 2**20)
         self._tables: dict[tuple[float, ...], Tensor] = {}
 
     def normal(self, *shape: int) -> Tensor:
-        return torch.randn(shape, generator=self._there, device=self.device)
+        return torch.randn(shape, generator=self.there, device=self.device)
 
     def uniform(self, *shape: int) -> Tensor:
-        return torch.rand(shape, generator=self._there, device=self.device)
+        return torch.rand(shape, generator=self.there, device=self.device)
 
     def integers(self, below: int, *shape: int) -> Tensor:
-        return torch.randint(below, shape, generator=self._there, device=self.device)
+        return torch.randint(below, shape, generator=self.there, device=self.device)
 
     def one_of(self, figures: tuple[float, ...], *shape: int) -> Tensor:
         if figures not in self._tables:  # kept: bringing it over makes the host wait
@@ -69,12 +72,12 @@ class Draw:
 
     def state(self) -> dict[str, Tensor]:
         """To be asked for by all processes at once."""
-        there = self.ranks.gather(self._there.get_state(), self.device)
+        there = self.ranks.gather(self.there.get_state(), self.device)
         by_rank = {f"there.{rank}": state for rank, state in enumerate(there)}
         return {**by_rank, "here": self._here.get_state()}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        self._there.set_state(state[f"there.{self.ranks.rank}"])
+        self.there.set_state(state[f"there.{self.ranks.rank}"])
         self._here.set_state(state["here"])
 
 
@@ -83,14 +86,23 @@ class Method:
 
     # Of the benchmarks' corruptions, those that its training images show.
     seen: ClassVar[tuple[str, ...]] = ()
-    draw: Draw  # given before the first batch
+    # Given before `begin`.
+    classifier: Classifier
+    epochs: int
+    draw: Draw
+    # Where it differs, the step is another, and is recorded anew; to be set as an epoch begins.
+    phase = 0
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
         """Once, before anything else; `shape` is that of an image, (3, H, W)."""
         self.draw = draw
 
     def begin_epoch(self, epoch: int, model: nn.Module, batches: Batches) -> None:
-        """`batches` go on for ever, and are not those of the epoch."""
+        """`batches` go on for ever, are all of one size, and are not those of the epoch."""
+
+    def epoch_images(self, epoch: int, images: Tensor) -> Tensor:
+        """What the epoch trains on, of the data's uint8 (N, H, W, 3); as many."""
+        return images
 
     def augment(self, pixels: Tensor) -> Tensor:
         return pixels
@@ -98,6 +110,13 @@ class Method:
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
         """Of uint8 (N, 3, H, W); one number."""
         return functional.cross_entropy(model(self.augment(to_pixels(images))), labels)
+
+    def has_extra(self, step: int) -> bool:
+        """Whether step 0, 1, ... of the run is followed by one of its own, on `extra_loss`."""
+        return False
+
+    def extra_loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
+        raise NotImplementedError
 
     def state(self) -> dict[str, Tensor]:
         """What a resumed run needs beside the settings."""

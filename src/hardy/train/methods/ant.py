@@ -8,17 +8,22 @@ was learned is not forgotten. Half of each batch stays clean.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional
 
 from hardy.errors import InputError
+from hardy.train.graphs import Recorded, can_record
 from hardy.train.method import METHODS, Batches, Draw, Method, need_positive, to_pixels
 from hardy.train.projection import project
+
+Noise = Callable[[Tensor], Tensor]  # white noise to noise
 
 WIDTH = 20
 CLEAN, CURRENT, REPLAYED = 0.5, 0.3, 0.1  # shares of a batch; the last is that of one old generator
@@ -41,6 +46,9 @@ class Generator(nn.Module):
             nn.ReLU(),
             nn.Conv2d(WIDTH, 3, 1),
         ).to(draw.device)
+        self.start(draw)
+
+    def start(self, draw: Draw) -> None:
         with torch.no_grad():
             for part in self.layers:
                 if isinstance(part, nn.Conv2d):
@@ -58,8 +66,8 @@ class Shares:
     """How a batch is made up: the first images get the current generator's noise, then old ones
     take a slice each, the rest stays clean. Without old ones the current one takes their part."""
 
-    def __init__(self, batch: int, old: int) -> None:
-        replays = min(old, round((1 - CLEAN - CURRENT) / REPLAYED))
+    def __init__(self, batch: int, old: bool) -> None:
+        replays = round((1 - CLEAN - CURRENT) / REPLAYED) if old else 0
         self.current = round(batch * (CURRENT if replays else 1 - CLEAN))
         ends = [round(batch * (CURRENT + REPLAYED * (number + 1))) for number in range(replays)]
         starts = [self.current, *ends]
@@ -92,53 +100,83 @@ class Ant(Method):
         values = shape[0] * shape[1] * shape[2]
         self.radius = self.epsilon or PAPER_EPSILON * (values / PAPER_VALUES) ** 0.5
         self.generator = Generator(self.side, draw)
-        self.adam = torch.optim.Adam(self.generator.parameters(), self.generator_lr)
-        self.history: list[Generator] = []
+        self.weights = list(self.generator.parameters())
+        # What a recorded step finds must stay where it is: one generator and one optimiser for all
+        # epochs, set back in place, and the old generators as rows of one table.
+        self.rate = torch.tensor(self.restart_lr, device=draw.device)
+        self.adam = torch.optim.Adam(self.weights, self.rate, capturable=draw.device.type == "cuda")
+        size = sum(weight.numel() for weight in self.weights)
+        self.history = torch.zeros(self.epochs, size, device=draw.device)
+        self.kept = torch.zeros((), dtype=torch.int64, device=draw.device)
+        self.fooling: Callable[[Tensor, Tensor], None] | None = None
 
     def begin_epoch(self, epoch: int, model: nn.Module, batches: Batches) -> None:
-        self.generator = Generator(self.side, self.draw)
-        restarted = torch.optim.Adam(self.generator.parameters(), self.restart_lr)
+        self._restart(self.restart_lr)
+        self.generator.start(self.draw)
+        if self.fooling is None:
+            self.fooling = partial(self.fool, model)
+            if can_record(self.draw.device, self.draw.ranks):
+                self.fooling = Recorded(self.fooling, self.draw.there)
         for _ in range(self.restart_steps):
             images, labels = next(batches)
-            self.fool(model, to_pixels(images), labels, restarted)
-        self.adam = torch.optim.Adam(self.generator.parameters(), self.generator_lr)
-        kept = Generator(self.side, self.draw)
-        kept.load_state_dict(self.generator.state_dict())
-        self.history.append(kept)
+            self.fooling(to_pixels(images), labels)
+        self._restart(self.generator_lr)
+        self.history[epoch] = torch.cat([weight.detach().flatten() for weight in self.weights])
+        self.kept.fill_(epoch + 1)
+        # In the first epoch the only one in the history is the current one's own start.
+        self.phase = min(epoch, 1)
+
+    def _restart(self, rate: float) -> None:
+        """A new optimiser, in the old one's place."""
+        self.rate.fill_(rate)
+        for held in self.adam.state.values():
+            for tensor in held.values():
+                tensor.zero_()
 
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
         pixels = to_pixels(images)
-        self.fool(model, pixels, labels, self.adam)
+        self.fool(model, pixels, labels)
         return functional.cross_entropy(model(self.mixed(pixels)), labels)
 
-    def fool(
-        self, model: nn.Module, pixels: Tensor, labels: Tensor, adam: torch.optim.Adam
-    ) -> None:
+    def fool(self, model: nn.Module, pixels: Tensor, labels: Tensor) -> None:
         """One step of the generator up the loss of the classifier, which stays as it is."""
         training = model.training
         model.eval()
+        model.requires_grad_(False)
         loss = functional.cross_entropy(model(self.noisy(self.generator, pixels)), labels)
-        weights = list(self.generator.parameters())
-        slopes = torch.autograd.grad(loss, weights)
+        slopes = torch.autograd.grad(loss, self.weights)
+        model.requires_grad_(True)
         self.draw.ranks.average(slopes)  # one generator, whichever process it is in
-        for weight, slope in zip(weights, slopes, strict=True):
+        for weight, slope in zip(self.weights, slopes, strict=True):
             weight.grad = -slope
-        adam.step()
+        self.adam.step()
         model.train(training)
 
     def mixed(self, pixels: Tensor) -> Tensor:
-        # In the first epoch the only one in the history is the current one's own start.
-        old = self.history if len(self.history) > 1 else []
-        shares = Shares(len(pixels), len(old))
+        shares = Shares(len(pixels), old=self.phase > 0)
         batch = pixels.clone()
         with torch.no_grad():
             batch[: shares.current] = self.noisy(self.generator, pixels[: shares.current])
-            drawn = self.draw.order(len(old)).tolist()
-            for part, number in zip(shares.replayed, drawn, strict=False):
-                batch[part] = self.noisy(old[number], pixels[part])
+            for part, old in zip(shares.replayed, self.drawn(), strict=False):
+                batch[part] = self.noisy(old, pixels[part])
         return batch
 
-    def noisy(self, generator: Generator, pixels: Tensor) -> Tensor:
+    def drawn(self) -> tuple[Noise, Noise]:
+        """Two different generators of the history, or the only one twice."""
+        first = (self.draw.uniform() * self.kept).long()
+        second = (first + 1 + (self.draw.uniform() * (self.kept - 1)).long()) % self.kept
+        return self.old(first), self.old(second)
+
+    def old(self, number: Tensor) -> Noise:
+        flat = self.history.index_select(0, number.view(1))[0]
+        parts = flat.split([weight.numel() for weight in self.weights])
+        named = {
+            name: part.view_as(weight)
+            for (name, weight), part in zip(self.generator.named_parameters(), parts, strict=True)
+        }
+        return lambda white: functional_call(self.generator, named, white)
+
+    def noisy(self, generator: Noise, pixels: Tensor) -> Tensor:
         count, channels, height, width = pixels.shape
         more = self.side - 1
         white = self.draw.normal(count, channels, height + more, width + more)
@@ -147,20 +185,11 @@ class Ant(Method):
 
     def state(self) -> dict[str, Tensor]:
         """At the end of an epoch: the next begins with a new generator, so only the old count."""
-        return {
-            f"{epoch}.{name}": tensor
-            for epoch, generator in enumerate(self.history)
-            for name, tensor in generator.state_dict().items()
-        }
+        return {"history": self.history, "kept": self.kept}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        weights: dict[int, dict[str, Tensor]] = {}
-        for key, tensor in state.items():
-            epoch, _, name = key.partition(".")
-            weights.setdefault(int(epoch), {})[name] = tensor
-        self.history = [Generator(self.side, self.draw) for _ in weights]
-        for number, generator in enumerate(self.history):
-            generator.load_state_dict(weights[number])
+        self.history.copy_(state["history"])
+        self.kept.copy_(state["kept"])
 
 
 @METHODS.register("ant3x3")

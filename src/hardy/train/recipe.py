@@ -1,0 +1,57 @@
+"""What a run trains with, beside its method and data, and how the learning rate falls."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hardy.errors import InputError
+from hardy.registry import unknown
+
+SCHEDULES = ("cosine", "step")
+PRECISIONS = ("float32", "bfloat16")
+LOWEST_LR = 1e-6
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The defaults are AugMix's for CIFAR and WRN-40-2. The learning rate falls along a cosine, in
+    each step, or to a tenth after each third of the epochs."""
+
+    net: str = "wrn_40_2"
+    antialias: int = 1
+    blur_after_conv: bool = False
+    epochs: int = 100
+    batch: int = 128
+    lr: float = 0.1
+    schedule: str = "cosine"
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    precision: str = "float32"
+    deterministic: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, lowest in (("epochs", 1), ("batch", 1), ("seed", 0)):
+            if getattr(self, name) < lowest:
+                raise InputError(f"expected {name} of at least {lowest}, got {getattr(self, name)}")
+        if not 0 < self.lr < math.inf:
+            raise InputError(f"expected a learning rate above 0, got {self.lr}")
+        if not 0 < self.momentum < 1:  # Nesterov's needs some
+            raise InputError(f"expected a momentum between 0 and 1, got {self.momentum}")
+        if not 0 <= self.weight_decay < math.inf:
+            raise InputError(f"expected a weight decay of at least 0, got {self.weight_decay}")
+        for kind, value, known in (
+            ("schedule", self.schedule, SCHEDULES),
+            ("precision", self.precision, PRECISIONS),
+        ):
+            if value not in known:
+                raise unknown(kind, value, known)
+
+
+def learning_rate(recipe: Recipe, step: int, steps: int) -> float:
+    """In step 0, 1, ... of so many in all."""
+    if recipe.schedule == "cosine":
+        low = min(LOWEST_LR, recipe.lr)
+        return low + (recipe.lr - low) * (1 + math.cos(math.pi * step / steps)) / 2
+    return recipe.lr * 0.1 ** (3 * step // steps)
