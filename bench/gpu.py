@@ -94,15 +94,21 @@ def measure(options: argparse.Namespace) -> int:
     if "evaluation" in options.only:
         from bench import gpu_eval
 
-        rows: list[dict[str, Any]] = []
-        for row in gpu_eval.measure(options.images):
-            rows.append(row)
-            keep("evaluation", rows)
+        for row in gpu_eval.measure(options.images, options.steps):
+            others = [old for old in results.get("evaluation", []) if not _same(old, row)]
+            keep("evaluation", [*others, row])
     if "peers" in options.only:
         from bench import gpu_peers
 
         keep("peers", gpu_peers.measure())
     return write_page(target)
+
+
+def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    """Rows that measure the same."""
+    return all((a[key] is None) == (b[key] is None) for key in ("on", "off")) and (
+        a["images"] == b["images"]
+    )
 
 
 def write_page(target: Path) -> int:
@@ -120,6 +126,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, nargs="?", default=Path("build/gpu-reference"))
     parser.add_argument("--only", nargs="*", default=STAGES, choices=STAGES)
     parser.add_argument("--images", type=int, nargs="*", default=[8192])
+    parser.add_argument("--steps", nargs="*", default=["on", "off"], choices=["on", "off"])
     parser.add_argument("--share", type=int, nargs=2, default=(0, 1), metavar=("K", "OF"))
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()

@@ -29,7 +29,7 @@ DISTINCT = 1024
 CELLS = 15 * 5 + 1
 BATCH = 256
 CHUNK = 1024
-FORWARD, BOTH = 4096, 8192  # images
+FORWARD = 4096  # images
 IMAGENET = Preprocessing(IMAGENET_MEAN, IMAGENET_STD)
 
 
@@ -89,19 +89,17 @@ class Race:
             return time.perf_counter() - start
 
 
-def measure(counts: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """A row for each number of images; forward before and after, so that a drift would show.
-
-    A run of many images is long, and so are its passes alone: these are then taken on fewer, and
-    without the storage step it is not run again.
-    """
+def measure(counts: Sequence[int], steps: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """A row for each number of images, with the storage step "on", "off" or both; forward before
+    and after, so that a drift would show. The passes alone of many images are taken on fewer."""
     race = Race()
     for count in counts:
         few = min(count, FORWARD)
         before = race.forward(few) * count / few
         torch.cuda.reset_peak_memory_stats()
-        row = {"images": count, "on": race.evaluate(count, storage=True)}
+        row: dict[str, Any] = {"images": count}
+        for step in ("on", "off"):
+            row[step] = race.evaluate(count, storage=step == "on") if step in steps else None
         row["peak"] = torch.cuda.max_memory_allocated() / 1e9
-        row["off"] = race.evaluate(count, storage=False) if count <= BOTH else None
         after = race.forward(few) * count / few
         yield row | {"forward": [before, after], "warm_up": race.warm_up}

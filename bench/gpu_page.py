@@ -74,7 +74,7 @@ def _judge_evaluation(results: dict[str, Any]) -> Iterator[Bar]:
             ratio = row[step] / forward(row)
             what = f"{row['images']:,} images × {CELLS}, storage step {step}, ≤ {bar} × forward"
             yield Bar(what, f"{ratio:.3f}", ratio <= bar)
-    for row in rows[-1:]:
+    for row in [row for row in rows if row["on"] is not None][-1:]:
         minutes = row["on"] / 60 * IMAGENET / row["images"]
         how = "measured" if row["images"] == IMAGENET else "in proportion"
         what = f"the whole of ImageNet-C in ≤ {BAR_MINUTES:g} minutes"
@@ -197,10 +197,10 @@ def _evaluation(results: dict[str, Any]) -> Iterator[str]:
     rows = []
     for row in results["evaluation"]:
         on, off, alone = row["on"], row["off"], forward(row)
-        without = ["-", "-"] if off is None else [f"{off:.1f}", f"{off / alone:.3f}"]
-        rate = row["images"] * CELLS / on
-        rows.append([f"{row['images']:,}", f"{alone:.1f}", f"{on:.1f}", f"{on / alone:.3f}",
-                     *without, f"{rate:,.0f}", f"{row['peak']:.1f}"])  # fmt: skip
+        both = [["-", "-"] if s is None else [f"{s:.1f}", f"{s / alone:.3f}"] for s in (on, off)]
+        rate = row["images"] * CELLS / (off if on is None else on)
+        rows.append([f"{row['images']:,}", f"{alone:.1f}", *both[0], *both[1], f"{rate:,.0f}",
+                     f"{row['peak']:.1f}"])  # fmt: skip
     head = ["images", "forward s", "with jpeg:85 s", "ratio", "without s", "ratio", "images/s",
             "GB"]  # fmt: skip
     yield grid(head, rows) + "\n"
