@@ -22,6 +22,7 @@ test-browser: $(READY)
 
 # Every test of the GPU engine, by this machine's own Python: the point is its torch and its Triton.
 GPU_TESTS := tests/corrupt/test_torch_parity.py tests/predictions/test_device.py \
+	tests/train/test_gpu.py \
 	$(wildcard tests/arrays/test_torch_*.py tests/arrays/test_triton_*.py)
 test-gpu:
 	$(PYTHON) -c "import torch; torch.cuda.is_available() or exit('torch finds no GPU here')"

@@ -289,15 +289,14 @@ def _device_name(device: torch.device) -> str:
 
 @contextmanager
 def _deterministic(wanted: bool) -> Iterator[None]:
-    """For a while: it slows down whatever else the process does on a GPU."""
-    if not wanted:
-        yield
-        return
+    """For a while: it slows down whatever else the process does on a GPU. Otherwise convolutions
+    are tried in several ways, and the fastest is kept."""
     before = torch.are_deterministic_algorithms_enabled()
     benchmark = torch.backends.cudnn.benchmark
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # which cuBLAS asks for
-    torch.use_deterministic_algorithms(True)
-    torch.backends.cudnn.benchmark = False
+    if wanted:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # which cuBLAS asks for
+    torch.use_deterministic_algorithms(wanted or before)
+    torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()
     try:
         yield
     finally:
