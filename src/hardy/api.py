@@ -1,18 +1,19 @@
 """The public functions: look the cell up, let the images in at the door, call the engine."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.arrays import door, rng
+from hardy.arrays.keys import Ids, check_seed, image_ids, is_int
 from hardy.arrays.ops import is_tensor
 from hardy.corrupt import CORRUPTIONS, PERTURBATIONS, Corruption, engine
 from hardy.corrupt.perturbation import Frames
 from hardy.errors import InputError
 from hardy.registry import unknown
-from hardy.suites import SEVERITIES, load, names, nearest_edition
+from hardy.suites import SEVERITIES, editions, load, names, nearest_edition
 from hardy.suites import edition as find_edition
 from hardy.suites.stage import Stage
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 # Same type back: an array for an array, an image for an image, a tensor for a tensor.
 Images = TypeVar("Images", npt.NDArray[np.uint8], "Image", "Tensor")
-Ids = int | str | Sequence[int | str] | npt.NDArray[Any]
 
 
 def corrupt(
@@ -40,9 +40,10 @@ def corrupt(
 
     The bytes depend on the pixels, edition, corruption, severity, seed and image id alone. `ids`
     are whole numbers or names, one per image, each used once; left out they are 0, 1, 2, ...
-    `edition` is "224", "299", "64" or "cifar"; "auto" takes the one whose side is nearest to the
-    images' shorter side. What may come in as an image is written in `hardy.arrays.door`; a torch
-    tensor is worked on where it lies, and the result lies there too.
+    `edition` is "224", "299", "64" or "cifar", or one of the later benchmarks'; "auto" takes, of
+    those that have the corruption, the one whose side is nearest to the images' shorter side. What
+    may come in as an image is written in `hardy.arrays.door`; a torch tensor is worked on where it
+    lies, and the result lies there too.
     """
     corruption = _corruption(name)
     batch, restore = door.enter(images)
@@ -118,7 +119,7 @@ def perturb(
         raise InputError(f'expected the name of a perturbation such as "tilt", got {name!r}')
     if name not in PERTURBATIONS:
         raise unknown("perturbation", name, perturbations())
-    if not _is_int(level):
+    if not is_int(level):
         raise InputError(f"expected a level of 1, 2 or 3 as an int, got {level!r}")
     batch, _ = door.enter(image)
     if getattr(image, "ndim", 3) != 3:
@@ -132,7 +133,7 @@ def perturb(
     else:
         picture = batch[0].copy() if isinstance(image, np.ndarray) else image
         stage = Stage.of(picture, _recipe(recipe))
-    constants = find_edition(_edition(edition, stage.size))
+    constants = find_edition(_edition(edition, stage.size, name, {}))
     image_ids([id], 1)
     return stage.frames(constants, name, int(level), seed=check_seed(seed), id=id)
 
@@ -163,7 +164,7 @@ def perturbations() -> tuple[str, ...]:
 
 
 def corruptions() -> tuple[str, ...]:
-    """The names of all: the benchmark's fifteen, its four for validation, then plug-ins."""
+    """The names of all: ImageNet-C's nineteen, those of other benchmarks, then plug-ins."""
     suite = load("imagenet_c")
     return tuple(dict.fromkeys((*suite.counted, *suite.validation, *CORRUPTIONS.names())))
 
@@ -188,22 +189,26 @@ def _cell(
     name: str, severity: object, size: tuple[int, ...], edition: object
 ) -> tuple[str, Mapping[str, float]]:
     """The edition's name and the parameters of one corruption at one severity."""
-    if not _is_int(severity) or severity not in SEVERITIES:
+    if not is_int(severity) or severity not in SEVERITIES:
         raise InputError(
             f"expected a severity of 1, 2, 3, 4 or 5 as an int, got {severity!r}; "
             "the clean image is the image itself, and there is nothing in between"
         )
-    chosen = _edition(edition, size)
     rows = CORRUPTIONS[name].rows
+    chosen = _edition(edition, size, name, rows)
     if chosen in rows:
         return chosen, dict(rows[chosen][int(severity) - 1])
     return chosen, find_edition(chosen).params(name, int(severity))
 
 
-def _edition(edition: object, size: tuple[int, ...]) -> str:
+def _edition(edition: object, size: tuple[int, ...], name: str, rows: Mapping[str, object]) -> str:
+    """The one that was named, or of those that have the name the nearest in size."""
     if not isinstance(edition, str):
         raise InputError(f'expected an edition such as "224" or "auto", got {edition!r}')
-    return nearest_edition(size[0], size[1]) if edition == "auto" else edition
+    if edition != "auto":
+        return edition
+    having = [one for one in editions() if one in rows or name in find_edition(one)]
+    return nearest_edition(size[0], size[1], having or editions())
 
 
 def _fields(
@@ -236,71 +241,32 @@ def _fields(
                 f"got {field.dtype} {field.shape}; hardy.draw makes one that fits"
             )
         fields[name] = field.astype(like.dtype, copy=False)
+    if corruption.looked_up:
+        _check_looked_up(corruption, params, fields, shape)
     return fields
 
 
+def _check_looked_up(
+    corruption: Corruption,
+    params: Mapping[str, float],
+    fields: Mapping[str, npt.NDArray[Any]],
+    shape: tuple[int, ...],
+) -> None:
+    ends = engine.extremes(corruption, (shape[1], shape[2]), params, ids=image_ids(0))
+    for name in corruption.looked_up:
+        field = fields.get(name, np.empty(0))
+        low, high = (end[name].item() for end in ends)
+        outside = field[(field < low) | (field > high)]
+        if outside.size:
+            raise InputError(
+                f"expected the draw {name!r} of {corruption.name} from {low} to {high}, got "
+                f"{outside[0]}; hardy.draw makes one that fits"
+            )
+
+
 def _size(size: object) -> tuple[int, int]:
-    if not (isinstance(size, tuple | list) and len(size) == 2 and all(map(_is_int, size))):
+    if not (isinstance(size, tuple | list) and len(size) == 2 and all(map(is_int, size))):
         raise InputError(f"expected a size (height, width) of two ints, got {size!r}")
     if min(size) < door.SMALLEST_SIDE:
         raise InputError(f"expected sides of at least {door.SMALLEST_SIDE} pixels, got {size!r}")
     return int(size[0]), int(size[1])
-
-
-def check_seed(seed: object) -> int:
-    if not _is_int(seed) or not 0 <= seed < 2**64:
-        raise InputError(f"expected a seed from 0 to 2**64 - 1 as an int, got {seed!r}")
-    return int(seed)
-
-
-def _wrong_count(expected: int, got: int) -> InputError:
-    return InputError(
-        f"expected one id per image, {expected} in all, got {got}; "
-        "leave ids out to number the images from 0"
-    )
-
-
-def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint64]:
-    """One 64-bit number per image; `count` is how many there must be, where that is known."""
-    if ids is None and count is not None:
-        return np.arange(count, dtype=np.uint64)
-    # Neither sets, which have no order, nor text as a sequence of letters.
-    if isinstance(ids, range) and len(ids) == count and min(ids, default=0) >= 0:
-        return np.array(ids, np.uint64)  # each once, without looking at them one by one
-    if isinstance(ids, np.ndarray):
-        ids = ids.tolist()
-    text = isinstance(ids, str | bytes)
-    if count is not None and isinstance(ids, Sequence) and not text and len(ids) != count:
-        raise _wrong_count(count, len(ids))
-    given = list(ids) if isinstance(ids, Sequence) and not text else [ids]
-    numbers: dict[int, object] = {}
-    for value in given:
-        number = _id_number(value)
-        if number in numbers:
-            raise InputError(
-                f"expected a different id for each image, got {value!r} twice; "
-                "equal ids would give equal randomness"
-            )
-        numbers[number] = value
-    if count is not None and len(given) != count:
-        raise _wrong_count(count, len(given))
-    return np.array(list(numbers), dtype=np.uint64)
-
-
-def _id_number(value: object) -> int:
-    if isinstance(value, str):
-        try:
-            return rng.image_id(value)
-        except UnicodeEncodeError as error:
-            raise InputError(f"expected ids in Unicode, got {value!r}; rename it") from error
-    if not _is_int(value) or not 0 <= value < 2**64:
-        raise InputError(
-            "expected ids in a list or array, each a name or an int from 0 to 2**64 - 1, "
-            f"got {value!r} ({type(value).__name__})"
-        )
-    return rng.image_id(int(value))
-
-
-def _is_int(value: object) -> TypeGuard[int]:
-    """A whole number by type: True and 3.0 are not, NumPy's integers are."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

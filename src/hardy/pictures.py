@@ -10,7 +10,7 @@ from hardy.images.clip import check_clip, write_clip
 from hardy.images.files import check_output, read_image, write_image
 from hardy.images.recipes import eight_sevenths
 from hardy.images.sheet import contact_sheet
-from hardy.suites import SEVERITIES
+from hardy.suites import SEVERITIES, editions, load
 
 Track = Callable[[list[str]], Iterable[str]]
 
@@ -21,10 +21,16 @@ def write_sheet(photo: Path, target: Path, *, side: int = 224, track: Track = it
     check_output(target, photo)
     rows = [
         (name, [clean, *(corrupt(clean, name, s, ids=photo.stem) for s in SEVERITIES)])
-        for name in track(list(corruptions()))
+        for name in track(_names())
     ]
     write_image(target, contact_sheet(["clean", *(f"severity {s}" for s in SEVERITIES)], rows))
     return target
+
+
+def _names() -> list[str]:
+    """ImageNet-C's, and plug-ins."""
+    own = load("imagenet_c").corruptions
+    return [name for name in corruptions() if name in own or not editions(name)]
 
 
 def write_sequence(

@@ -17,7 +17,7 @@ from hardy.arrays.noise_tables import law_of_table, noise_table
 from hardy.suites import SEVERITIES, edition, editions
 
 NOISES = ("gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise")
-CELLS = list(product(editions(), NOISES, SEVERITIES))
+CELLS = list(product(editions("shot_noise"), NOISES, SEVERITIES))
 LEVELS = np.arange(256)
 
 

@@ -15,8 +15,8 @@ from hardy.suites import edition, editions
 from tests.exact import exact_exp
 
 SIGMAS = sorted(
-    {row["sigma"] * row.get("base", 1) for e in editions() for c in edition(e).corruptions.values()
-     for row in c if row.get("sigma", 0) > 0}
+    {row["sigma"] * row.get("base", 1) for e in editions("fog")
+     for c in edition(e).corruptions.values() for row in c if row.get("sigma", 0) > 0}
 )  # fmt: skip
 
 

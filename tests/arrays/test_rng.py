@@ -84,9 +84,10 @@ def test_every_cell_has_its_own_key():
     cells = [
         (seed, name, corruption, severity)
         for seed, name in product((0, 1), editions())
-        for corruption, severity in product(edition(name).corruptions, range(1, 6))
+        for corruption in edition(name).corruptions
+        for severity in edition(name).severities(corruption)
     ]
-    assert len({rng.derive_key(*cell) for cell in cells}) == len(cells) == 2 * 4 * 19 * 5
+    assert len({rng.derive_key(*cell) for cell in cells}) == len(cells) >= 2 * (4 * 19 * 5 + 23)
 
 
 def test_a_new_draw_never_shifts_an_old_one():

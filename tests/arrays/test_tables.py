@@ -14,7 +14,7 @@ from tests.exact import exact_exp
 
 
 def rows(corruption: str) -> list[dict[str, float]]:
-    return [row for name in editions() for row in edition(name).corruptions[corruption]]
+    return [row for name in editions(corruption) for row in edition(name).corruptions[corruption]]
 
 
 BLURS = {(row["sigma"], 4.0) for c in ("gaussian_blur", "glass_blur") for row in rows(c)}
@@ -145,7 +145,8 @@ def test_box_windows(sides, windows):
 
 
 def test_box_tables_shrink_and_enlarge_as_pillow_does():
-    pairs = [(int(side * scale), side) for e in editions() for side in (edition(e).side, 45, 301)
+    pairs = [(int(side * scale), side)
+             for e in editions("fog") for side in (edition(e).side, 45, 301)
              for scale in (row["scale"] for row in rows("pixelate"))]  # fmt: skip
     pairs += [(60, 299), (74, 299), (1, 8), (7, 8), (299, 300), (8, 8)]
     noise = np.random.default_rng(0).integers(0, 256, (301, 12), np.uint8)

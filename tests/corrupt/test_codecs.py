@@ -26,7 +26,9 @@ def pictures(height: int, width: int) -> np.ndarray:
 def differing(name: str, size: tuple[int, int]) -> list[str]:
     wrong, images = [], pictures(*size)
     rows = {
-        tuple(edition(e).params(name, s).values()): (e, s) for e in editions() for s in SEVERITIES
+        tuple(edition(e).params(name, s).values()): (e, s)
+        for e in editions(name)
+        for s in SEVERITIES
     }
     for chosen, severity in rows.values():
         result = hardy.corrupt(images, name, severity, edition=chosen)

@@ -13,7 +13,7 @@ from hardy.suites import SEVERITIES, edition, editions
 SETTINGS = {
     (name, *edition(chosen).params(name, severity).values()): (chosen, severity)
     for name in ("brightness", "saturate")
-    for chosen in editions()
+    for chosen in editions(name)
     for severity in SEVERITIES
 }
 

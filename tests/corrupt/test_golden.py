@@ -15,7 +15,8 @@ import pytest
 import hardy
 from hardy.corrupt import CORRUPTIONS
 from hardy.suites import editions, load
-from tests.golden.make import FILE, ODD, Digests, digest, digests, synthetic
+from tests.cells import severities
+from tests.golden.make import FILE, ODD, Digests, digest, digests, names, synthetic
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,11 +54,13 @@ def printed(**environment: str) -> Digests:
 def test_the_file_has_every_cell():
     expected = golden()
     suites = {suite for suite in hardy.suites() if load(suite).corruptions}
-    assert set(expected) == {*suites, ODD}
+    assert set(expected) == {*suites, *ODD}
     for entry, corruptions in expected.items():
-        assert set(corruptions) == set(CORRUPTIONS.names())
-        for hashes in corruptions.values():
-            assert len(set(hashes)) == 5, f"{entry}: two severities with the same bytes"
+        assert set(corruptions) == set(names(entry))
+        for name, hashes in corruptions.items():
+            levels = len(set(hashes)), len(hashes)
+            assert levels == (len(severities(name)),) * 2, f"{entry}: two with the same bytes"
+    assert set(CORRUPTIONS.names()) == {name for entry in expected for name in expected[entry]}
     assert {load(suite).edition.name for suite in suites} == set(editions())
 
 
@@ -99,6 +102,6 @@ def test_golden_bytes_on_a_plain_processor(tmp_path):
 def test_a_changed_byte_is_noticed():
     found = golden()
     assert_golden(found)
-    found[ODD]["fog"][2] = digest("cifar", "fog", 4, (45, 37))
+    found["cifar at 45x37"]["fog"][2] = digest("cifar", "fog", 4, (45, 37))
     with pytest.raises(AssertionError, match=r"1 cells .* 45x37, fog, severity 3\. .*make golden"):
         assert_golden(found)

@@ -16,6 +16,7 @@ from hardy.arrays.ops import cpu_ops
 from hardy.corrupt import FORMULAS
 from hardy.corrupt.weather import MUD, WATER
 from hardy.suites import edition, editions
+from tests.corrupt import c_bar_cases
 from tests.photos import flat_images, photos, random_images
 
 OPS = cpu_ops()
@@ -24,7 +25,7 @@ Arguments = tuple[Any, ...]
 
 
 def rows(corruption: str) -> list[dict[str, float]]:
-    every = [row for name in editions() for row in edition(name).corruptions[corruption]]
+    every = [row for name in editions(corruption) for row in edition(name).corruptions[corruption]]
     return list({tuple(row.values()): row for row in every}.values())
 
 
@@ -46,7 +47,7 @@ def whiten(images: np.ndarray) -> Iterator[Arguments]:
 def blanket(images: np.ndarray) -> Iterator[Arguments]:
     layer = RNG.integers(0, 256, images.shape[:3], np.uint8)
     layer[:, ::2] = 0
-    for keep in {edition(name).steps("snow").params(1)["keep"] for name in editions()} | {0.5}:
+    for keep in {edition(e).steps("snow").params(1)["keep"] for e in editions("snow")} | {0.5}:
         yield layer, keep
 
 
@@ -83,10 +84,34 @@ def recolour(images: np.ndarray) -> Iterator[Arguments]:
         yield 0.0, float(row["gain"]), float(row["offset"])
 
 
+def brighten(images: np.ndarray) -> Iterator[Arguments]:
+    for sigma in (0.0, 0.05, 0.18, 3.0):
+        yield RNG.standard_normal(images.shape), np.full(len(images), sigma)
+
+
+def mix(images: np.ndarray) -> Iterator[Arguments]:
+    for passes in (1, 5, 9):
+        yield OPS.box_sums(images, passes), float(9**passes), RNG.uniform(0.4, 0.95, len(images))
+    yield 9.0 * images, 9.0, RNG.uniform(0.4, 0.95, len(images))
+
+
+def fade(images: np.ndarray) -> Iterator[Arguments]:
+    for weight in (0.0, 0.49, 0.77, 1.0):
+        yield (np.full(len(images), weight),)
+
+
+def turn_hue(images: np.ndarray) -> Iterator[Arguments]:
+    for shift in (0, 12, 127, -12, -127):
+        yield (np.full(len(images), shift),)
+
+
 CASES: dict[str, Callable[[np.ndarray], Iterator[Arguments]]] = {
     case.__name__: case
-    for case in (haze, whiten, blanket, frosted, splash, cover, stretch, recolour)
-}
+    for case in (
+        *(haze, whiten, blanket, frosted, splash, cover, stretch, recolour),
+        *(brighten, mix, fade, turn_hue),
+    )
+} | c_bar_cases.CASES
 
 
 def test_every_formula_has_a_case():
@@ -106,7 +131,7 @@ def test_fused_equals_plain(name):
         for arguments in CASES[name](images):
             fused = OPS.fused[name](images, *arguments)
             plain = FORMULAS[name](OPS, images, *arguments)
-            assert fused.dtype == plain.dtype == np.uint8
+            assert fused.dtype == plain.dtype
             differing = np.count_nonzero(fused != plain)
             assert differing == 0, f"{arguments[1:]}: {differing} of {plain.size} differ"
             tried += 1

@@ -10,17 +10,18 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 import hardy
-from hardy.suites import SEVERITIES, edition, load
+from hardy.suites import edition, load
 
 FILE = Path(__file__).with_name("corruptions.json")
-# Besides every suite at its own side: a size that is odd, not square and no edition's.
-ODD = "cifar at 45x37"
+# Besides every suite at its own side: sizes that are odd, not square and no edition's.
+ODD = {f"{name} at 45x37": (name, (45, 37)) for name in ("cifar", "c_bar", "c_bar_cifar", "noc")}
 
 Digests = dict[str, dict[str, list[str]]]
 
@@ -47,20 +48,27 @@ def sizes() -> dict[str, tuple[str, tuple[int, int]]]:
     """Of each entry: edition and size."""
     kept = [suite for suite in hardy.suites() if load(suite).corruptions]
     named = {suite: load(suite).edition.name for suite in kept}
-    native = {suite: (name, (edition(name).side,) * 2) for suite, name in named.items()}
-    return native | {ODD: ("cifar", (45, 37))}
+    native = {suite: (name, (load(suite).edition.side,) * 2) for suite, name in named.items()}
+    return native | ODD
+
+
+def names(entry: str) -> tuple[str, ...]:
+    """A suite's own; at the odd sizes all that the edition has."""
+    if entry in ODD:
+        return tuple(edition(ODD[entry][0]).corruptions)
+    return load(entry).corruptions
 
 
 def digests() -> Digests:
-    cache: dict[tuple[str, tuple[int, int]], dict[str, list[str]]] = {}
-    for chosen, size in sizes().values():
+    @cache
+    def of(chosen: str, size: tuple[int, int], name: str) -> list[str]:
         # Suites of one edition have the same bytes.
-        if (chosen, size) not in cache:
-            cache[chosen, size] = {
-                name: [digest(chosen, name, severity, size) for severity in SEVERITIES]
-                for name in edition(chosen).corruptions
-            }
-    return {entry: cache[cell] for entry, cell in sizes().items()}
+        return [digest(chosen, name, level, size) for level in edition(chosen).severities(name)]
+
+    return {
+        entry: {name: of(chosen, size, name) for name in names(entry)}
+        for entry, (chosen, size) in sizes().items()
+    }
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ Digests = dict[str, dict[str, list[str]]]
 
 def cases() -> dict[str, tuple[str, tuple[int, int], Recipe | None]]:
     """Of each entry: edition, size of the image, recipe."""
-    native = {name: (name, (edition(name).side,) * 2, None) for name in editions()}
+    native = {name: (name, (edition(name).side,) * 2, None) for name in editions("tilt")}
     return native | {WINDOW: ("cifar", (37, 61), CROP)}
 
 

@@ -63,3 +63,10 @@ def test_folders() -> None:
     sequences = load("imagenet_p")
     assert cell_folder(sequences, Cell("shot_noise", 1)) == "shot_noise"
     assert cell_folder(sequences, Cell("shot_noise", 3)) == "shot_noise_3"
+
+
+def test_one_cell_for_each_corruption_whose_strength_is_drawn() -> None:
+    suite = load("noc_23")
+    assert [str(cell) for cell in choose_cells(suite)] == [f"{name}:1" for name in suite.counted]
+    with pytest.raises(InputError, match=r"expected severities among 1 for .*, got 1, 2"):
+        choose_cells(suite, ["noc_rain"], [1, 2])

@@ -82,6 +82,8 @@ def test_wrong_edition_is_refused(path: str, value: Any, message: str):
         ("storage", "png", "storage: expected"),
         ("recipe/name", "resize256", "recipe name: expected a name and a version"),
         ("recipe/crop", 3, r'\[recipe\] key "crop"'),
+        ("score", "CE", "score: expected mCE or relative mCE, got 'CE'"),
+        ("side", 0, "side: expected a length in pixels, got 0"),
         ("counted/0", "fgo", 'corruption of edition 224 "fgo"; did you mean "fog"'),
         ("counted/0", "spatter", r"expected each corruption once, got \['spatter'\]"),
         ("reference/paper_percent/fog", None, r"every corruption of the suite, got \"no \['fog'\]"),
@@ -110,6 +112,19 @@ def test_hash_is_that_of_the_content():
 
 
 @pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("imagenet_c", "653027a74480daa5"),
+        ("cifar10_c", "d21d850b33dbc711"),
+        ("imagenet_p", "228bbe2e16b4d6b0"),
+    ],
+)
+def test_hash_is_what_it_has_always_been(name: str, start: str):
+    """Another one would make every stored run look stale."""
+    assert load(name).content_hash().startswith(start)
+
+
+@pytest.mark.parametrize(
     ("path", "value"),
     [
         ("version", 2),
@@ -119,6 +134,8 @@ def test_hash_is_that_of_the_content():
         ("id_rule", "relative_path"),
         ("reference/fine_fraction/fog", 0.819325),
         ("reference/clean_percent", 43.6),
+        ("score", "relative mCE"),
+        ("side", 32),
     ],
 )
 def test_hash_changes_with_the_suite(path: str, value: Any):
@@ -129,6 +146,19 @@ def test_hash_changes_with_the_suite(path: str, value: Any):
 def test_hash_changes_with_a_constant_of_the_edition():
     data = changed("editions/224.toml", "corruptions/spatter/severities/4/5", 0)
     assert parse_pair(raw("imagenet_c.toml"), data) != load("imagenet_c").content_hash()
+
+
+@pytest.mark.parametrize(("path", "value"), [("score", "mCE"), ("side", 224)])
+def test_hash_does_not_change_by_saying_what_is_usual(path: str, value: Any):
+    after = parse_pair(changed("imagenet_c.toml", path, value), raw("editions/224.toml"))
+    assert after == load("imagenet_c").content_hash()
+
+
+def test_hash_does_not_change_with_corruptions_that_are_not_the_suites():
+    row = {"parameters": ["low", "high"], "severities": [[1, 2]]}
+    data = changed("editions/224.toml", "corruptions/rain", row)
+    assert parse_pair(raw("imagenet_c.toml"), data) == load("imagenet_c").content_hash()
+    assert parse_edition(data, "editions/224.toml").severities("rain") == (1,)
 
 
 @pytest.mark.parametrize(

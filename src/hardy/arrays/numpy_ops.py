@@ -11,8 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.arrays import jpeg_tables, rng, tables
-from hardy.arrays.cpu import digital, filters, random, sequences, smears, warps, weather
+from hardy.arrays.cpu import (
+    digital,
+    filters,
+    random,
+    sequences,
+    smears,
+    stamps,
+    warps,
+    weather,
+)
+from hardy.arrays.numpy_bar_ops import FUSED as BAR_FUSED
+from hardy.arrays.numpy_bar_ops import NumpyBarOps
 from hardy.arrays.numpy_sequence_ops import NumpySequenceOps
+from hardy.arrays.numpy_stamp_ops import NumpyStampOps
 from hardy.errors import InputError
 
 Bytes = NDArray[np.uint8]
@@ -43,15 +55,19 @@ _FUSED = {
     "stretch": _fused(digital.stretch),
     "recolour": _fused(digital.recolour),
     "blanket": _fused(sequences.blanket),
+    "brighten": _fused(stamps.brighten),
+    "mix": _fused(stamps.mix),
+    "fade": _fused(stamps.fade),
+    "turn_hue": _fused(stamps.turn_hue),
 }
 
 
-class NumpyOps(NumpySequenceOps):
+class NumpyOps(NumpySequenceOps, NumpyStampOps, NumpyBarOps):
     name = "cpu"
     # Two photos at 224, a hundred at 32: few enough for the cache of a core, and enough that
     # threads meet seldom at the interpreter lock.
     pixels_at_once = 2 * 224 * 224
-    fused: Mapping[str, Callable[..., Array]] = _FUSED
+    fused: Mapping[str, Callable[..., Array]] = _FUSED | BAR_FUSED
 
     def words(self, key: int, ids: NDArray[np.uint64], stream: int, count: int) -> Array:
         out = np.empty((len(ids), -(-count // 4), 4), np.uint32)

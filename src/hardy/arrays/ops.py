@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
+from hardy.arrays.bar_ops import BarOps
+from hardy.arrays.stamp_ops import StampOps
 from hardy.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class SequenceOps(Protocol):
         """
 
 
-class Ops(SequenceOps, Protocol):
+class Ops(SequenceOps, StampOps, BarOps, Protocol):
     name: str
     # Formulas this backend brings as one fused pass, by name; same bytes as the formula itself.
     fused: Mapping[str, Callable[..., Array]]

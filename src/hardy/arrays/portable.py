@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from decimal import Context, Decimal
 from functools import lru_cache
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,26 @@ Float64 = NDArray[np.float64]
 
 _PRECISE = Context(prec=40)
 _SMALL = Decimal("1e-36")
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+INVERSE_LN2 = 1.4426950408889634
+ROOT_HALF_BITS = 0x3FE6A09E667F3BCD  # of the square root of 1/2 as a float64
 _EXP_TERMS = 14
 _CDF_TERMS = 60
 _TRIG_TERMS = 12
 _SQRT_2PI = 2.5066282746310002
 _DEGREE = 0.017453292519943295
+
+PI = 3.141592653589793
+HALF_PI = 1.5707963267948966
+INVERSE_PI = 0.3183098861837907
+# Pi in three parts: the first two have 30 bits, so their products with small numbers are exact.
+PI_PARTS = (3.141592651605606, 1.984187159194406e-09, 1.6667485837041758e-19)
+# Added and taken away again it leaves the nearest whole number, of less than 2**51, a tie the even.
+ROUNDER = 6755399441055744.0
+SINE_TERMS = tuple((-1.0) ** k / factorial(2 * k + 1) for k in range(11))
+ARCTAN_TERMS = tuple((-1.0) ** k / (2 * k + 1) for k in range(12))
+LOG_TERMS = tuple(2.0 / (2 * k + 1) for k in range(12))
+EXP_TERMS = tuple(1.0 / factorial(k) for k in range(14))
 
 
 def exp(x: float) -> float:
@@ -55,8 +70,8 @@ def pairwise_sum(values: Float64) -> float:
 
 def exp_array(x: Float64) -> Float64:
     """e**x to about one ulp, for arrays; x must not overflow."""
-    n = np.rint(x * 1.4426950408889634)
-    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    n = np.rint(x * INVERSE_LN2)
+    r = (x - n * LN2_HIGH) - n * LN2_LOW
     total = np.ones_like(r)
     for k in range(_EXP_TERMS, 0, -1):
         total = 1.0 + total * (r / k)
@@ -121,3 +136,49 @@ def cos_sin(radians: float) -> tuple[float, float]:
         k += 1
         term = _PRECISE.divide(_PRECISE.multiply(term, x), Decimal(k))
     return float(cosine), float(sine)
+
+
+def series(square: Any, terms: tuple[float, ...]) -> Any:
+    """terms[0] + square (terms[1] + square (terms[2] + ...)), of an array."""
+    total = square * terms[-1] + terms[-2]
+    for term in terms[-3::-1]:
+        total = square * total + term
+    return total
+
+
+def _from_a_multiple_of_pi(x: Any, n: Any) -> Any:
+    return ((x - n * PI_PARTS[0]) - n * PI_PARTS[1]) - n * PI_PARTS[2]
+
+
+def _alternating(n: Any) -> Any:
+    """1 for even, -1 for odd whole numbers."""
+    odd = n - 2.0 * ((n * 0.5 + ROUNDER) - ROUNDER)
+    return 1.0 - 2.0 * (odd * odd)
+
+
+def sine(x: Any) -> Any:
+    """Sine of an array of float64, |x| < 10**6, to about two units in the last place."""
+    n = (x * INVERSE_PI + ROUNDER) - ROUNDER
+    r = _from_a_multiple_of_pi(x, n)
+    return (r * series(r * r, SINE_TERMS)) * _alternating(n)
+
+
+def cosine(x: Any) -> Any:
+    """Cosine, likewise: about the odd multiple of pi/2 that is nearest, it is a sine."""
+    n = ((x * INVERSE_PI - 0.5) + ROUNDER) - ROUNDER
+    r = _from_a_multiple_of_pi(x, n + 0.5)
+    return (r * series(r * r, SINE_TERMS)) * -_alternating(n)
+
+
+def arctan2(ops: Any, y: Any, x: Any) -> Any:
+    """The angle of (x, y) in -pi..pi; halved twice, the tangent is small enough for the series."""
+    height, width = ops.maximum(y, -y), ops.maximum(x, -x)
+    steep = height > width
+    longer = ops.maximum(height, width)
+    tangent = ops.minimum(height, width) / ops.where(longer > 0, longer, 1.0)
+    for _ in range(2):
+        tangent = tangent / (1.0 + ops.sqrt(1.0 + tangent * tangent))
+    angle = 4.0 * (tangent * series(tangent * tangent, ARCTAN_TERMS))
+    angle = ops.where(steep, HALF_PI - angle, angle)
+    angle = ops.where(x < 0, PI - angle, angle)
+    return ops.where(y < 0, -angle, angle)

@@ -110,3 +110,7 @@ class Draws:
     def integers(self, name: str, shape: tuple[int, ...], below: Any) -> Any:
         """Whole numbers 0 .. below-1; `below` may be an array that broadcasts."""
         return self._ops.scaled(self.words(name, shape), below)
+
+    def permutation(self, name: str, shape: tuple[int, ...]) -> Any:
+        """The numbers 0, 1, ... of the last axis in random order."""
+        return self._ops.order(self.words(name, shape))

@@ -16,11 +16,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hardy.arrays import torch_c_bar as c_bar
 from hardy.arrays import torch_digital as digital
 from hardy.arrays import torch_fields as fields
 from hardy.arrays import torch_filters as filters
 from hardy.arrays import torch_jpeg as jpeg
 from hardy.arrays import torch_random as random
+from hardy.arrays import torch_stamps as stamps
 from hardy.arrays import torch_warps as warps
 from hardy.arrays.torch_constants import moved
 from hardy.errors import InputError
@@ -119,6 +121,21 @@ class TorchOps:
     slide = staticmethod(warps.slide)
     run_down = staticmethod(filters.run_down)
     running_mean = staticmethod(filters.running_mean)
+
+    sqrt = staticmethod(c_bar.sqrt)
+    power = staticmethod(c_bar.power)
+    order = staticmethod(c_bar.order)
+    shifted = staticmethod(c_bar.shifted)
+    wave_noise = staticmethod(c_bar.wave_noise)
+
+    look_up = staticmethod(stamps.look_up)
+    level_sums = staticmethod(stamps.level_sums)
+    box_sums = staticmethod(stamps.box_sums)
+    blocks = staticmethod(stamps.blocks)
+    resample = staticmethod(stamps.resample)
+    nearest = staticmethod(stamps.nearest)
+    last_stamp = staticmethod(stamps.last_stamp)
+    stamp_counts = staticmethod(stamps.stamp_counts)
 
 
 @cache

@@ -1,6 +1,20 @@
 """Corruptions: images in, corrupted images out. Each formula is written once, against `ops`."""
 
-from hardy.corrupt import blur, digital, noise, sequence, weather
+from hardy.corrupt import (
+    bar_noise,
+    bar_shapes,
+    bar_warps,
+    blur,
+    digital,
+    noc_blur,
+    noc_colour,
+    noc_geometry,
+    noc_noise,
+    noc_stamps,
+    noise,
+    sequence,
+    weather,
+)
 from hardy.corrupt.corruption import CORRUPTIONS, FORMULAS, Corruption
 from hardy.corrupt.perturbation import PERTURBATIONS, Perturbation
 
@@ -10,8 +24,16 @@ __all__ = [
     "PERTURBATIONS",
     "Corruption",
     "Perturbation",
+    "bar_noise",
+    "bar_shapes",
+    "bar_warps",
     "blur",
     "digital",
+    "noc_blur",
+    "noc_colour",
+    "noc_geometry",
+    "noc_noise",
+    "noc_stamps",
     "noise",
     "sequence",
     "weather",

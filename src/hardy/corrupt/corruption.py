@@ -22,8 +22,9 @@ class Corruption:
     """`draw` makes the random fields of a batch, `apply` is a pure function of images and fields.
 
     Both take the parameters of one severity by name; the edition files hold them. `apply` may also
-    know other draws, one value per channel value: the reference's own, which `replay` can bring. A
-    plug-in, which has no row in the edition files, brings its rows along.
+    know other draws, one value per channel value: the reference's own, which `replay` can bring.
+    Those that are `looked_up` in a table must be among what can be drawn. A plug-in, which has no
+    row in the edition files, brings its rows along.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Corruption:
     draw: Callable[..., Fields]  # (draws, size, **params)
     apply: Callable[..., Array]  # (ops, images, fields, **params)
     replays: tuple[str, ...] = ()
+    looked_up: tuple[str, ...] = ()
     rows: Mapping[str, Sequence[Params]] = field(default_factory=dict)  # of each edition
 
 
@@ -46,7 +48,10 @@ def _nothing(draws: Draws, size: Size, **_: float) -> Fields:
 
 
 def corruption(
-    category: str, draw: Callable[..., Fields] = _nothing, replays: tuple[str, ...] = ()
+    category: str,
+    draw: Callable[..., Fields] = _nothing,
+    replays: tuple[str, ...] = (),
+    looked_up: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Register a formula under its own name; parameters are its keyword-only arguments."""
 
@@ -55,7 +60,7 @@ def corruption(
         parameters = tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
         summary = (apply.__doc__ or "").split("\n")[0]
         name = apply.__name__
-        made = Corruption(name, category, parameters, summary, draw, apply, replays)
+        made = Corruption(name, category, parameters, summary, draw, apply, replays, looked_up)
         CORRUPTIONS.add(name, made)
         return apply
 

@@ -51,6 +51,28 @@ def draw(
     return dict(corruption.draw(Draws(cpu_ops(), key, ids), size, **params))
 
 
+class _Extreme(Draws):
+    """Every draw is the least that it can be, or the greatest."""
+
+    def __init__(self, ops: Ops, ids: Array, greatest: bool) -> None:
+        super().__init__(ops, 0, ids)
+        self._greatest = greatest
+
+    def words(self, name: str, shape: tuple[int, ...]) -> Array:
+        words = super().words(name, shape)
+        return words | 0xFFFF_FFFF if self._greatest else words & 0
+
+
+def extremes(
+    corruption: Corruption, size: tuple[int, int], params: Params, *, ids: Array
+) -> tuple[Fields, Fields]:
+    """The least and the greatest that can be drawn, for whole numbers that depend on no others."""
+    least, greatest = (
+        corruption.draw(_Extreme(cpu_ops(), ids, end), size, **params) for end in (False, True)
+    )
+    return least, greatest
+
+
 def replay(corruption: Corruption, images: Array, params: Params, fields: Fields) -> Array:
     """The corruption with given fields instead of drawn ones."""
     ops = ops_for(images)

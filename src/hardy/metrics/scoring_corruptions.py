@@ -60,6 +60,8 @@ def corruption_scores(
     counted: Sequence[str],
     validation: Sequence[str] = (),
     reference: Reference | None = None,
+    relative: bool = False,
+    severities: Sequence[int] = SEVERITIES,
     how: Resampling | None = None,
 ) -> dict[str, Score]:
     """Scores by name from ranks of the label: (images,) and (images, corruptions, severities).
@@ -69,10 +71,19 @@ def corruption_scores(
     and "validation error" over the `validation` ones; "CE fog" and so on are single corruptions.
     A published reference counts as exact; one that was measured on the same images is resampled
     with the model. Without clean ranks (None) the scores that need them are left out, and so are
-    ratios to a reference that a corruption costs nothing, or hardly anything.
+    ratios to a reference that a corruption costs nothing, or hardly anything. `severities` are all
+    that there are, which a reference's errors are means over; with `relative`, of the two ratios
+    only the relative one is made: some benchmarks mean that one by CE.
     """
     table = corruption_table(
-        clean_rank, rank, circumstances, counted=counted, validation=validation, reference=reference
+        clean_rank,
+        rank,
+        circumstances,
+        counted=counted,
+        validation=validation,
+        reference=reference,
+        relative=relative,
+        severities=severities,
     )
     return build_scores([table], how or Resampling())
 
@@ -85,6 +96,8 @@ def corruption_table(
     counted: Sequence[str],
     validation: Sequence[str],
     reference: Reference | None,
+    relative: bool = False,
+    severities: Sequence[int] = SEVERITIES,
 ) -> Table:
     """Errors of the best class cell by cell; of the five best, and of the reference, their sums
     over severities, which is all that anything is made of."""
@@ -93,7 +106,7 @@ def corruption_table(
     clean_ranks = np.zeros(len(ranks), np.int8) if clean_rank is None else np.asarray(clean_rank)
     check_cells(ranks.shape, clean_ranks.shape, around)
     if reference is not None:
-        _check_reference(reference, around)
+        _check_reference(reference, around, tuple(severities))
         around = replace(around, reference=reference.name)
     cells = wrong(ranks).reshape(len(ranks), -1)
     sums = wrong(ranks, 5).sum(axis=-1, dtype=np.uint8)
@@ -115,16 +128,20 @@ def corruption_table(
     formulas = [
         _clean("clean error", top1, columns[:, 0]),
         _clean("clean top-5 error", top5, columns[:, second]),
-        *_group(_COUNTED, top1, counted, around, yardstick),
-        *_group(_VALIDATION, top1, validation, around, yardstick),
+        *_group(_named(_COUNTED, relative), top1, counted, around, yardstick),
+        *_group(_named(_VALIDATION, relative), top1, validation, around, yardstick),
         *_group(_Labels("mean top-5 error"), top5, counted, around, None),
     ]
     for name in around.names:
         labels = _Labels(f"error {name}", f"CE {name}", f"relative CE {name}", f"AUDE {name}")
-        formulas += _group(labels, top1, [name], around, yardstick)
+        formulas += _group(_named(labels, relative), top1, [name], around, yardstick)
     if clean_rank is None:
         formulas = [formula for formula in formulas if not formula.clean]
     return Table(columns, formulas, around)
+
+
+def _named(labels: _Labels, relative: bool) -> _Labels:
+    return labels._replace(ce=None) if relative else labels
 
 
 def _per_image(reference: Reference, names: Sequence[str]) -> Counts | None:
@@ -201,10 +218,13 @@ def _group(
     return found
 
 
-def _check_reference(reference: Reference, around: Circumstances) -> None:
-    if around.levels != SEVERITIES:
+def _check_reference(
+    reference: Reference, around: Circumstances, severities: tuple[int, ...]
+) -> None:
+    if around.levels != severities:
+        wanted = f"severities 1 to {len(severities)}" if len(severities) > 1 else "severity 1"
         raise InputError(
-            f"expected severities 1 to 5 for scores against {reference.name}, whose errors are "
+            f"expected {wanted} for scores against {reference.name}, whose errors are "
             f"means over them, got {', '.join(map(str, around.levels))}; run the others too, or "
             "score without a reference"
         )

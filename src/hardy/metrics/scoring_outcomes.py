@@ -10,7 +10,7 @@ from hardy.metrics.corruption import Reference
 from hardy.metrics.formulas import build_scores
 from hardy.metrics.score import Circumstances, Score
 from hardy.metrics.scoring_calibration import calibration_table
-from hardy.metrics.scoring_corruptions import corruption_table
+from hardy.metrics.scoring_corruptions import SEVERITIES, corruption_table
 
 
 def outcome_scores(
@@ -21,6 +21,8 @@ def outcome_scores(
     counted: Sequence[str],
     validation: Sequence[str] = (),
     reference: Reference | None = None,
+    relative: bool = False,
+    severities: Sequence[int] = SEVERITIES,
     how: Resampling | None = None,
 ) -> dict[str, Score]:
     """What `corruption_scores` and `calibration_scores` give, from one drawing of the images."""
@@ -31,6 +33,8 @@ def outcome_scores(
         counted=counted,
         validation=validation,
         reference=reference,
+        relative=relative,
+        severities=severities,
     )
     calibration = calibration_table(clean, cells, circumstances, counted=counted)
     return build_scores([errors, calibration], how or Resampling())

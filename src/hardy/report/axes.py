@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK = "#1c2321"
+MOST_TICKS = 12  # that each get a number
 
 
 def draw_panel(axis: Axes, figure: Figure, panel: Panel) -> None:
@@ -33,7 +34,9 @@ def draw_panel(axis: Axes, figure: Figure, panel: Panel) -> None:
             (_points if figure.kind == "points" else _line)(axis, one)
         if figure.kind == "lines" and not panel.diagonal:
             axis.set_ylim(bottom=0)
-            axis.set_xticks(sorted({float(x) for one in shown for x in one.x}))
+            ticks = sorted({float(x) for one in shown for x in one.x})
+            if len(ticks) <= MOST_TICKS:
+                axis.set_xticks(ticks)
 
 
 def _line(axis: Axes, one: Series) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hardy.errors import InputError
 from hardy.registry import unknown
-from hardy.report import calibration
+from hardy.report import attacks, calibration
 from hardy.report.bars import bars
 from hardy.report.data import Report, Section
 from hardy.report.figure import Figure
@@ -21,6 +21,7 @@ KINDS: dict[str, Callable[[Section], list[Figure]]] = {
     "heat": heat,
     "scatter": scatter,
     "calibration": calibration.figures,
+    "noise": attacks.figures,
 }
 
 

@@ -15,7 +15,6 @@ from hardy.images.files import read_image
 from hardy.images.inline import data_uri, encode
 from hardy.images.recipes import eight_sevenths
 from hardy.report.pixels import strip
-from hardy.suites import SEVERITIES
 from hardy.suites.schema import Suite
 
 # Sides of the pictures: what the suite has, up to this much. Sequences have five times as many.
@@ -59,7 +58,7 @@ def make_gallery(
         else:
             images = [
                 corrupt(clean, name, severity, ids=photo.stem, edition=suite.edition.name)
-                for severity in SEVERITIES
+                for severity in suite.edition.severities(name)
             ]
             summary = CORRUPTIONS[name].summary
         strips.append(Strip(name, summary, len(images), data_uri(encode(strip(images)))))

@@ -8,10 +8,7 @@ from typing import NamedTuple
 from hardy.metrics import Circumstances, published
 from hardy.metrics.published import Printed, Table
 from hardy.report.data import Section
-from hardy.suites.schema import SEVERITIES
-
-# Of sequences the papers print the first difficulty.
-LEVELS = {"corruptions": SEVERITIES, "perturbations": (1,)}
+from hardy.suites.schema import Suite
 
 
 class Point(NamedTuple):
@@ -37,9 +34,10 @@ def apart(section: Section, around: Circumstances, *, mean: bool) -> str:
     suite = section.suite
     if section.own_classes:
         return "these images have classes of their own"
-    if around.levels != LEVELS[suite.kind]:
+    levels = _levels(suite)
+    if around.levels != levels:
         what = "severities" if suite.kind == "corruptions" else "difficulties"
-        wanted, got = (", ".join(map(str, one)) for one in (LEVELS[suite.kind], around.levels))
+        wanted, got = (", ".join(map(str, one)) for one in (levels, around.levels))
         return f"they are of the {what} {wanted}, these of {got}"
     if mean and set(around.names) != set(suite.counted):
         return (
@@ -47,6 +45,13 @@ def apart(section: Section, around: Circumstances, *, mean: bool) -> str:
             f"{len(around.names)}"
         )
     return ""
+
+
+def _levels(suite: Suite) -> tuple[int, ...]:
+    """What the papers print: of sequences the first difficulty."""
+    if suite.kind == "perturbations":
+        return (1,)
+    return suite.edition.severities(suite.corruptions[0])
 
 
 def points(suite: str, metric: str) -> list[Point]:

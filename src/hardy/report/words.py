@@ -7,21 +7,38 @@ from collections.abc import Sequence
 from hardy.metrics import Score
 
 LONGEST = 36  # letters of a name inside a plot
+NOT_STATED = "not stated"
+ADAPTED = "(adapted)"  # how the names of models end that take statistics of the test images
 
 
 def spoken(name: str) -> str:
-    """gaussian_noise as people write it."""
-    return name.replace("_", " ")
+    """gaussian_noise as people write it, and noc_rain: a suite has either all of NOC's or none."""
+    return name.removeprefix("noc_").replace("_", " ")
 
 
 def short(name: str, longest: int = LONGEST) -> str:
-    """For legends and axes; tables have the whole name."""
-    return name if len(name) <= longest else f"{name[: longest - 1].rstrip()}…"
+    """For legends and axes; tables have the whole name. That a model is adapted stays."""
+    if len(name) <= longest:
+        return name
+    end = f" {ADAPTED}" if ADAPTED in name else ""
+    return f"{name[: longest - 1 - len(end)].rstrip()}…{end}"
 
 
 def listed(names: Sequence[str]) -> str:
     """a, b and c."""
     return " and ".join(", ".join(names).rsplit(", ", 1))
+
+
+def trained_on(seen: Sequence[str] | None) -> str:
+    """The corruptions that a model was trained on."""
+    return NOT_STATED if seen is None else ", ".join(map(spoken, seen)) or "none"
+
+
+def defended(defence: str | None, adapted: bool) -> str:
+    """What stands before a model; that it adapts to the images of the test comes first."""
+    if not adapted:
+        return defence or "none"
+    return f"adapted to the test images: {defence or NOT_STATED}"
 
 
 def left_out(why: str) -> str:

@@ -19,7 +19,6 @@ from hardy.metrics import (
 from hardy.predictions.store import StoredRun
 from hardy.scoring import selection
 from hardy.scoring.selection import Part, Places
-from hardy.suites import SEVERITIES
 from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.schema import Suite
 
@@ -46,7 +45,7 @@ def score_corruptions(
         yardstick = _reference(run, suite, part, reference, notes)
         made = _score(run, suite, part, yardstick, how)
         if yardstick is not None:
-            notes += _not_divided(made, part, yardstick.name)
+            notes += _not_divided(made, suite, part, yardstick.name)
         # Clean scores of the part that counts come first, and stay.
         scores = {**scores, **made, **scores}
     return scores, parts[0].images, notes
@@ -122,15 +121,22 @@ def _score(
         counted=suite.counted,
         validation=suite.validation,
         reference=reference,
+        relative=suite.score == "relative mCE",
+        severities=_severities(suite, part),
         how=how,
     )
 
 
-def _not_divided(made: dict[str, Score], part: Part, reference: str) -> list[str]:
+def _severities(suite: Suite, part: Part) -> tuple[int, ...]:
+    """All that there are of these names."""
+    return suite.edition.severities(part.names[0]) if part.names else ()
+
+
+def _not_divided(made: dict[str, Score], suite: Suite, part: Part, reference: str) -> list[str]:
     """Notes on ratios that were not made."""
     notes = []
     without = [name for name in part.names if f"CE {name}" not in made]
-    if without:
+    if without and suite.score == "mCE":
         notes.append(
             f"{reference} makes too few errors under {', '.join(without)} to divide by: no CE "
             "there, and no mean"
@@ -157,7 +163,7 @@ def _reference(
         name = None if reference is None else reference.model
     if name is None or not part.names:
         return None
-    if part.levels != SEVERITIES:
+    if part.levels != _severities(suite, part):
         notes.append(
             f"severity {_listed(part.levels)} only: no scores against {name}, whose errors are "
             "means over all five"

@@ -6,13 +6,14 @@ A new suite or edition is a new TOML file; nothing else lists them.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
 from hardy.registry import unknown
+from hardy.suites import given
 from hardy.suites.schema import (
     SEVERITIES,
     Edition,
@@ -35,6 +36,7 @@ __all__ = [
     "load",
     "names",
     "nearest_edition",
+    "text_of",
 ]
 
 _FOLDER = Path(__file__).parent
@@ -46,36 +48,51 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
-@cache
 def load(name: str) -> Suite:
-    """The suite of that name."""
+    """The suite of that name, or in that file: "my_suite.toml" is then known by its name, too."""
+    if name.endswith(".toml"):
+        return given.load(Path(name), names(), edition)
+    return given.SUITES[name].suite if name in given.SUITES else _load(name)
+
+
+@cache
+def _load(name: str) -> Suite:
     if name not in names():
-        raise unknown("suite", name, names())
+        raise unknown("suite", name, (*names(), *given.SUITES))
     return parse_suite(_read(f"{name}.toml"), f"{name}.toml", edition)
 
 
+def text_of(name: str) -> str:
+    """The TOML of a suite."""
+    load(name)
+    if name in given.SUITES:
+        return given.SUITES[name].text
+    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
 @cache
-def editions() -> tuple[str, ...]:
-    """The editions there are."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("editions/*.toml")))
+def editions(having: str | None = None) -> tuple[str, ...]:
+    """The editions there are, or those that have a corruption or perturbation of that name."""
+    found = sorted(path.stem for path in _FOLDER.glob("editions/*.toml"))
+    return tuple(name for name in found if having is None or having in edition(name))
 
 
 @cache
 def edition(name: str) -> Edition:
-    """The edition of that name: "224", "299", "64" or "cifar"."""
+    """The edition of that name, such as "224" or "cifar"."""
     if name not in editions():
         raise unknown("edition", name, editions())
     return parse_edition(_read(f"editions/{name}.toml"), f"editions/{name}.toml")
 
 
-def nearest_edition(height: int, width: int) -> str:
-    """The edition whose side is nearest, in log, to the shorter side of an image."""
+def nearest_edition(height: int, width: int, among: Iterable[str]) -> str:
+    """Of these editions the one whose side is nearest, in log, to the shorter side of an image."""
     if min(height, width) < 1:
         raise InputError(
             f"expected an image of at least one pixel, got height {height} and width {width}; "
             "check that the array is (height, width, channels)"
         )
-    return _nearest(min(height, width), {name: edition(name).side for name in editions()})
+    return _nearest(min(height, width), {name: edition(name).side for name in among})
 
 
 def _nearest(side: int, sides: Mapping[str, int]) -> str:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from hardy.images.source import Labels
 from hardy.suites.cells import Cell, cell_folder, levels
 from hardy.suites.manifest import content_hash, write_file
-from hardy.suites.schema import SEVERITIES, Suite
+from hardy.suites.schema import Suite
 
 UInt8 = npt.NDArray[np.uint8]
 PART = ".part"
@@ -117,7 +117,8 @@ class Arrays:
             return {}
         kind = np.uint8 if labels.max(initial=0) < 256 else np.int64
         file = io.BytesIO()
-        np.save(file, np.tile(labels.astype(kind), len(SEVERITIES)))
+        severities = levels(self.suite, self.suite.corruptions[0])
+        np.save(file, np.tile(labels.astype(kind), len(severities)))
         return {"labels.npy": file.getvalue()}
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:

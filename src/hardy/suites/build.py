@@ -20,7 +20,7 @@ import numpy as np
 from hardy.errors import HardyError, InputError
 from hardy.execute import Executor
 from hardy.images.source import Source
-from hardy.suites import load
+from hardy.suites import given, load
 from hardy.suites.cells import Cell
 from hardy.suites.generate import Generated, Prepared
 from hardy.suites.layout import Layout, units_of
@@ -95,7 +95,7 @@ def build(
     _check_folder(folder)
     made_by = Generated(suite, source, tuple(cells), seed, stored=False)
     index, first = _first(made_by)
-    job = Job(suite.name, source, seed, format, str(folder), first.shape)
+    job = Job(given.address(suite), source, seed, format, str(folder), first.shape)
     header = describe(job) | {"first_image": [index, first.hash()]}
     _check_same_build(folder, header)
     before = (read_header(folder) or {}).get("cells", ())
@@ -117,7 +117,8 @@ def build(
         with Writer(folder) as manifest:
             _check_same_build(folder, header)  # again: from here on nobody else writes it
             if tasks:
-                manifest.begin(header)
+                manifest.begin(header)  # first: by it the folder is known as ours
+                given.keep_beside(folder, suite)
                 layout.begin(cells)
             with closing(executor.run(partial(worker, job), tasks)) as results:
                 for done in track((done for result in results for done in result), images):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.registry import unknown
-from hardy.suites.schema import SEVERITIES, Suite
+from hardy.suites.schema import Suite
 
 # What `only` may say instead of names.
 GROUPS = ("counted", "validation", "all")
@@ -27,7 +27,7 @@ CLEAN = Cell("clean", 0)  # no corruption: what the others are measured against
 def levels(suite: Suite, name: str) -> tuple[int, ...]:
     """All levels a name has in a suite."""
     if suite.kind == "corruptions":
-        return SEVERITIES
+        return suite.edition.severities(name)
     return tuple(range(1, len(suite.edition.steps(name).levels) + 1))
 
 

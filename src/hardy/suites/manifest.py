@@ -41,7 +41,8 @@ def write_file(folder: str, name: str, data: bytes | memoryview) -> None:
     """Whole or not at all: it gets its name when all of it is there.
 
     Until then it lies where a `Writer` in the end sweeps what a killed process left behind; one
-    name per process is enough, which writes one file at a time.
+    name per process is enough, which writes one file at a time. Unlike `whole_file` it does not
+    wait for the disk: a checkpoint does that, once for thousands of files.
     """
     temporary, target = f"{folder}/{UNFINISHED}/{os.getpid()}", f"{folder}/{name}"
     # By the system's own calls: Python's file objects cost as much again for a file this small.

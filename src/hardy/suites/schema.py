@@ -13,7 +13,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, SupportsIndex
 
 from hardy.errors import InputError
@@ -30,6 +30,8 @@ from hardy.suites.sequences import (
 SEVERITIES = (1, 2, 3, 4, 5)
 ID_RULES = ("file_stem", "row_index", "relative_path")
 KINDS = ("corruptions", "perturbations")
+# Which ratio to the reference a suite of corruptions is scored by.
+RATIOS = ("mCE", "relative mCE")
 
 _PROSE = frozenset({"title", "source", "images", "recipe_description"})
 
@@ -44,11 +46,23 @@ class Edition:
     corruptions: dict[str, tuple[dict[str, float], ...]]
     perturbations: dict[str, Steps]
 
+    def __contains__(self, name: object) -> bool:
+        """Whether it has a corruption or a perturbation of that name."""
+        return name in self.corruptions or name in self.perturbations
+
+    def severities(self, corruption: str) -> tuple[int, ...]:
+        """1 to 5, or just 1 where every image draws a strength of its own."""
+        return tuple(range(1, len(self._rows(corruption)) + 1))
+
     def params(self, corruption: str, severity: SupportsIndex) -> dict[str, float]:
         """The named parameters of one corruption at one severity; a copy, so change it freely."""
+        rows = self._rows(corruption)
+        return dict(rows[_level(severity, corruption, self.severities(corruption)) - 1])
+
+    def _rows(self, corruption: str) -> tuple[dict[str, float], ...]:
         if corruption not in self.corruptions:
             raise unknown(f"corruption of edition {self.name}", corruption, self.corruptions)
-        return dict(self.corruptions[corruption][_level(severity) - 1])
+        return self.corruptions[corruption]
 
     def steps(self, perturbation: str) -> Steps:
         """How many frames a perturbation has, what it changes, and its parameters per level."""
@@ -94,6 +108,7 @@ class Suite:
     validation: tuple[str, ...]
     reference: Reference | None  # of corruptions
     flips: FlipReference | None  # of perturbations
+    score: str = RATIOS[0]
 
     @property
     def corruptions(self) -> tuple[str, ...]:
@@ -105,6 +120,11 @@ class Suite:
         """The same for a suite of sequences; of either kind a suite has just one."""
         return self.counted + self.validation if self.kind == "perturbations" else ()
 
+    @property
+    def graded(self) -> bool:
+        """Whether there are severities; in some suites each image draws a strength of its own."""
+        return any(len(self.edition.severities(name)) > 1 for name in self.corruptions)
+
     def content_hash(self) -> str:
         """sha256 of everything that decides a pixel or a score, the edition's constants included.
 
@@ -114,6 +134,11 @@ class Suite:
         # The edition's constants of the other kind are none of this suite's business.
         for other in set(KINDS) - {self.kind}:
             del content["edition"][other]
+        # Nor are those of names that it has not; and the usual score goes without saying.
+        constants, own = content["edition"][self.kind], self.counted + self.validation
+        content["edition"][self.kind] = {name: constants[name] for name in own}
+        if self.score == RATIOS[0]:
+            del content["score"]
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -140,7 +165,8 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     required = {"name": str, "version": int, "title": str, "source": str, "edition": str}
     required |= {"images": str, "classes": int, "id_rule": str}
     required |= {"counted": list, "validation": list, "recipe": dict}
-    optional = {"kind": str, "storage": str, "noise_storage": str, "reference": dict}
+    optional: dict[str, type] = {"kind": str, "storage": str, "noise_storage": str}
+    optional |= {"reference": dict, "score": str, "side": int}
     check_keys(data, where, required, optional)
     check_name(data, where)
     expect(data["version"] >= 1, where, "version", "1 or more", data["version"])
@@ -148,6 +174,8 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     expect(data["id_rule"] in ID_RULES, where, "id_rule", " or ".join(ID_RULES), data["id_rule"])
     kind = data.get("kind", "corruptions")
     expect(kind in KINDS, where, "kind", " or ".join(KINDS), kind)
+    score = data.get("score", RATIOS[0])
+    expect(score in RATIOS, where, "score", " or ".join(RATIOS), score)
     for key in ("storage", "noise_storage"):
         if key in data:
             _check_storage(data[key], kind, where, key)
@@ -158,6 +186,9 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     expect(named, where, "recipe name", "a name and a version, as in none@1", recipe["name"])
 
     its_edition = edition(data["edition"])
+    if "side" in data:  # of the images, where it is not the one the constants were chosen for
+        expect(data["side"] >= 1, where, "side", "a length in pixels", data["side"])
+        its_edition = replace(its_edition, side=data["side"])
     listed = [*data["counted"], *data["validation"]]
     known: Iterable[str] = getattr(its_edition, kind)
     one = kind.removesuffix("s")
@@ -194,14 +225,18 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
             if reference is not None and kind == "perturbations"
             else None
         ),
+        score=score,
     )
 
 
 def _parse_rows(table: Any, where: str) -> tuple[dict[str, float], ...]:
-    """A header of parameter names over one row of values per severity."""
+    """A header of parameter names over one row of values per severity.
+
+    A single row holds ranges, from which each image draws a strength of its own.
+    """
     check_keys(table, where, {"parameters": list, "severities": list})
     header, rows = table["parameters"], table["severities"]
-    expect(len(rows) == len(SEVERITIES), where, "severities", "5 rows", f"{len(rows)} rows")
+    expect(len(rows) in (1, len(SEVERITIES)), where, "severities", "5 rows", f"{len(rows)} rows")
     return check_rows(rows, header, where, "severities")
 
 
@@ -240,10 +275,15 @@ def _is_jpeg(storage: str) -> bool:
     return match is not None and int(match[1]) <= 100
 
 
-def _level(severity: SupportsIndex) -> int:
+def _level(severity: SupportsIndex, corruption: str, there: tuple[int, ...]) -> int:
     # Not an index into the table: the reference code takes 0 for 5 and -1 for 4 without a word.
     level = operator.index(severity) if hasattr(severity, "__index__") else None
-    if level not in SEVERITIES:
+    if level not in there:
+        if there == (1,):
+            raise InputError(
+                f"expected severity 1, got {severity!r}; each image draws a strength of its own "
+                f"under {corruption}, and there are no other severities"
+            )
         raise InputError(
             f"expected a severity from 1 (weak) to 5 (strong), got {severity!r}; "
             "the clean image is no severity, leave the corruption out for it"

@@ -28,7 +28,7 @@ from hardy.images.files import read_image
 from hardy.images.numpy_files import read_labels
 from hardy.images.opening import open_images
 from hardy.images.source import Fault, Ids, Labels, Listing, Source, identify
-from hardy.suites import encode, load
+from hardy.suites import encode, given, load
 from hardy.suites.array_layout import Arrays
 from hardy.suites.cells import Cell, cell_folder, choose_cells, levels
 from hardy.suites.layout import Files, Layout, Shards, open_layout, units_of
@@ -82,7 +82,7 @@ def open_stored(folder: Path, suite: Suite | None = None) -> Stored:
     """What lies in a folder; the suite may be left out where a manifest names it."""
     header = read_header(folder)
     if header is not None:
-        named = load(header["suite"])
+        named = load(given.beside(folder, header["suite"]))
         if suite is not None and suite.name != named.name:
             raise InputError(f"{folder} holds {named.name}, expected {suite.name}; name that suite")
         return _open_built(folder, header, named)

@@ -64,7 +64,8 @@ def cache_folder(compiled: Any) -> str | None:
 
 @cache
 def _sources() -> str:
-    """A digest of all that kernels are compiled from: this folder, and the constants of rng."""
+    """A digest of all that kernels are compiled from: this folder, and constants from outside."""
     here = Path(__file__).parent
-    files = [*sorted(here.glob("*.py")), here.parent / "rng.py"]
+    outside = (here.parent / name for name in ("rng.py", "portable.py"))
+    files = [*sorted(here.glob("*.py")), *outside]
     return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
