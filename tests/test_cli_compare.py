@@ -136,6 +136,15 @@ def test_describe(run, tmp_path: Path) -> None:
     fog = {one["severity"]: one["ms_ssim"] for one in found if one["corruption"] == "fog"}
     assert lines_with(out, "fog ") == [["fog", *(f"{fog[s]:.3f}" for s in range(1, 6))]]
     assert "mean over 2 of 3 images" in out
+    assert "aimed at 0.9 for severity 1" in out
+
+
+def test_describe_a_suite_without_severities(run, tmp_path: Path) -> None:
+    arguments = ("--images", write_rows(tmp_path, 2), "--format", "md")
+    code, out, err = run("describe", "cifar10_noc_23", *arguments)
+    assert (code, err) == (0, "")
+    assert "all strengths" in out
+    assert "severity" not in out
 
 
 def test_describe_measures_what_is_scored(run, tmp_path: Path) -> None:

@@ -15,12 +15,14 @@ from hardy.errors import HardyError, InputError, MissingResource
 
 if TYPE_CHECKING:
     from hardy import report
+    from hardy.attacks.attack import attack
     from hardy.evaluation import compare, evaluate, runs
 
 __version__ = "0.1.0"
 
 # What brings Parquet and more is imported when it is asked for.
 _LATER = dict.fromkeys(("compare", "evaluate", "runs"), "hardy.evaluation")
+_LATER["attack"] = "hardy.attacks.attack"
 
 
 def __getattr__(name: str) -> Any:
@@ -40,6 +42,7 @@ __all__ = [
     "InputError",
     "MissingResource",
     "__version__",
+    "attack",
     "compare",
     "corrupt",
     "corruptions",

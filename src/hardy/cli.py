@@ -10,6 +10,7 @@ import typer
 
 import hardy
 from hardy.cli_build import build_suite, verify_folder
+from hardy.cli_design import correlate_shifts, design_suite, overlap_corruptions
 from hardy.cli_eval import evaluate_models
 from hardy.cli_options import end_with_faults, progress
 from hardy.cli_report import plot_runs, report_runs, view_folder, write_board, write_gallery
@@ -61,7 +62,7 @@ def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> N
 
     if kind is Kind.corruptions:
         for name in hardy.corruptions():
-            typer.echo(f"{name:<20}{CORRUPTIONS[name].category:<10}{CORRUPTIONS[name].summary}")
+            typer.echo(f"{name:<33}{CORRUPTIONS[name].category:<12}{CORRUPTIONS[name].summary}")
     elif kind is Kind.perturbations:
         for name in hardy.perturbations():
             one = PERTURBATIONS[name]
@@ -201,6 +202,9 @@ app.command("plot")(plot_runs)
 app.command("view")(view_folder)
 app.command("describe")(describe_suite)
 app.command("train")(train_model)
+app.command("overlap")(overlap_corruptions)
+app.command("design")(design_suite)
+app.command("correlate")(correlate_shifts)
 app.command("build")(build_suite)
 app.command("verify")(verify_folder)
 

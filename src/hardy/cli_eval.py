@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from hardy.cli_attack import attack_models, check_alone
 from hardy.cli_options import (
     Labels,
     MaybeImages,
@@ -82,6 +83,22 @@ def evaluate_models(
     size: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Side the model wants images resized to.")
     ] = None,
+    defend: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Before the model: clahe, nlm, median, tencrop, bn_adapt[:N]."
+        ),
+    ] = None,
+    attack: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Noise learned against each model instead: ant, ant3x3."),
+    ] = None,
+    attack_images: Annotated[
+        str | None, typer.Option(metavar="SRC", help="To learn it on; else half of the images.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(metavar="X", help="Its L2 norm; 135 at 224 px, 19.3 at 32 px.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Threads; as many as processors if left out.")
     ] = None,
@@ -97,6 +114,9 @@ def evaluate_models(
     """
     from hardy.evaluation import evaluate
 
+    for option, said in (("--attack-images", attack_images), ("--epsilon", epsilon)):
+        if said is not None and attack is None:
+            raise InputError(f"expected {option} with --attack, got it alone")
     every = 0
 
     def announce(evaluation: Evaluation) -> None:
@@ -114,31 +134,34 @@ def evaluate_models(
             typer.echo(f"{every - total:,} of {every:,} predictions are stored already")
         return watch(done, total, "predictions", lambda count: count)
 
+    options: dict[str, Any] = {
+        "suite": suite,
+        "images": images,
+        "files": files,
+        "labels": labels,
+        "store": store,
+        "subset": subset,
+        "images_per_class": images_per_class,
+        "seed": seed,
+        "own_classes": own_classes,
+        "checkpoint": checkpoint,
+        "trust": trust,
+        "device": device,
+        "precision": precision,
+        "batch": _batch(batch),
+        "preprocessing": _preprocessing(mean, std, size),
+        "defend": defend,
+        "workers": workers,
+        "announce": announce,
+        "warn": lambda text: typer.secho(f"WARNING: {printable(text)}", fg="yellow", err=True),
+        "track": track,
+    }
     try:
-        found = evaluate(
-            models,
-            suite=suite,
-            images=images,
-            files=files,
-            labels=labels,
-            store=store,
-            only=words(only),
-            severities=numbers(severities),
-            subset=subset,
-            images_per_class=images_per_class,
-            seed=seed,
-            own_classes=own_classes,
-            checkpoint=checkpoint,
-            trust=trust,
-            device=device,
-            precision=precision,
-            batch=_batch(batch),
-            preprocessing=_preprocessing(mean, std, size),
-            workers=workers,
-            announce=announce,
-            warn=lambda text: typer.secho(f"WARNING: {printable(text)}", fg="yellow", err=True),
-            track=track,
-        )
+        if attack is not None:
+            check_alone(only=only != "counted", severities=bool(severities), dry_run=dry_run)
+            attack_models(models, attack, attack_images, epsilon, options)
+            return
+        found = evaluate(models, only=words(only), severities=numbers(severities), **options)
     except KeyboardInterrupt:
         typer.echo("stopped; what is finished is kept, and the same command resumes", err=True)
         raise typer.Exit(130) from None
@@ -160,11 +183,14 @@ def describe(evaluation: Evaluation) -> list[str]:
         lines.append(f"of which {len(subject):,} images, a fixed part, {how}")
     cells = len(subject.cells)
     lines.append(
-        f"{cells} cells of {subject.suite.title}, {subject.predictions:,} predictions per model"
+        f"{cells} cell{'s' if cells > 1 else ''} of {subject.suite.title}, "
+        f"{subject.predictions:,} predictions per model"
     )
     for model in evaluation.models:
         taken = model.preprocessing or "bytes as they are"
         lines.append(f"{model.name} on {model.device}, {model.precision}: {taken}")
+        if defence := getattr(model, "defence", None):
+            lines.append(f"  behind {defence}")
     return lines
 
 

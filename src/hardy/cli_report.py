@@ -33,6 +33,7 @@ class PlotKind(StrEnum):
     scatter = "scatter"
     stability = "stability"
     calibration = "calibration"
+    noise = "noise"
 
 
 def report_runs(

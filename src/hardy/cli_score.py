@@ -267,5 +267,5 @@ def _write(
     if output is None:
         sys.stdout.write(text)  # as it is: click takes escape codes out of data, too
     else:
-        replace_file(output, lambda path: path.write_text(text, encoding="utf-8"))
+        replace_file(output, lambda file: file.write(text.encode()))
         typer.echo(f"wrote {output}")

@@ -24,6 +24,10 @@ def train_model(
     antialias: Annotated[
         int, typer.Option(metavar="N", help="Blur by N taps before down-sampling; 1: do not.")
     ] = 1,
+    blur_after_conv: Annotated[
+        bool,
+        typer.Option("--blur-after-conv", help="BlurAfterConv, as we reconstruct it."),
+    ] = False,
     init: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Weights to start from: safetensors, or torch's."),
@@ -32,12 +36,20 @@ def train_model(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Of the method, such as sigma=0.2."),
     ] = None,
+    stylised: Annotated[
+        str | None,
+        typer.Option(metavar="SRC", help="For ant: stylised images, in a fifth of each batch."),
+    ] = None,
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
     ] = None,
     recipe: Annotated[
         str, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
     ] = "none@1",
+    input: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A filter before it, in tests too, such as clahe."),
+    ] = None,
     device: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out."),
@@ -54,8 +66,10 @@ def train_model(
     """Train a net that holds up better, or one to compare it with.
 
     Methods: standard, gauss_single, gauss_mult, speckle, patch_gaussian,
-    patch_uniform, augmix, ant, ant3x3. Nets: wrn_40_2, wrn_16_4,
-    resnext_29_4x32, resnet_18.
+    patch_uniform, augmix, ant, ant3x3, stability, alp, noise2net,
+    groupwise_inhibition, corrupted. Nets: wrn_40_2, wrn_16_4,
+    resnext_29_4x32, resnet_18; torchvision:NAME and timm:NAME for larger
+    images.
 
     The same command resumes what was stopped. DIR then has the weights, a
     log, and run.json, which says how it was trained and which of the
@@ -68,18 +82,23 @@ def train_model(
     torch = need("torch", "torch", "training")
     from hardy.models.torch_load import find_device
     from hardy.train.data import read_data
-    from hardy.train.loop import Recipe, train
+    from hardy.train.loop import train
     from hardy.train.methods import make_method
+    from hardy.train.methods.stylised import need_taker
     from hardy.train.ranks import joined
+    from hardy.train.recipe import Recipe
 
     said = _settings(settings or [])
-    seen = make_method(method, said).seen
+    asked = make_method(method, said)
+    if stylised is not None:
+        need_taker(asked)
     kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
     with joined(kind.partition(":")[0]) as ranks:
         where = find_device(Options("training", device=kind))
         chosen = Recipe(
             net=net,
             antialias=antialias,
+            blur_after_conv=blur_after_conv,
             epochs=epochs,
             batch=batch,
             lr=lr,
@@ -89,7 +108,10 @@ def train_model(
             deterministic=deterministic,
             seed=seed,
         )
-        images = read_data(data, where, labels=labels, recipe=recipe)
+        images = read_data(data, where, labels=labels, recipe=recipe, input=input)
+        others = (
+            None if stylised is None else read_data(stylised, where, recipe=recipe, input=input)
+        )
 
         def say(line: str) -> None:
             if ranks.first:
@@ -104,6 +126,7 @@ def train_model(
                 chosen,
                 settings=said,
                 init=init,
+                stylised=others,
                 device=where,
                 ranks=ranks,
                 track=watch if ranks.first else lambda steps, total, unit: steps,
@@ -115,7 +138,7 @@ def train_model(
         last = outcome.log[-1]
         say(
             f"trained {net} by {method}, the loss is {last['loss']:.4f} after epoch "
-            f"{last['epoch']}; corruptions seen: {', '.join(seen) or 'none'}"
+            f"{last['epoch']}; corruptions seen: {', '.join(asked.seen) or 'none'}"
         )
     else:
         say(f"{out} was finished before")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hardy import models as adapters
 from hardy import scoring
-from hardy.api import check_seed
+from hardy.arrays.keys import check_seed
 from hardy.arrays.ops import engine_name
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial, Threads, count_workers
@@ -22,7 +22,9 @@ from hardy.images.source import Fault
 from hardy.metrics import stratified_subset
 from hardy.models import Model, Override, Preprocessing
 from hardy.models.check import check
+from hardy.models.defences import defend as behind
 from hardy.predictions import runner
+from hardy.predictions.adapting import mixed
 from hardy.predictions.head import read_details
 from hardy.predictions.opening import Images, open_subject
 from hardy.predictions.plan import Plan, plan
@@ -138,6 +140,8 @@ class Evaluation:
                 workers=self.workers,
                 engine=engine_name(self.subject.device),
                 checked_accuracy=accuracy.get(model.name),
+                # No part of `Model`: the user's own ones need not know of it.
+                seen_corruptions=getattr(model, "seen_corruptions", None),
             )
             for model in self.models
         ]
@@ -172,6 +176,7 @@ def evaluate(
     precision: str = "float32",
     batch: int | Literal["auto"] = "auto",
     preprocessing: Preprocessing | Override | None = None,
+    defend: str | None = None,
     name: str | None = None,
     workers: int | None = None,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
@@ -184,8 +189,9 @@ def evaluate(
     `hardy.images.open_images` takes, or an array uint8 (N, H, W, 3) with its `labels`; `files` a
     folder that holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the
     images. `own_classes` says that labels are the images' own, not the suite's; `preprocessing`
-    overrides the model's own. A function goes by its `name`: give it another one when its weights
-    change. Several models see each corrupted image while it is there.
+    overrides the model's own, and `defend` puts a defence before it, such as "clahe". A function
+    goes by its `name`: give it another one when its weights change. Several models see each
+    corrupted image while it is there.
     """
     several = isinstance(model, list | tuple)
     given: Sequence[Any] = model if several else [model]  # type: ignore[assignment]
@@ -226,7 +232,10 @@ def evaluate(
         )
         for one in given
     )
-    evaluation = Evaluation(loaded, subject.near(loaded), Path(store), count, own_classes)
+    if defend is not None:
+        loaded = tuple(behind(one, defend) for one in loaded)
+    shown = mixed(loaded, subject.near(loaded))
+    evaluation = Evaluation(loaded, shown, Path(store), count, own_classes)
     announce(evaluation)
     told, accuracy = evaluation.check()
     for warning in told:

@@ -224,6 +224,26 @@ def test_calibration_scores() -> None:
     assert made["ECE spatter"].value == pytest.approx(100 * np.mean(eces[10:]))
 
 
+def test_an_interval_of_few_images_ends_at_zero() -> None:
+    """Half of the confidence is right three times of four: a replicate may have it the other way."""
+    half = np.full(4, 0.5)
+    clean = Outcomes(np.array([0, 1, 0, 0]), np.log(half), half, half)
+    nothing = Outcomes(*(np.empty((4, 0, 0), one.dtype) for one in clean))
+    around = replace(AROUND, names=(), levels=(), images=4)
+    ece = calibration_scores(clean, nothing, around, counted=())["clean ECE"]
+    assert ece.value == pytest.approx(25)
+    assert ece.replicates.min() < -10
+    assert ece.interval.low == 0
+    assert ece.interval.high > 40
+
+
+def test_a_corruption_may_lower_the_error() -> None:
+    made = corruption_scores(
+        np.ones(IMAGES, int), np.zeros_like(RANK), AROUND, counted=NAMES, reference=REFERENCE
+    )
+    assert made["relative mCE"].interval.high < 0
+
+
 def test_calibration_without_clean_images() -> None:
     clean, cells = outcomes(CLEAN), outcomes(RANK)
     whole = calibration_scores(clean, cells, AROUND, counted=["fog", "snow"], how=FEW)

@@ -10,7 +10,11 @@ from safetensors.torch import save_file
 
 from hardy.errors import InputError
 from hardy.models import load
+from hardy.models.checkpoint import load_checkpoint
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+from hardy.train.nets import make_net
 from tests.models.tiny import IMAGES, tiny
+from tests.photos import random_images
 
 NAME = "torch:tests.models.tiny:tiny"
 WEIGHTS = tiny(seed=1).state_dict()
@@ -20,19 +24,21 @@ def expected():
     return load(tiny(seed=1)).logits(IMAGES)
 
 
-@pytest.mark.parametrize(
-    "wrapped",
-    [
-        WEIGHTS,
-        {"state_dict": WEIGHTS, "epoch": 3},
-        {"model": WEIGHTS, "optimizer": {"lr": 0.1}},
-        {"model_state_dict": WEIGHTS},
-        OrderedDict((f"module.{name}", tensor) for name, tensor in WEIGHTS.items()),
-        {"state_dict": {f"module.{name}": tensor for name, tensor in WEIGHTS.items()}},
-        {name: tensor for name, tensor in WEIGHTS.items() if "tracked" not in name},
-    ],
-    ids=["bare", "state_dict", "model", "model_state_dict", "parallel", "both", "old"],
-)
+WRAPPED = {
+    "bare": WEIGHTS,
+    "state_dict": {"state_dict": WEIGHTS, "epoch": 3},
+    "model": {"model": WEIGHTS, "optimizer": {"lr": 0.1}},
+    "model_state_dict": {"model_state_dict": WEIGHTS},
+    "parallel": OrderedDict((f"module.{name}", tensor) for name, tensor in WEIGHTS.items()),
+    "both": {"state_dict": {f"module.{name}": tensor for name, tensor in WEIGHTS.items()}},
+    "old": {name: tensor for name, tensor in WEIGHTS.items() if "tracked" not in name},
+    "any name": {"weights": WEIGHTS, "epoch": 3, "args": {"lr": 0.1}},
+    "prefixes": {"net": {f"module.model.{name}": tensor for name, tensor in WEIGHTS.items()}},
+    "compiled": {f"_orig_mod.net.{name}": tensor for name, tensor in WEIGHTS.items()},
+}
+
+
+@pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)
 def test_weights_in_every_usual_wrapping(wrapped, tmp_path):
     torch.save(wrapped, tmp_path / "weights.pt")
     model = load(NAME, checkpoint=tmp_path / "weights.pt")
@@ -40,6 +46,41 @@ def test_weights_in_every_usual_wrapping(wrapped, tmp_path):
     save_file(WEIGHTS, tmp_path / "bare.safetensors")
     assert model.identity == load(NAME, checkpoint=tmp_path / "bare.safetensors").identity
     assert model.identity != load(NAME).identity
+
+
+def prefixed():
+    """A model whose own names begin like a prefix."""
+    return torch.nn.ModuleDict({"model": tiny(seed=2)})
+
+
+def test_prefixes_that_are_the_models_own_stay(tmp_path):
+    for start in ("", "module.", "model."):
+        torch.save(
+            {f"{start}model.{name}": tensor for name, tensor in WEIGHTS.items()},
+            tmp_path / "weights.pt",
+        )
+        module = prefixed()
+        load_checkpoint(module, tmp_path / "weights.pt")
+        assert torch.equal(module.model.conv.weight, WEIGHTS["conv.weight"])
+
+
+def test_a_released_checkpoint_of_a_known_net(torchvision, tmp_path):
+    """The bare net's weights under one key, to be evaluated and to be trained further."""
+    net = make_net("torchvision:squeezenet1_1", 1000)
+    torch.save({"model_state_dict": net.state_dict()}, tmp_path / "released.pth")
+    model = load("torchvision:squeezenet1_1", checkpoint=tmp_path / "released.pth")
+    mean, std = (torch.tensor(side).view(3, 1, 1) for side in (IMAGENET_MEAN, IMAGENET_STD))
+    images = random_images(2, 224, 224)
+    pixels = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
+    with torch.no_grad():
+        wanted = net.eval()((pixels - mean) / std).numpy()
+    np.testing.assert_allclose(model.logits(images), wanted, atol=1e-4)
+    fresh = make_net("torchvision:squeezenet1_1", 1000)
+    load_checkpoint(fresh, tmp_path / "released.pth")
+    assert all(map(torch.equal, fresh.state_dict().values(), net.state_dict().values()))
+    message = r"1\.weight is \(1000, 512, 1, 1\) .*: it is for 1000 classes and the model for 10;"
+    with pytest.raises(InputError, match=message):
+        load_checkpoint(make_net("torchvision:squeezenet1_1", 10), tmp_path / "released.pth")
 
 
 def test_the_file_is_part_of_the_name(tmp_path):
@@ -82,9 +123,19 @@ def test_a_whole_module_is_refused_too(tmp_path):
     [
         (torch.ones(3), "expected a dictionary of tensors.*got Tensor"),
         ({"epoch": 3, "best": 0.7}, "got dict of epoch, best"),
+        ({"one": WEIGHTS, "ema": WEIGHTS}, "the only one under another name; got dict of one, ema"),
+        (
+            {**WEIGHTS, **{f"module.{name}": tensor for name, tensor in WEIGHTS.items()}},
+            "holds conv.weight twice, by itself and behind a prefix",
+        ),
         (
             tiny(classes=9).state_dict(),
-            r"2 misshapen \(head.weight is \(9, 4\) instead of \(5,",
+            r"2 misshapen \(head.weight is \(9, 4\) instead of \(5, .*\): it is for 9 classes and "
+            "the model for 5; name the model",
+        ),
+        (
+            {**WEIGHTS, "conv.weight": torch.ones(4, 3, 5, 5)},
+            r"1 misshapen \(conv.weight is \(4, 3, 5, 5\) instead of \(4, 3, 3, 3\)\); name the",
         ),
         (
             {"conv.weight": WEIGHTS["conv.weight"], "fc.weight": torch.ones(2, 2)},
@@ -92,7 +143,7 @@ def test_a_whole_module_is_refused_too(tmp_path):
             r"1 unknown \(fc.weight\); name the model",
         ),
     ],
-    ids=["tensor", "no tensors", "shapes", "names"],
+    ids=["tensor", "no tensors", "two", "twice", "classes", "shapes", "names"],
 )
 def test_what_does_not_fit_is_named(content, message, tmp_path):
     torch.save(content, tmp_path / "weights.pt")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import json
+from dataclasses import asdict, fields
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from hardy.predictions.identity import Identity, slug
 from tests.predictions.stores import extend, identity, opened
 
-DESCRIBED = {"model", "preprocessing"}
+DESCRIBED = {"model", "preprocessing", "defence"}
 STRANGE = [
     "../../etc/passwd",
     "..",
@@ -31,6 +33,14 @@ def test_what_changes_the_output_makes_another_run(name: str) -> None:
     other = identity(**{name: 5 if name in ("suite_version", "seed") else "another"})
     assert (other.hash() == identity().hash()) == (name in DESCRIBED)
     assert len({identity().hash(), identity(seed=None).hash(), identity(seed=1).hash()}) == 3
+
+
+def test_a_run_without_a_defence_is_what_it_was_before_there_were_any() -> None:
+    decisive = asdict(identity())
+    for name in (*DESCRIBED, "batches"):
+        del decisive[name]
+    before = sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+    assert identity().hash() == before
 
 
 @pytest.mark.parametrize("name", STRANGE)

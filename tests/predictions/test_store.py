@@ -281,10 +281,21 @@ def test_a_field_that_is_missing(tmp_path: Path) -> None:
     run = extend(tmp_path, range(3), CELLS[:1])
     path = run.folder / "run.json"
     whole = json.loads(path.read_text())
-    for name in whole.keys() - {"store"}:
+    for name in whole.keys() - {"store", "defence", "batches"}:
         path.write_text(json.dumps({key: whole[key] for key in whole if key != name}))
         with pytest.raises(InputError, match=f"{path}: {name}: expected .*, got nothing; restore"):
             find_runs(tmp_path)
+
+
+def test_a_run_from_before_there_were_defences(tmp_path: Path) -> None:
+    run = extend(tmp_path, range(3), CELLS[:1])
+    path = run.folder / "run.json"
+    whole = json.loads(path.read_text())
+    del whole["defence"], whole["batches"]
+    path.write_text(json.dumps(whole))
+    (again,) = find_runs(tmp_path)
+    assert (again.defence, again.adapted) == (None, False)
+    assert again.identity.hash() == whole["identity"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hardy.report.data import Report, gather
-from tests.report.stores import write_run
+from tests.report.stores import write_noise, write_run
 
 MARKUP = "</script ><script>alert(1)</script ><img src=x onerror=alert(2)>"
 QUOTES = "\"🥶><svg onload='alert(3)'> & $x_1$ | `code` [link](javascript:alert(4))"
@@ -20,7 +20,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three models on ImageNet-C, the best and the worst of them on ImageNet-P too."""
     folder = tmp_path_factory.mktemp("runs")
     for model, skill in ((MARKUP, 4.0), (QUOTES, 2.0), (LONG, 0.5)):
-        write_run(folder, model, skill=skill, classes=10, names=CLASSES)
+        run = write_run(folder, model, skill=skill, classes=10, names=CLASSES)
+        if model != LONG:
+            write_noise(run, model)
     for model, skill in ((MARKUP, 4.0), (LONG, 0.5)):
         write_run(folder, model, "imagenet_p", skill=skill, images=12, classes=10)
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import zlib
 from hashlib import sha256
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
+from hardy.predictions.attacked import Attacked, Measured, write_attack
 from hardy.predictions.identity import Identity
 from hardy.predictions.writer import Writer
 from hardy.suites import load
@@ -140,6 +142,34 @@ def _write_worst(folder: Path, cells: tuple[Cell, ...], truth: Any) -> None:
             }
         )
     pq.write_table(pa.Table.from_pylist(rows), folder / "worst.parquet")
+
+
+def write_noise(folder: Path, model: str, noise: str = "ant") -> None:
+    """An attack's file beside a run, of made-up numbers."""
+    picture = base64.b64encode(_png(0)).decode()
+    attacked = Attacked(
+        model=model,
+        noise=noise,
+        epsilon=135.0,
+        values=150_528,
+        images=500,
+        fitted_on=f"500 images of {model}",
+        steps=1001,
+        seed=0,
+        clean=Measured(76.0, 72.0, 79.6),
+        adversarial=Measured(11.0, 8.5, 14.0),
+        gaussian=Measured(30.0, 26.1, 34.2),
+        difference=Measured(-19.0, -23.0, -15.2),
+        median_distance=Measured(40.0, 35.5, 44.5),
+        never=3,
+        edges=[-4.0, -2.0, 0.0, 2.0, 4.0],
+        shares=[1.0, 49.0, 49.0, 1.0],
+        patches=[picture],
+        gaussian_patches=[picture],
+        samples=[[picture, picture]],
+        session=SESSION,
+    )
+    write_attack(folder, attacked)
 
 
 def _png(seed: int) -> bytes:

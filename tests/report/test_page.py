@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hardy.report import attacks, plots
 from hardy.report import page as page_module
-from hardy.report import plots
 from hardy.report.data import Entry, Report, gather
 from hardy.report.gallery import make_gallery
 from hardy.report.page import render_report
@@ -65,6 +65,7 @@ def test_every_figure_has_a_place_a_sentence_and_words_for_those_who_do_not_see(
     assert kinds == {
         *("bars-ce", "curves", "heat", "scatter-mce", "scatter-relative-mce"),
         *("calibration", "reliability", "bars-fr", "bars-t5d", "scatter-mfr", "scatter-mt5d"),
+        "noise",
     }
 
 
@@ -105,6 +106,19 @@ def test_thumbnails_have_a_budget(report: Report, monkeypatch: pytest.MonkeyPatc
     one = sum(len(w.clean or "") + len(w.corrupted) for w in read_worst(_first(report).run))
     monkeypatch.setattr(page_module, "FOR_WORST", int(1.5 * one))
     assert shown() == 1
+
+
+def test_noise_is_pictured_for_the_best_models_only(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown() -> list[int]:
+        page = Parsed(render_report(report))
+        pictures = sum(one.get("class") == "worst noise" for one in page.all("ul"))
+        return [pictures, " ".join(page.text).count("-19.0 [-23.0 to -15.2]")]
+
+    assert shown() == [2, 4]  # each number in the table, and in a sentence
+    monkeypatch.setattr(attacks, "PICTURED", 1)
+    assert shown() == [1, 4]
 
 
 def _first(report: Report) -> Entry:

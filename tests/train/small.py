@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from hardy.train.blurpool import STRIDES, Halving
 from hardy.train.data import Data, read_data
 from hardy.train.nets import NETS, WideResNet
 from hardy.train.recipe import Recipe
@@ -16,8 +17,8 @@ CPU = torch.device("cpu")
 NARROW = Recipe(net="narrow", epochs=2, batch=24, lr=0.05)
 
 
-def make_narrow(classes: int, antialias: int) -> torch.nn.Module:
-    return WideResNet(10, 1, classes, antialias)
+def make_narrow(classes: int, halving: Halving = STRIDES) -> torch.nn.Module:
+    return WideResNet(10, 1, classes, halving)
 
 
 @pytest.fixture

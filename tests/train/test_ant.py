@@ -81,7 +81,7 @@ def test_what_a_batch_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each generator paints its images with its number: the current one 99, old ones their epoch,
     clean ones stay 0."""
     method = ready()
-    model = make_narrow(3, 1)
+    model = make_narrow(3)
 
     def paint(generator, pixels):
         return torch.full_like(pixels, 99 if generator is method.generator else generator)
@@ -120,7 +120,7 @@ def test_each_epoch_begins_with_a_new_generator_trained_on_its_own_batches() -> 
             asked.append(1)
             yield torch.full((4, 3, 8, 8), 100, dtype=torch.uint8), torch.tensor([0, 1, 2, 0])
 
-    model = make_narrow(3, 1)
+    model = make_narrow(3)
     starts = []
     for epoch in range(2):
         method.begin_epoch(epoch, model, batches())
@@ -137,7 +137,7 @@ def test_an_old_generator_makes_the_noise_it_made() -> None:
     white = torch.randn(2, 3, 10, 10, generator=torch.Generator().manual_seed(0))
     then = []
     for epoch in range(2):
-        method.begin_epoch(epoch, make_narrow(3, 1), repeat(None))
+        method.begin_epoch(epoch, make_narrow(3), repeat(None))
         then.append(method.generator(white).detach())
     assert not torch.equal(then[0], then[1])
     for epoch in range(2):
@@ -145,7 +145,7 @@ def test_an_old_generator_makes_the_noise_it_made() -> None:
 
 
 def test_the_generators_step_leaves_the_classifier_as_it_is_and_the_history_too() -> None:
-    method, model = ready(), make_narrow(3, 1).train()
+    method, model = ready(), make_narrow(3).train()
     method.begin_epoch(0, model, repeat(None))
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     before = {name: tensor.clone() for name, tensor in method.generator.state_dict().items()}
@@ -161,7 +161,7 @@ def test_the_generators_step_leaves_the_classifier_as_it_is_and_the_history_too(
 
 
 def test_the_classifiers_loss_reaches_no_generator() -> None:
-    method, model = ready(), make_narrow(3, 1).train()
+    method, model = ready(), make_narrow(3).train()
     method.begin_epoch(0, model, repeat(None))
     images = torch.full((8, 3, 8, 8), 100, dtype=torch.uint8)
     loss = method.loss(model, images, torch.arange(8) % 3)

@@ -15,7 +15,11 @@ from tests.train.small import NARROW, narrow, write_arrays
 
 __all__ = ["narrow"]
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"),
+    # torch's compiler imports what torch itself has deprecated.
+    pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning"),
+]
 GPU = torch.device("cuda")
 # What would take minutes at its default.
 QUICK = {"ant": {"restart_steps": "5"}, "ant3x3": {"restart_steps": "5"}}

@@ -1,22 +1,52 @@
-"""The nets: published sizes, shapes, and anti-aliased down-sampling."""
+"""The nets: published sizes, shapes, two parts, and how they halve."""
 
 from __future__ import annotations
 
+import json
+import sys
+from dataclasses import replace
+
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
-from hardy.errors import InputError
-from hardy.train.nets import NETS, BlurPool, ResNet18, ResNeXt29, WideResNet, make_net
+from hardy.errors import InputError, MissingResource
+from hardy.models import load
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+from hardy.train.blurpool import BlurPool, Halving
+from hardy.train.files import write_tensors
+from hardy.train.loop import Training, train
+from hardy.train.methods import make_method
+from hardy.train.nets import (
+    NETS,
+    Net,
+    ResNet18,
+    ResNeXt29,
+    WideResNet,
+    cut_in_two,
+    make_net,
+    normalisation,
+)
+from hardy.train.recipe import Recipe
+from hardy.train.run import MODEL, open_run, read_run, trained_net
+from tests.photos import random_images
+from tests.train.small import CPU, NARROW, narrow, small_data
+
+__all__ = ["narrow"]
 
 # Millions of parameters for ten classes, as the papers state them.
 WIDE = {(40, 1): 0.6, (40, 2): 2.2, (40, 4): 8.9, (28, 10): 36.5, (22, 8): 17.2, (16, 8): 11.0}
 RESNEXT = {(8, 64): 34.4, (16, 64): 68.1}
-EXACT = {"wrn_40_2": 2_243_546, "wrn_16_4": 2_748_890, "resnet_18": 11_173_962}
+HALVINGS = {"strides": {}, "antialias": {"antialias": 3}, "after": {"blur_after_conv": True}}
 
 
-def count(net: torch.nn.Module) -> int:
+def count(net: nn.Module) -> int:
     return sum(parameter.numel() for parameter in net.parameters())
+
+
+def parts_of(net: nn.Module, kind: type) -> list[nn.Module]:
+    return [part for part in net.modules() if isinstance(part, kind)]
 
 
 @pytest.mark.parametrize(("shape", "millions"), WIDE.items())
@@ -31,25 +61,91 @@ def test_resnexts_have_the_published_size(shape, millions) -> None:
         assert abs(count(ResNeXt29(*shape, classes=10)) / 1e6 - millions) <= 0.1
 
 
-@pytest.mark.parametrize(("name", "parameters"), EXACT.items())
-def test_exact_sizes(name, parameters) -> None:
-    assert count(make_net(name, 10)) == parameters
+def wide_sum(blocks: int, k: int) -> int:
+    """From the table of the paper: 3 x 3 of 16, then groups of pairs of 3 x 3 of 16k, 32k, 64k."""
+    widths = [16 * k, 32 * k, 64 * k]
+    firsts = [16, *widths[:2]]  # that come into each group
+    convolutions = 27 * 16
+    convolutions += sum(9 * a * b for a, b in zip(firsts, widths, strict=True))
+    convolutions += sum(9 * b * b * (2 * blocks - 1) for b in widths)
+    shortcuts = sum(a * b for a, b in zip(firsts, widths, strict=True))
+    # Scale and shift, ahead of each convolution in a group, and of the mean at the end.
+    scales = 2 * (sum(firsts) + sum(b * (2 * blocks - 1) for b in widths) + widths[2])
+    return convolutions + shortcuts + scales + 10 * widths[2] + 10
 
 
-@pytest.mark.parametrize("antialias", [1, 3])
+def resnet_18_sum() -> int:
+    """Table 1 of the paper with a stem of 3 x 3: four stages of two pairs of 3 x 3 convolutions,
+    each with scale and shift; stages 2 to 4 begin with a projected shortcut."""
+    pairs = [(64, 64), (64, 128), (128, 256), (256, 512)]
+    stages = sum(9 * a * b + 27 * b * b + 4 * 2 * b for a, b in pairs)
+    projections = sum(a * b + 2 * b for a, b in pairs[1:])
+    return 27 * 64 + 2 * 64 + stages + projections + 512 * 10 + 10
+
+
+def resnext_29_sum(cardinality: int, base: int) -> int:
+    """1 x 1 of D = C · d · 2^stage, 3 x 3 in C groups, 1 x 1 of 256 · 2^stage; three times three,
+    each with scale and shift; every stage begins with a projected shortcut."""
+    total = 27 * 64 + 2 * 64
+    before = 64
+    for stage in range(3):
+        d, out = cardinality * base * 2**stage, 256 * 2**stage
+        inner = 9 * d * d // cardinality + d * out + 2 * (2 * d + out)
+        total += 3 * inner + before * d + 2 * out * d + before * out + 2 * out
+        before = out
+    return total + 1024 * 10 + 10
+
+
+SUMS = {
+    "wrn_40_2": wide_sum(6, 2),
+    "wrn_16_4": wide_sum(2, 4),
+    "resnet_18": resnet_18_sum(),
+    "resnext_29_4x32": resnext_29_sum(4, 32),
+}
+# As others who trained these nets state them.
+KNOWN = {"wrn_40_2": 2_243_546, "wrn_16_4": 2_748_890, "resnet_18": 11_173_962}
+
+
 @pytest.mark.parametrize("name", NETS)
-def test_every_net_gives_logits(name, antialias) -> None:
-    net = make_net(name, 7, antialias).eval()
+def test_exact_sizes(name) -> None:
+    assert count(make_net(name, 10)) == SUMS[name] == KNOWN.get(name, SUMS[name])
+
+
+@pytest.mark.parametrize("halving", HALVINGS)
+@pytest.mark.parametrize("name", NETS)
+def test_every_net_gives_logits(name, halving) -> None:
+    net = make_net(name, 7, **HALVINGS[halving]).eval()
     features = []
     net.head.register_forward_pre_hook(lambda module, inputs: features.append(inputs[0]))
     with torch.no_grad():
         assert net(torch.zeros(1, 3, 32, 32)).shape == (1, 7)
     assert features[0].shape == (1, net.head.in_features)
-    assert any(isinstance(part, BlurPool) for part in net.modules()) == (antialias > 1)
-    strides = {p.stride for p in net.modules() if isinstance(p, torch.nn.Conv2d)}
-    assert strides == ({(1, 1)} if antialias > 1 else {(1, 1), (2, 2)})
-    assert count(net) == count(make_net(name, 7))  # filters are no parameters
-    assert not any("kernel" in key for key in net.state_dict())
+    strides = {conv.stride for conv in parts_of(net, nn.Conv2d)}
+    assert strides == ({(1, 1), (2, 2)} if halving == "strides" else {(1, 1)})
+    # Filters are no parameters, and all have the same names: one's weights fit the others.
+    plain = make_net(name, 7).state_dict()
+    assert {key: t.shape for key, t in net.state_dict().items()} == {
+        key: t.shape for key, t in plain.items()
+    }
+
+
+CUT = {
+    "wrn_40_2": (64, 16),
+    "wrn_16_4": (128, 16),
+    "resnext_29_4x32": (512, 16),
+    "resnet_18": (256, 8),
+}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_nets_are_cut_before_their_last_stage(name) -> None:
+    net = make_net(name, 3).eval()
+    x = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        features = net.before(x)
+        channels, side = CUT[name]
+        assert features.shape == (2, channels, side, side)
+        assert torch.equal(net.after(features), net(x))
 
 
 ROWS = {2: (1, 1), 3: (1, 2, 1), 4: (1, 3, 3, 1), 5: (1, 4, 6, 4, 1), 7: (1, 6, 15, 20, 15, 6, 1)}
@@ -63,24 +159,191 @@ def test_blur_pool_is_its_formula(taps, row) -> None:
     padded = functional.pad(x, edges, mode="reflect").flatten(0, 1)[:, None]
     wanted = functional.conv2d(padded, (filter / filter.sum())[None, None])[..., ::2, ::2]
     torch.testing.assert_close(BlurPool(3, taps)(x).flatten(0, 1)[:, None], wanted)
+    last = x.to(memory_format=torch.channels_last)  # stays so, or a GPU would turn it around
+    assert BlurPool(3, taps)(last).is_contiguous(memory_format=torch.channels_last)
 
 
-def test_antialiasing_makes_a_net_steadier_under_shifts() -> None:
+def test_blur_after_conv_is_what_it_says() -> None:
+    """A whole block of each kind against the formula, by the blur and the functions of torch."""
+    torch.manual_seed(0)
+    after = Halving(3, after_conv=True)
+    x = torch.randn(2, 32, 8, 8)
+
+    def blurred(x: torch.Tensor) -> torch.Tensor:
+        return BlurPool(x.shape[1], 3)(x)
+
+    def convolved(x: torch.Tensor, part: nn.Module) -> torch.Tensor:
+        return functional.conv2d(x, part.weight, padding=part.weight.shape[2] // 2)
+
+    wide = WideResNet(10, 1, 3, after).eval()
+    block = wide.blocks[wide.cut]
+    ready = functional.silu(block.norm1(x))
+    inner = functional.silu(block.norm2(blurred(convolved(ready, block.conv1))))
+    wanted = convolved(inner, block.conv2) + convolved(blurred(ready), block.shortcut[1])
+    torch.testing.assert_close(block(x), wanted)
+
+    basic = ResNet18(3, after, width=8).eval()
+    block = basic.blocks[basic.cut]
+    conv1, norm1, swish, nothing, conv2, norm2 = block.inner
+    assert isinstance(swish, nn.SiLU)
+    assert isinstance(nothing, nn.Identity)
+    inner = norm2(convolved(functional.silu(norm1(blurred(convolved(x, conv1)))), conv2))
+    shortcut = block.shortcut[2](convolved(blurred(x), block.shortcut[1]))
+    torch.testing.assert_close(block(x), functional.silu(inner + shortcut))
+
+    for net in (wide, basic):  # elsewhere it is as ever
+        gentle = [block for block in net.blocks if parts_of(block, nn.SiLU)]
+        assert gentle == [block for block in net.blocks if parts_of(block, BlurPool)]
+        assert len(gentle) == (2 if net is wide else 3)
+
+
+def change(halving: Halving) -> float:
+    """Of the features when the image moves by one pixel, over how much those of images differ."""
+    torch.manual_seed(0)
+    net = ResNet18(10, halving, width=8).eval()
+    x = torch.rand(8, 3, 40, 40, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        here, there = net(x[..., 4:36, 4:36]), net(x[..., 4:36, 5:37])
+    return float((here - there).norm() / (here - here.mean(0)).norm())
+
+
+@pytest.mark.parametrize("halving", [Halving(4), Halving(3, after_conv=True)])
+def test_antialiasing_makes_a_net_steadier_under_shifts(halving) -> None:
     """Random weights will do: what moves by one pixel changes the features less."""
-
-    def change(antialias: int) -> float:
-        torch.manual_seed(0)
-        net = ResNet18(10, antialias, width=8).eval()
-        x = torch.rand(8, 3, 40, 40, generator=torch.Generator().manual_seed(1))
-        with torch.no_grad():
-            here, there = net(x[..., 4:36, 4:36]), net(x[..., 4:36, 5:37])
-        return float((here - there).norm() / (here - here.mean(0)).norm())
-
-    assert change(4) < 0.8 * change(1)
+    assert change(halving) < 0.8 * change(Halving())
 
 
-def test_refusals() -> None:
-    with pytest.raises(InputError, match=r'unknown net "wrn_40_3"; did you mean "wrn_40_2"\?'):
-        make_net("wrn_40_3", 10)
-    with pytest.raises(InputError, match=r"a filter of 1 \(none\) to 7 taps, got 8"):
-        make_net("wrn_40_2", 10, antialias=8)
+def described(net: str, classes: int, **recipe: object) -> dict:
+    return {
+        "format": 1,
+        "data": {"classes": classes},
+        "recipe": {"net": net, "antialias": 1, **recipe},
+        "preprocessing": {"mean": IMAGENET_MEAN, "std": IMAGENET_STD},
+        "seen_corruptions": [],
+    }
+
+
+def test_runs_say_what_is_reconstructed_and_are_loaded_so(tmp_path) -> None:
+    net = make_net("wrn_16_4", 3, blur_after_conv=True)
+    open_run(tmp_path / "out", described("wrn_16_4", 3, blur_after_conv=True))
+    write_tensors(tmp_path / "out" / MODEL, net.state_dict(), {})
+    assert "Hardy's reconstruction" in read_run(tmp_path / "out")["note"]
+    assert parts_of(trained_net(tmp_path / "out")[0], nn.SiLU)
+
+    old = described("wrn_16_4", 3)
+    open_run(tmp_path / "old", old)
+    write_tensors(tmp_path / "old" / MODEL, net.state_dict(), {})
+    assert "note" not in json.loads((tmp_path / "old/run.json").read_text())
+    assert not parts_of(trained_net(tmp_path / "old")[0], nn.SiLU)
+    open_run(tmp_path / "old", described("wrn_16_4", 3, blur_after_conv=False))
+    with pytest.raises(InputError, match="blur_after_conv is True and was False"):
+        open_run(tmp_path / "old", described("wrn_16_4", 3, blur_after_conv=True))
+
+
+@pytest.mark.parametrize("name", ["torchvision:squeezenet1_1", "timm:test_resnet"])
+def test_nets_of_libraries_are_trained_and_loaded_again(name, torchvision, tmp_path) -> None:
+    torch.manual_seed(0)
+    net = make_net(name, 5).eval()
+    open_run(tmp_path / "out", described(name, 5))
+    write_tensors(tmp_path / "out" / MODEL, net.state_dict(), {})
+    images = random_images(3, 64, 64)
+    pixels = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
+    mean, std = (torch.tensor(side).view(3, 1, 1) for side in (IMAGENET_MEAN, IMAGENET_STD))
+    with torch.no_grad():
+        wanted = net((pixels - mean) / std)
+    assert wanted.shape == (3, 5)
+    found = torch.from_numpy(load(f"hardy:{tmp_path / 'out'}").logits(images))
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
+
+
+def test_a_run_starts_from_released_weights_of_a_library_net(torchvision, tmp_path) -> None:
+    torch.manual_seed(0)
+    name, released = "torchvision:squeezenet1_1", tmp_path / "released.pth"
+    started = make_net(name, 3).state_dict()
+    torch.save({"weights": {f"module.{key}": t for key, t in started.items()}}, released)
+    still = Recipe(net=name, epochs=1, batch=32, lr=1e-30)
+    train("standard", small_data(tmp_path, side=32), tmp_path / "out", still, init=released)
+    made, run = trained_net(tmp_path / "out")
+    for key, weight in made.named_parameters():
+        torch.testing.assert_close(weight.detach(), started[key], rtol=0, atol=1e-25)
+    assert run["preprocessing"] == {"mean": [*IMAGENET_MEAN], "std": [*IMAGENET_STD]}
+    assert load(f"hardy:{tmp_path / 'out'}").preprocessing.mean == IMAGENET_MEAN
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_run_blurs_after_convolutions(tmp_path) -> None:
+    data, recipe = small_data(tmp_path), replace(NARROW, epochs=1, blur_after_conv=True)
+    train("standard", data, tmp_path / "out", recipe)
+    net, run = trained_net(tmp_path / "out")
+    assert run["recipe"]["blur_after_conv"]
+    for each in (net, Training(make_method("standard"), data, recipe, CPU).net):
+        assert len(parts_of(each, BlurPool)) == 4  # of two blocks, each with its shortcut
+    assert load(f"hardy:{tmp_path / 'out'}").logits(random_images(2, 16, 16)).shape == (2, 3)
+
+
+def test_nets_of_libraries_have_their_own_normalisation(torchvision) -> None:
+    tvision, timms = (make_net(name, 2) for name in ("torchvision:squeezenet1_1", "timm:test_vit"))
+    assert normalisation("torchvision:squeezenet1_1", tvision) == (IMAGENET_MEAN, IMAGENET_STD)
+    assert normalisation("timm:test_vit", timms) == ((0.5,) * 3, (0.5,) * 3)
+    assert normalisation("wrn_40_2", nn.Identity()) == ((0.5,) * 3, (0.5,) * 3)
+
+
+def test_second_heads_are_left_out(torchvision) -> None:
+    """Training would get a tuple from them."""
+    net = make_net("torchvision:googlenet", 2)
+    assert net(torch.rand(2, 3, 64, 64)).shape == (2, 2)
+
+
+@pytest.mark.parametrize("name", ["torchvision:resnet18", "timm:test_resnet"])
+def test_resnets_of_libraries_are_cut_too(name, torchvision) -> None:
+    net = make_net(name, 3).eval()
+    before, after = cut_in_two(net)
+    x = torch.rand(1, 3, 64, 64)
+    with torch.no_grad():
+        features = before(x)
+        assert torch.equal(after(features), net(x))
+        assert torch.equal(features, nn.Sequential(*[*net.children()][:7])(x))
+    assert cut_in_two(make_net("torchvision:squeezenet1_1", 2)) is None
+
+
+def test_our_nets_are_compiled_in_one_piece() -> None:
+    net = WideResNet(10, 1, 3, Halving(3, after_conv=True)).eval()
+    assert isinstance(net, Net)
+    x = torch.rand(2, 3, 16, 16)
+    with torch.no_grad():
+        compiled = torch.compile(net, backend="eager", fullgraph=True)
+        torch.testing.assert_close(compiled(x), net(x))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("wrn_40_3", {}, r'unknown net "wrn_40_3"; did you mean "wrn_40_2"\?'),
+        ("wrn_40_2", {"antialias": 8}, r"a filter of 1 \(none\) to 7 taps, got 8"),
+        (
+            "wrn_40_2",
+            {"antialias": 3, "blur_after_conv": True},
+            r"expected either antialias or blur_after_conv, got both \(antialias 3\).*leave one",
+        ),
+        ("torchvision:resnet18", {"antialias": 3}, "expected antialias 3 for a net of our own"),
+        (
+            "timm:test_vit",
+            {"blur_after_conv": True},
+            r"blur_after_conv for .*got timm:test_vit, wh",
+        ),
+        ("torchvision:resnet51", {}, 'unknown torchvision model "resnet51"; did you mean resnet5'),
+        ("timm:resnet5O", {}, 'unknown timm model "resnet5O"; did you mean resnet50'),
+        ("onnx:net", {}, 'expected a net as "torchvision:NAME" or "timm:NAME", got "onnx:net"'),
+    ],
+)
+def test_refusals(name, options, message, torchvision) -> None:
+    with pytest.raises(InputError, match=message):
+        make_net(name, 10, **options)
+
+
+@pytest.mark.parametrize("library", ["torchvision", "timm"])
+def test_a_library_that_is_not_installed(library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    message = rf"{library}:resnet18 needs {library}, .*hardy\[{library}\]"
+    with pytest.raises(MissingResource, match=message):
+        make_net(f"{library}:resnet18", 10)

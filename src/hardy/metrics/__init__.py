@@ -30,6 +30,7 @@ from hardy.metrics.corruption import (
     measure_reference,
     relative_corruption_error,
 )
+from hardy.metrics.median import median_interval
 from hardy.metrics.paired import McNemar, mcnemar
 from hardy.metrics.score import Circumstances, Comparison, Score, compare, differences
 from hardy.metrics.scoring_calibration import calibration_scores
@@ -81,6 +82,7 @@ __all__ = [
     "mean_error",
     "measure_flips",
     "measure_reference",
+    "median_interval",
     "movement_scores",
     "movements",
     "ms_ssim",

@@ -223,6 +223,11 @@ def _figure(value: float, interval: Interval, scale: float, sign: str = "") -> s
     return f"{value:{sign}.{decimals}f} ± {half:.{decimals}f}"
 
 
+def may_be_negative(name: str) -> bool:
+    """Of all scores the relative ones: a corruption may lower the error."""
+    return "relative" in name
+
+
 def score_of(
     name: str,
     value: float,
@@ -243,4 +248,6 @@ def score_of(
             images = circumstances.images
             share = proportion_interval(images if value else 0, images)
             interval = Interval(100 * share.low, 100 * share.high)
+    if not may_be_negative(name):  # replicates of few images may be: the ECE's are made of gaps
+        interval = Interval(max(0.0, interval.low), max(0.0, interval.high))
     return Score(name, value, interval, unit, circumstances, resampling, replicates)

@@ -15,16 +15,21 @@ from hardy.errors import InputError
 from hardy.models.calling import SAID, told
 from hardy.models.model import existing, need
 
-# Where training scripts put the weights among other things.
+Shape = tuple[int, ...] | None
+
+# Where training scripts put the weights among other things; under any name where they are alone.
 WRAPPINGS = ("state_dict", "model_state_dict", "model")
+# Before each name: of DataParallel, of torch.compile, and of modules that prepare the images.
+PREFIXES = ("module.", "_orig_mod.", "model.", "net.")
 SHOWN = 3
+LAST_LAYER = 2  # tensors
 # How torch says that a file is sound, but names code to be run.
 NAMES_CODE = r"(?:Unsupported global: |Trying to |Can only (?:create|build) )[^\n]*"
 
 
 def load_checkpoint(module: torch.nn.Module, path: Path) -> None:
-    weights = read_weights(path)
     own = module.state_dict()
+    weights = _renamed(read_weights(path), own, path)
     missing = [
         name
         for name in own
@@ -32,20 +37,22 @@ def load_checkpoint(module: torch.nn.Module, path: Path) -> None:
         if name not in weights and not name.endswith("num_batches_tracked")
     ]
     surplus = [name for name in weights if name not in own]
-    shapes = [
-        f"{name} is {_shape(weights[name])} instead of {_shape(own[name])}"
+    misshapen = {
+        name: (_shape(weights[name]), _shape(own[name]))
         for name in own
         if name in weights and _shape(weights[name]) != _shape(own[name])
-    ]
+    }
+    shapes = [f"{name} is {its} instead of {ours}" for name, (its, ours) in misshapen.items()]
     faults = [
         f"{len(names)} {what} ({', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''})"
         for what, names in (("missing", missing), ("unknown", surplus), ("misshapen", shapes))
         if names
     ]
     if faults:
+        why = "" if missing or surplus else _other_classes(list(misshapen.values()))
         raise InputError(
-            f"{path} does not fit the model: of {len(own)} expected tensors {', '.join(faults)}; "
-            "name the model it was saved from, or write a factory that makes it: "
+            f"{path} does not fit the model: of {len(own)} expected tensors {', '.join(faults)}"
+            f"{why}; name the model it was saved from, or write a factory that makes it: "
             "torch:package.module:factory"
         )
     module.load_state_dict(weights, strict=False)
@@ -55,18 +62,59 @@ def read_weights(path: Path) -> dict[str, Any]:
     """The tensors by name, whatever they are wrapped in."""
     existing(path, "a checkpoint")
     found = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
-    for key in WRAPPINGS:
-        if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
-            found = found[key]
-            break
+    found = _unwrapped(found)
     if not isinstance(found, Mapping) or not _has_tensors(found):
         keys = ", ".join(map(str, list(found)[:6])) if isinstance(found, Mapping) else ""
         raise InputError(
-            f"{path}: expected a dictionary of tensors, by itself or under "
-            f"{', '.join(WRAPPINGS)}; got {type(found).__name__}{f' of {keys}' if keys else ''}"
+            f"{path}: expected a dictionary of tensors, by itself, under {', '.join(WRAPPINGS)}, "
+            "or as the only one under another name; got "
+            f"{type(found).__name__}{f' of {keys}' if keys else ''}"
         )
-    # DataParallel puts "module." before each name.
-    return {str(name).removeprefix("module."): tensor for name, tensor in found.items()}
+    return {str(name): tensor for name, tensor in found.items()}
+
+
+def _unwrapped(found: Any) -> Any:
+    if not isinstance(found, Mapping):
+        return found
+    for key in WRAPPINGS:
+        if isinstance(found.get(key), Mapping):
+            return found[key]
+    inner = [value for value in found.values() if isinstance(value, Mapping)]
+    inner = [value for value in inner if _has_tensors(value)]
+    return inner[0] if len(inner) == 1 and not _has_tensors(found) else found
+
+
+def _renamed(weights: dict[str, Any], own: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Prefixes are taken off where the model knows the rest."""
+    renamed: dict[str, Any] = {}
+    for name, tensor in weights.items():
+        known = _without_prefixes(name, own)
+        if known in renamed:
+            raise InputError(
+                f"{path} holds {known} twice, by itself and behind a prefix; expected the weights "
+                "of one model: load it yourself and save those alone"
+            )
+        renamed[known] = tensor
+    return renamed
+
+
+def _without_prefixes(name: str, own: Mapping[str, Any]) -> str:
+    rest = name
+    while rest not in own:
+        prefix = next((prefix for prefix in PREFIXES if rest.startswith(prefix)), None)
+        if prefix is None:
+            return name
+        rest = rest.removeprefix(prefix)
+    return rest
+
+
+def _other_classes(shapes: list[tuple[Shape, Shape]]) -> str:
+    """Where no more than the length of the last layer differs, weight and bias."""
+    lengths = {(its[0], ours[0]) for its, ours in shapes if its and ours and its[1:] == ours[1:]}
+    if len(shapes) > LAST_LAYER or len(lengths) != 1:
+        return ""
+    ((its, ours),) = lengths
+    return f": it is for {its} classes and the model for {ours}"
 
 
 def _read_safetensors(path: Path) -> Any:
@@ -100,5 +148,5 @@ def _has_tensors(found: Mapping[Any, Any]) -> bool:
     return any(isinstance(value, torch.Tensor) for value in found.values())
 
 
-def _shape(value: Any) -> tuple[int, ...] | None:
+def _shape(value: Any) -> Shape:
     return tuple(value.shape) if isinstance(value, torch.Tensor) else None

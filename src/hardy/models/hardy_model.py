@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hardy.models.model import Options, Preprocessing
+from hardy.models.defences import trained_behind
+from hardy.models.model import Model, Options, Preprocessing
 from hardy.models.torch_load import finish_model
-from hardy.models.torch_model import TorchModel
 from hardy.train.run import trained_net
 
 
-def trained_model(rest: str, options: Options) -> TorchModel:
+def trained_model(rest: str, options: Options) -> Model:
     options.refuse(checkpoint="its weights lie in the folder")
     net, run = trained_net(Path(rest))
     figures = run["preprocessing"]
     own = Preprocessing(tuple(figures["mean"]), tuple(figures["std"]), source="as it was trained")
-    return finish_model(net, replace(options, checkpoint=None), own)
+    model = finish_model(net, replace(options, checkpoint=None), own)
+    model.seen_corruptions = tuple(run["seen_corruptions"])
+    # What it was trained on it is shown in a test too.
+    return trained_behind(model, run["input"]) if run.get("input") else model

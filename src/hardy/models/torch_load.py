@@ -14,9 +14,11 @@ import torch
 
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.models.checkpoint import load_checkpoint
-from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Options, Preprocessing
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Options, Preprocessing, need
 from hardy.models.torch_identity import module_source
 from hardy.models.torch_model import TorchModel, check_weights, uncompiled
+
+WITH_SECOND_HEADS = ("googlenet", "inception_v3")
 
 
 def torchvision_model(rest: str, options: Options) -> TorchModel:
@@ -63,6 +65,28 @@ def timm_model(rest: str, options: Options) -> TorchModel:
     return finish_model(module, options, _from_config(config, "timm config", options))
 
 
+def fresh_module(name: str, classes: int) -> torch.nn.Module:
+    """`torchvision:resnet50` or `timm:resnet50` to be trained: random weights, so many classes."""
+    library, _, rest = name.partition(":")
+    if library not in ("torchvision", "timm"):
+        raise InputError(f'expected a net as "torchvision:NAME" or "timm:NAME", got "{name}"')
+    need(library, library, name)
+    if library == "timm":
+        import timm
+
+        if not timm.is_model(rest):
+            raise _unknown("timm model", rest, timm.list_models())
+        return timm.create_model(rest, num_classes=classes)
+    from torchvision import models
+
+    known = models.list_models(module=models)
+    if rest not in known:
+        raise _unknown("torchvision model", rest, known)
+    # Their second heads answer in training only, and with more than logits.
+    plain = {"aux_logits": False, "init_weights": True} if rest in WITH_SECOND_HEADS else {}
+    return models.get_model(rest, num_classes=classes, **plain)
+
+
 def factory_model(rest: str, options: Options) -> TorchModel:
     """`package.module:factory`; the current directory counts, as with `python -m`."""
     module_name, _, factory_name = rest.partition(":")
@@ -80,7 +104,7 @@ def factory_model(rest: str, options: Options) -> TorchModel:
             f"{type(module).__name__}"
         )
     source = module_source(module_name)
-    return finish_model(module, options, _own_preprocessing(module, options), source=source)
+    return finish_model(module, options, own_preprocessing(module, options), source=source)
 
 
 def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
@@ -93,7 +117,7 @@ def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
             f"{options.name} lies on {here} and was asked to run on {options.device}; "
             f'move it yourself: module.to("{options.device}")'
         )
-    preprocessing = options.prepared_as(_own_preprocessing(uncompiled(module), options))
+    preprocessing = options.prepared_as(own_preprocessing(uncompiled(module), options))
     return TorchModel(module, options, preprocessing, here)
 
 
@@ -135,7 +159,7 @@ def find_device(options: Options) -> torch.device:
     return device
 
 
-def _own_preprocessing(module: torch.nn.Module, options: Options) -> Preprocessing:
+def own_preprocessing(module: torch.nn.Module, options: Options) -> Preprocessing:
     """From the attributes where timm keeps it, or `preprocessing`, a dictionary with these keys."""
     for attribute in ("preprocessing", "pretrained_cfg", "default_cfg"):
         config = getattr(module, attribute, None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -29,6 +30,10 @@ class TorchModel:
     The bytes go to the device as they are, a quarter of the traffic of floats, and are made floats
     there. `logits` also takes a uint8 tensor on the model's device and then answers with one.
     """
+
+    takes_tensors = True
+    # Those that it was trained on; None: nobody says.
+    seen_corruptions: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -67,6 +72,23 @@ class TorchModel:
             if options.batch == "auto"
             else options.batch
         )
+
+    @property
+    def module(self) -> torch.nn.Module:
+        return self._module
+
+    @property
+    def fixed_batch(self) -> int | None:
+        """The one that was asked for; None: whatever fits."""
+        return self._batch if self._fixed else None
+
+    def with_module(self, module: torch.nn.Module, batch: int) -> TorchModel:
+        """The same with another module that is not compiled, in batches of just that size; what
+        it then is called is up to the caller."""
+        twin = copy(self)
+        twin._module, twin._compiled = module, False
+        twin._fixed, twin._batch = True, batch
+        return twin
 
     def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any:
         check_images(images)
@@ -127,6 +149,27 @@ class TorchModel:
             )
         check_logits(output, len(images), self.name)
         return output.float()
+
+    @contextmanager
+    def from_pixels(self) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
+        """Pixels 0..1, float (N, 3, H, W), to logits, with gradients: for those who attack it. It
+        is in evaluation mode for as long; a resize leaves out the step to whole levels."""
+        wanted = self.preprocessing
+        # Not the ones that are kept: tensors of inference mode have no part in gradients.
+        mean, std = (
+            torch.tensor(figures, device=self._device).view(1, 3, 1, 1)
+            for figures in (wanted.mean, wanted.std)
+        )
+        dtype = getattr(torch, self.precision)
+
+        def logits(pixels: torch.Tensor) -> torch.Tensor:
+            if wanted.size is not None and pixels.shape[2:] != (wanted.size, wanted.size):
+                pixels = _interpolated(pixels, wanted.size, wanted.interpolation)
+            with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
+                return self._module((pixels - mean) / std).float()
+
+        with _evaluating(self._module):
+            yield logits
 
     def _halve(self, size: int, error: BaseException) -> None:
         if self._fixed or size == 1:
@@ -197,6 +240,13 @@ def _resized(pixels: torch.Tensor, size: int, interpolation: str) -> torch.Tenso
         pixels = resize(pixels, sides, mode=interpolation, antialias=True)
         pixels = pixels.add_(0.5).floor_().clamp_(0, 255)
     return pixels
+
+
+def _interpolated(pixels: torch.Tensor, size: int, interpolation: str) -> torch.Tensor:
+    resize = torch.nn.functional.interpolate
+    if interpolation == "nearest":
+        return resize(pixels, (size, size), mode="nearest-exact")
+    return resize(pixels, (size, size), mode=interpolation, antialias=True)
 
 
 @contextmanager

@@ -40,6 +40,7 @@ FIELDS = {
     "labels": Field('"suite" or "own"', ("suite", "own").__contains__),
     "classes": or_null(TEXTS),
     "width": or_null(WHOLE),
+    **dict.fromkeys(("defence", "batches"), or_null(TEXT)),
     "frames": Field(
         "a table of whole numbers above 0",
         lambda value: isinstance(value, dict) and all(map(is_whole, value.values())),
@@ -69,8 +70,9 @@ def read_details(folder: Path) -> dict[str, Any] | None:
             f"{path}: expected a store of version {VERSION}, got {version}; read it with the "
             "version of Hardy that made it, or name another store"
         )
+    details = {"defence": None, "batches": None, **details}  # older ones have neither
     check_fields(details, FIELDS, str(path), todo)
-    return dict(details)
+    return details
 
 
 def write_details(folder: Path, details: Mapping[str, Any]) -> None:

@@ -28,6 +28,9 @@ class Identity:
     labels: str  # "suite" or "own"
     preprocessing: str  # prose
     precision: str
+    defence: str | None = None  # prose; what it changes is in the model's identity
+    # Of a model that adapts to the images: a hash of which ones it sees together.
+    batches: str | None = None
 
     def __post_init__(self) -> None:
         # Names of files need not be valid text, but what is printed and written must be.
@@ -36,7 +39,9 @@ class Identity:
     def hash(self) -> str:
         """Of what changes the output; not how the model and its preprocessing are described."""
         decisive = asdict(self)
-        del decisive["model"], decisive["preprocessing"]
+        del decisive["model"], decisive["preprocessing"], decisive["defence"]
+        if self.batches is None:  # most runs, also those from before there was such a field
+            del decisive["batches"]
         return sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
     def folder_in(self, store: Path) -> Path:

@@ -39,8 +39,11 @@ def open_subject(
     own_classes: bool = False,
     faults: Faults = None,
 ) -> Subject:
-    """`files` hold the suite ready-made; `images` are then its clean images, if they are named."""
-    cells = choose_cells(suite, only, severities)
+    """`files` hold the suite ready-made; `images` are then its clean images, if they are named.
+    With `only` "clean" nothing is corrupted."""
+    named = list(only)
+    just_clean = named == [CLEAN.name] and severities is None
+    cells = () if just_clean else choose_cells(suite, named, severities)
     if files is not None and (labels is not None or seed):
         option = "labels" if labels is not None else "seed"
         raise InputError(
@@ -63,6 +66,11 @@ def open_subject(
             "holds the whole suite with --files"
         )
     with_clean = suite.kind == "corruptions" and (clean is not None or files is None)
+    if just_clean and not with_clean:
+        raise InputError(
+            f"expected a suite of corruptions and its clean images for clean ones alone, got "
+            f"{suite.name}{' without --images' if images is None else ''}; name others"
+        )
     known = classes_of(suite, variants.labels, variants.classes, len(variants), own=own_classes)
     chosen, how = _choose(known, variants, subset, images_per_class)
     return Subject(

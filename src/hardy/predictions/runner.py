@@ -19,12 +19,14 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial
 from hardy.models import Model
+from hardy.predictions.adapting import batches_of, whole_blocks
 from hardy.predictions.identity import Identity
 from hardy.predictions.rehearsal import check_unchanged, rehearse
 from hardy.predictions.showing import Made, Showing
 from hardy.predictions.subject import Loaded, Rows, StoredImages, Subject
 from hardy.predictions.worst import keep_worst
 from hardy.predictions.writer import Writer
+from hardy.suites import given
 from hardy.suites.cells import Cell
 
 
@@ -57,6 +59,8 @@ def identify(model: Model, subject: Subject, *, own_classes: bool) -> Identity:
         labels="own" if own_classes else "suite",
         preprocessing=str(model.preprocessing or "none"),
         precision=model.precision,
+        defence=getattr(model, "defence", None),
+        batches=batches_of(model, subject),
     )
 
 
@@ -95,7 +99,10 @@ def run(
         for model, writer, session in zip(models, writers, sessions, strict=True):
             check_unchanged(model, writer, subject)
             writer.add_session({**session, "subset": subject.subset})
-        tasks = list_tasks(subject, [writer.have(subject.cells) for writer in writers])
+            given.keep_beside(writer.folder, subject.suite)
+        have = [writer.have(subject.cells) for writer in writers]
+        faults |= whole_blocks(models, subject, have)
+        tasks = list_tasks(subject, have)
         steps = predict(models, subject, writers, tasks, executor, faults)
         with closing(steps):
             for count in track(steps, count_predictions(subject, tasks)):

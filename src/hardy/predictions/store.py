@@ -33,6 +33,7 @@ from hardy.predictions.parts import (
     read_groups,
 )
 from hardy.registry import unknown
+from hardy.suites import given, load
 from hardy.suites.cells import Cell
 
 # What `read` gives: also the best class alone, at a fifth of the memory.
@@ -81,6 +82,9 @@ def open_run(folder: Path) -> StoredRun:
     details = read_details(folder)
     if details is None:
         raise InputError(f"expected the folder of a run of `hardy eval`, got {folder}")
+    own = given.beside(folder, details["suite"])
+    if own != details["suite"]:
+        load(own)  # from now on its name is known
     return StoredRun(folder, details, *read_images(folder))
 
 
@@ -109,6 +113,24 @@ class StoredRun:
     def classes(self) -> tuple[str, ...] | None:
         names = self.details["classes"]
         return None if names is None else tuple(names)
+
+    @property
+    def defence(self) -> str | None:
+        """What stands before the model, in words."""
+        defence: str | None = self.details["defence"]
+        return defence
+
+    @property
+    def adapted(self) -> bool:
+        """Whether the model took statistics of the images that it was tested on."""
+        return self.details["batches"] is not None
+
+    @property
+    def seen(self) -> tuple[str, ...] | None:
+        """Corruptions that the model was trained on; None where no session says."""
+        stated = [session.get("seen_corruptions") for session in self.details["sessions"]]
+        named = [one for one in stated if isinstance(one, list | tuple)]
+        return tuple(map(str, named[-1])) if named else None
 
     @property
     def cells(self) -> tuple[Cell, ...]:

@@ -51,8 +51,11 @@ class Subject:
     device: str | None = None  # that makes the images; none is the host
 
     def near(self, models: Sequence[Model]) -> Subject:
-        """Made on the one GPU that all models are on; else, or where it is read, on the host."""
-        devices = {model.device for model in models}
+        """Made on the one GPU that all models are on and take tensors from; else, or where it is
+        read, on the host."""
+        devices = {
+            model.device if getattr(model, "takes_tensors", False) else "cpu" for model in models
+        }
         here = len(devices) == 1 and "cuda" in next(iter(devices))
         if not here or isinstance(self.variants, Stored):
             return self

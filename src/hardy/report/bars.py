@@ -7,11 +7,13 @@ from hardy.report import published
 from hardy.report.data import Entry, Section
 from hardy.report.figure import SHOWN, Figure, Panel, Series
 from hardy.report.words import count, left_out, short, spoken, with_unit
+from hardy.scoring.seen import mark
 
 PUBLISHED_SHOWN = 3
 # What a ratio is to the reference, by metric, and what it is called without one.
 NOUNS = {
     "CE": "Corruption error (CE)",
+    "relative CE": "Relative corruption error",
     "error": "Error (%)",
     "FR": "Flip rate (FR)",
     "FP": "Flip probability (%)",
@@ -20,13 +22,14 @@ NOUNS = {
 }
 TITLES = {
     "CE": "Error",
+    "relative CE": "Rise of the error",
     "error": "Error",
     "FR": "Flips",
     "FP": "Flips",
     "T5D": "Change of the five best classes",
     "uT5D": "Change of the five best classes",
 }
-RATIOS = ("CE", "FR", "T5D")
+RATIOS = ("CE", "relative CE", "FR", "T5D")
 
 
 def bars(section: Section) -> list[Figure]:
@@ -53,7 +56,9 @@ def _bars(section: Section, metric: str) -> Figure:
                 entry.style,
                 low=tuple(found[name].interval.low for name in there),
                 high=tuple(found[name].interval.high for name in there),
-                hover=tuple(found[name].figure() for name in there),
+                hover=tuple(
+                    found[name].figure() + mark(found[name], entry.scores.seen) for name in there
+                ),
                 shown=place < SHOWN,
             )
         )
@@ -62,7 +67,7 @@ def _bars(section: Section, metric: str) -> Figure:
     what = section.kind[:-1]
     others, why = _published_bars(section, metric, names)
     return Figure(
-        name=f"{section.slug}-bars-{metric.lower()}",
+        name=f"{section.slug}-bars-{metric.lower().replace(' ', '-')}",
         kind="bars",
         score=metric,
         title=f"{TITLES[metric]} by {what}",
@@ -112,7 +117,7 @@ def _see_bars(
     if len(order) < 2:
         return f"{best.label} was run on one {what} only."
     ends = [f"{spoken(name)} ({with_unit(found[name].value, found[name])})" for name in order]
-    if metric == "CE":
+    if metric in ("CE", "relative CE"):
         sentence = (
             f"Measured against the reference, {best.label} suffers most from {ends[-1]} and least "
             f"from {ends[0]}."

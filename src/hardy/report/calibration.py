@@ -11,7 +11,10 @@ Pair = tuple[Entry, Calibration]
 
 def figures(section: Section) -> list[Figure]:
     pairs = [(entry, entry.calibration) for entry in section.entries if entry.calibration]
-    return [_by_severity(section, pairs), _reliability(section, pairs)] if pairs else []
+    if not pairs:
+        return []
+    rising = [_by_severity(section, pairs)] if section.suite.graded else []
+    return [*rising, _reliability(section, pairs)]
 
 
 def _by_severity(section: Section, pairs: list[Pair]) -> Figure:

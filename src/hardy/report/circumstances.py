@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from hardy.report.data import Entry, Section
-from hardy.report.words import count, listed, short, spoken
+from hardy.report.words import count, defended, listed, short, spoken, trained_on
 
 LONGEST = 120  # letters of what tells a section apart
 
@@ -45,6 +45,8 @@ def describe_run(entry: Entry) -> Described:
         ("Model identity", str(details["model_identity"])),
         ("Preprocessing", str(details["preprocessing"])),
         ("Precision", str(details["precision"])),
+        ("Defence", defended(run.defence, run.adapted)),
+        ("Corruptions it was trained on", trained_on(run.seen)),
         ("Suite", f"{around.suite}, version {around.version}"),
         ("Suite contents", around.suite_hash),
         ("Images", f"{around.images:,}{whole}"),

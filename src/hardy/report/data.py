@@ -14,6 +14,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.metrics import Circumstances, Interval, Score, differences, proportion_interval
 from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
+from hardy.predictions.attacked import Attacked, read_attacks
 from hardy.predictions.store import StoredRun, find_runs
 from hardy.scoring import Scores, score
 from hardy.suites import load
@@ -64,6 +65,7 @@ class Entry:
     grid: Grid | None
     calibration: Calibration | None
     clean_error: Score | None  # of sequences: the model's on the suite of corruptions
+    attacks: tuple[Attacked, ...] = ()
 
     @property
     def run(self) -> StoredRun:
@@ -140,6 +142,7 @@ def gather(store: Path, *, track: Track = iter) -> Report:
             grid=_grid(one),
             calibration=_calibration(one),
             clean_error=_clean_error(one, scored),
+            attacks=read_attacks(one.run),
         )
 
     sections = []

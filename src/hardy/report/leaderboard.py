@@ -15,13 +15,12 @@ from hardy.report.files import check_outside_runs, write_whole
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
 from hardy.report.submitted import check_submitted
-from hardy.report.words import spoken
+from hardy.report.words import ADAPTED, NOT_STATED, defended, trained_on
 from hardy.scoring.result import Result, read_results
 from hardy.suites import load
 
 # Refused files that a message lists before it says how many more there are.
 LISTED = 10
-NOT_STATED = "not stated"
 
 
 class Row(NamedTuple):
@@ -30,6 +29,16 @@ class Row(NamedTuple):
     cells: tuple[TableCell | None, ...]
     odd: tuple[str, ...]  # what is different about a score that is not shown in the column, or ""
     apart: str  # what keeps it from being ranked with the first ranking
+
+    @property
+    def name(self) -> str:
+        """Marked where it adapts, whatever its maker calls it."""
+        marked = not self.result.model["adapted"] or ADAPTED in self.result.name
+        return self.result.name if marked else f"{self.result.name} {ADAPTED}"
+
+    @property
+    def defence(self) -> str:
+        return defended(self.result.model["defence"], self.result.model["adapted"])
 
     @property
     def backbone(self) -> str:
@@ -46,14 +55,13 @@ class Row(NamedTuple):
 
     @property
     def seen(self) -> str:
-        seen = self.result.model["seen_corruptions"]
-        return NOT_STATED if seen is None else ", ".join(map(spoken, seen)) or "none"
+        return trained_on(self.result.model["seen_corruptions"])
 
     @property
     def text(self) -> str:
         """What the search looks through."""
-        words = (self.result.name, self.backbone, self.standalone, self.extra_data, self.seen)
-        return " ".join(words).lower()
+        words = (self.name, self.backbone, self.standalone, self.extra_data, self.seen)
+        return " ".join((*words, self.defence)).lower()
 
 
 class Ranking(NamedTuple):

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hardy.errors import MissingResource
-from hardy.report import figures, headline, plots, scatter
+from hardy.report import attacks, figures, headline, plots, scatter
 from hardy.report.circumstances import describe_run, section_name, section_title
 from hardy.report.data import Entry, Report, Section
 from hardy.report.figure import Figure
@@ -17,6 +17,7 @@ from hardy.report.gallery import Gallery
 from hardy.report.palette import SCALE, style
 from hardy.report.words import short, spoken
 from hardy.report.worst import Worst, read_worst
+from hardy.scoring.seen import mark
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,6 +50,7 @@ def render_galleries(photo: str, galleries: Iterable[Gallery]) -> bytes:
 
 
 def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]) -> dict[str, Any]:
+    every = figures.figures(section)
     return {
         "section": section,
         "title": section_title(section),
@@ -56,9 +58,11 @@ def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]
         "summary": headline.summary(section),
         "headline": headline.headline(section),
         "calibration": headline.calibration(section),
-        "figures": [_figure(figure, drawn) for figure in figures.figures(section)],
+        "figures": [_figure(figure, drawn) for figure in every if figure.score != attacks.DENSITY],
+        "noise": [_figure(figure, drawn) for figure in every if figure.score == attacks.DENSITY],
         "no_scatter": scatter.why_none(section),
         "singles": _singles(section),
+        "attacks": attacks.shown(section),
         "runs": [(entry, describe_run(entry)) for entry in section.entries],
         "gallery": galleries.get(section.suite.name) if section.number == 1 else None,
     }
@@ -123,6 +127,7 @@ def _environment() -> Environment:
         "short": short,
         "script_json": _script_json,
         "key": _key_of,
+        "mark": mark,
     }
     environment.globals |= {"include_raw": _raw, "style": style, "ramp": ", ".join(SCALE)}
     return environment

@@ -12,7 +12,7 @@ LISTED = 4  # areas under curves; of more models their range
 def curves(section: Section) -> list[Figure]:
     """Error against severity, a small panel per corruption; the areas beneath in words."""
     grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
-    if not grids:
+    if not grids or not section.suite.graded:
         return []
     names = [
         name
@@ -105,7 +105,7 @@ def _see_curves(grids: list[tuple[Entry, Grid]]) -> str:
 def heat(section: Section) -> list[Figure]:
     """Corruption × severity, a panel per model, all on one scale."""
     grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
-    if not grids:
+    if not grids or not section.suite.graded:
         return []
     panels = tuple(
         Panel(

@@ -47,15 +47,13 @@ class Description(NamedTuple):
                 ),
             )
         )
-        return Table(
-            f"{self.suite.name}: MS-SSIM to the clean image",
-            ("", *(f"severity {level}" for level in levels)),
-            rows,
-            notes=(
-                f"mean over {len(self.similarity):,} of {self.source}; 1 is the clean image",
-                f"the older paper aimed at {AIM[0]} for severity 1 and {AIM[1]} for 5",
-            ),
-        )
+        graded = self.suite.graded
+        header = [f"severity {level}" for level in levels] if graded else ["all strengths"]
+        title = f"{self.suite.name}: MS-SSIM to the clean image"
+        notes = [f"mean over {len(self.similarity):,} of {self.source}; 1 is the clean image"]
+        if graded:
+            notes.append(f"the older paper aimed at {AIM[0]} for severity 1 and {AIM[1]} for 5")
+        return Table(title, ("", *header), rows, notes=tuple(notes))
 
     def rows(self) -> list[dict[str, object]]:
         """Plain values: the mean over images, and its standard error."""

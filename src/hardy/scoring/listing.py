@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from hardy.metrics import Score, published
 from hardy.scoring.paired import Compared
 from hardy.scoring.scores import HEADLINES, SINGLES, Scores
+from hardy.scoring.seen import mark
 from hardy.scoring.tables import Table
 
 NOTHING = "–"
@@ -22,7 +23,7 @@ def score_tables(group: Sequence[Scores], *, brief: bool = False) -> list[Table]
 def _headline(group: Sequence[Scores]) -> Table:
     names = list(dict.fromkeys(score.name for scores in group for score in scores.headline))
     rows = [
-        (model, *(_figure(scores.get(name)) for name in names))
+        (model, *(_figure(scores.get(name), scores) for name in names))
         for model, scores in zip(_models(group), group, strict=True)
     ]
     best = frozenset(
@@ -71,7 +72,10 @@ def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[Table]:
     for metric in dict.fromkeys(metric for one in single for metric in one if metric in wanted):
         columns = [one.get(metric, {}) for one in single]
         names = list(dict.fromkeys(name for column in columns for name in column))
-        rows = [(name, *(_figure(column.get(name)) for column in columns)) for name in names]
+        rows = [
+            (name, *(_figure(one.get(name), of) for one, of in zip(columns, group, strict=True)))
+            for name in names
+        ]
         best = frozenset(
             (row, column + 1)
             for row, name in enumerate(names)
@@ -83,8 +87,8 @@ def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[Table]:
     return tables
 
 
-def _figure(score: Score | None) -> str:
-    return NOTHING if score is None else score.figure()
+def _figure(score: Score | None, of: Scores) -> str:
+    return NOTHING if score is None else score.figure() + mark(score, of.seen)
 
 
 def _best(scores: Sequence[Score | None]) -> Iterable[int]:
@@ -138,8 +142,8 @@ def compared_table(compared: Compared) -> Table:
     rows = [
         (
             one.first.name,
-            one.first.figure(),
-            one.second.figure(),
+            _figure(one.first, compared.first),
+            _figure(one.second, compared.second),
             one.figure(),
             one.chance().removeprefix("= "),
         )

@@ -1,14 +1,13 @@
 """Result files: the scores of one model on one suite as JSON, to keep, submit and rank.
 
 A file holds one result or a list of them. What a file from elsewhere may hold is what is written
-here; a field that is missing, unknown or of the wrong kind is refused by its name.
+here, in kinds of fields that `scoring.fields` checks.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,13 +16,31 @@ import numpy as np
 from hardy.errors import InputError
 from hardy.metrics import Circumstances, Interval, Score
 from hardy.metrics.bootstrap import LEVEL
-from hardy.registry import unknown
+from hardy.metrics.score import may_be_negative
+from hardy.scoring.fields import (
+    FREE,
+    LONG_TEXT,
+    LONG_TEXTS,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    WHOLES,
+    Field,
+    all_of,
+    brief,
+    check_field,
+    check_finite,
+    check_table,
+    expect,
+    is_number,
+    is_whole,
+    or_null,
+)
 from hardy.scoring.scores import HEADLINES, VALIDATION_HEADLINES, Scores
 from hardy.suites import load, names
 
 VERSION = 1
-NAME, PROSE = 1000, 10_000  # letters
-MOST = 10**9  # of any number: ratios to a reference come nowhere near, and nothing overflows
 SLACK = 1e-6  # of a number: what rounding can do to it
 
 
@@ -41,58 +58,24 @@ class Result(NamedTuple):
         return str(self.model["name"])
 
 
-class Field(NamedTuple):
-    expected: str
-    fits: Callable[[Any], bool]
-
-
-def _is_text(value: Any, longest: int = NAME) -> bool:
-    """Something to see, and nothing that no file can hold."""
-    if not isinstance(value, str) or len(value) > longest:
-        return False
-    seen = any(letter.isprintable() and not letter.isspace() for letter in value)
-    return seen and not any("\ud800" <= letter <= "\udfff" for letter in value)
-
-
-def _is_prose(value: Any) -> bool:
-    return _is_text(value, PROSE)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
-
-
-def _is_whole(value: Any) -> bool:
-    return _is_number(value) and isinstance(value, int) and value > 0
-
-
-def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(fits, value))
-
-
-def _or_null(field: Field) -> Field:
-    return Field(f"{field.expected} or null", lambda v: v is None or field.fits(v))
-
-
-TEXT = Field(f"text of at most {NAME:,} letters", _is_text)
-TEXTS = Field(f"a list of texts of at most {NAME:,} letters", _all(_is_text))
-LONG_TEXT = Field(f"text of at most {PROSE:,} letters", _is_prose)
-NUMBER = Field("a number of at most 1e9", _is_number)
-FINITE = Field("a finite number", math.isfinite)
-WHOLE = Field("a whole number above 0", _is_whole)
-WHOLES = Field("a list of whole numbers above 0", _all(_is_whole))
-FREE = Field("a table", lambda value: isinstance(value, dict))
-
 # What people state about a model; null where nobody did.
 STATED = {
-    "backbone": _or_null(TEXT),
+    "backbone": or_null(TEXT),
     "standalone": Field(
         "true, false (a combination) or null", lambda v: v is None or v is True or v is False
     ),
-    "extra_data": _or_null(TEXT),  # what it was trained on besides the usual
-    "seen_corruptions": _or_null(TEXTS),  # those of the suite that it was trained on
+    "extra_data": or_null(TEXT),  # what it was trained on besides the usual
+    "seen_corruptions": or_null(TEXTS),  # those of the suite that it was trained on
 }
-MODEL = {"name": TEXT, "identity": TEXT, "preprocessing": LONG_TEXT, "precision": TEXT, **STATED}
+MODEL = {
+    "name": TEXT,
+    "identity": TEXT,
+    "preprocessing": LONG_TEXT,
+    "precision": TEXT,
+    "defence": or_null(LONG_TEXT),  # what stands before the model
+    "adapted": Field("true or false", lambda v: v is True or v is False),  # to the images of a test
+    **STATED,
+}
 # Circumstances of all scores, and those of each; together the fields of `Circumstances`.
 SHARED = {
     "suite": TEXT,
@@ -101,12 +84,12 @@ SHARED = {
     "kind": Field(" or ".join(HEADLINES), tuple(HEADLINES).__contains__),
     "recipe": TEXT,
     "made": TEXT,
-    "total": _or_null(WHOLE),
+    "total": or_null(WHOLE),
 }
 OWN = {
     "names": TEXTS,
     "levels": WHOLES,
-    "reference": _or_null(TEXT),
+    "reference": or_null(TEXT),
     "images": WHOLE,
     "images_hash": TEXT,
 }
@@ -116,17 +99,17 @@ SCORE = {
     "unit": Field('"%" or ""', ("%", "").__contains__),
     "low": NUMBER,
     "high": NUMBER,
-    "level": Field(str(LEVEL), lambda v: _is_number(v) and v == LEVEL),
+    "level": Field(str(LEVEL), lambda v: is_number(v) and v == LEVEL),
     **OWN,
     "resampling": TEXT,
 }
 RESULT = {
-    "hardy_result": Field(str(VERSION), lambda v: _is_whole(v) and v == VERSION),
+    "hardy_result": Field(str(VERSION), lambda v: is_whole(v) and v == VERSION),
     "model": FREE,
     "circumstances": FREE,
     "headline": TEXTS,
-    "scores": Field("a list of scores", _all(lambda v: isinstance(v, dict))),
-    "notes": Field(f"a list of texts of at most {PROSE:,} letters", _all(_is_prose)),
+    "scores": Field("a list of scores", all_of(lambda v: isinstance(v, dict))),
+    "notes": LONG_TEXTS,
     "provenance": FREE,
 }
 
@@ -143,7 +126,10 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
             "identity": details["model_identity"],
             "preprocessing": details["preprocessing"],
             "precision": details["precision"],
+            "defence": scores.run.defence,
+            "adapted": scores.run.adapted,
             **dict.fromkeys(STATED),
+            "seen_corruptions": scores.seen,
             **(stated or {}),
         },
         "circumstances": {name: getattr(first, name) for name in SHARED},
@@ -190,25 +176,25 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for name, value in pairs:
         if name in table:
-            raise ValueError(f"the field {_brief(name)} comes twice in one table")
+            raise ValueError(f"the field {brief(name)} comes twice in one table")
         table[name] = value
     return table
 
 
 def parse_result(data: Any, where: str) -> Result:
     if isinstance(data, dict):  # before the fields, which another version may call otherwise
-        _check_field(RESULT["hardy_result"], data.get("hardy_result"), f"{where}: hardy_result")
-    _check(data, RESULT, where, "")
-    _check(data["model"], MODEL, where, "model.")
-    _check(data["circumstances"], SHARED, where, "circumstances.")
+        check_field(RESULT["hardy_result"], data.get("hardy_result"), f"{where}: hardy_result")
+    check_table(data, RESULT, where, "")
+    check_table(data["model"], MODEL, where, "model.")
+    check_table(data["circumstances"], SHARED, where, "circumstances.")
     _check_kind(data["circumstances"], f"{where}: circumstances.kind")
-    _check_finite(data["provenance"], f"{where}: provenance")
+    check_finite(data["provenance"], f"{where}: provenance")
     scores: dict[str, Score] = {}
     for place, entry in enumerate(data["scores"]):
         spot = f"scores[{place}]."
-        _check(entry, SCORE, where, spot)
+        check_table(entry, SCORE, where, spot)
         name = entry["name"]
-        _expect(name not in scores, "each score once", name, f"{where}: {spot}name")
+        expect(name not in scores, "each score once", name, f"{where}: {spot}name")
         _check_numbers(entry, f"{where}: {spot}")
         scores[name] = _score(entry, data["circumstances"])
     _check_headline(data["headline"], data["circumstances"]["kind"], scores, f"{where}: headline")
@@ -220,40 +206,39 @@ def _check_kind(shared: Mapping[str, Any], where: str) -> None:
     """Of a suite we do not have, what it says of itself has to do."""
     if shared["suite"] in names():
         kind = load(shared["suite"]).kind
-        _expect(shared["kind"] == kind, f"{kind}, as {shared['suite']} is", shared["kind"], where)
+        expect(shared["kind"] == kind, f"{kind}, as {shared['suite']} is", shared["kind"], where)
 
 
 def _check_numbers(entry: Mapping[str, Any], where: str) -> None:
     """An interval around the value, of what such a score can be."""
     value, low, high = entry["value"], entry["low"], entry["high"]
     slack = SLACK * max(1, abs(value))
-    _expect(low <= high, f"at least low, {low}", high, f"{where}high")
-    _expect(low - slack <= value, f"at least low, {low}", value, f"{where}value")
-    _expect(value <= high + slack, f"at most high, {high}", value, f"{where}value")
-    # Of values only: the intervals of some, such as the ECE, may reach beyond.
-    if "relative" not in entry["name"]:  # a corruption may lower the error
-        _expect(value >= -slack, "0 or more", value, f"{where}value")
+    expect(low <= high, f"at least low, {low}", high, f"{where}high")
+    expect(low - slack <= value, f"at least low, {low}", value, f"{where}value")
+    expect(value <= high + slack, f"at most high, {high}", value, f"{where}value")
+    if not may_be_negative(entry["name"]):
+        expect(value >= -slack, "0 or more", value, f"{where}value")
     if entry["unit"]:
-        _expect(value <= 100 + slack, "at most 100 %", value, f"{where}value")
+        expect(value <= 100 + slack, "at most 100 %", value, f"{where}value")
     if entry["names"]:
-        _expect(bool(entry["levels"]), "those of its names", [], f"{where}levels")
+        expect(bool(entry["levels"]), "those of its names", [], f"{where}levels")
     for field in ("names", "levels"):
         once = len(set(entry[field])) == len(entry[field])
-        _expect(once, "each once", entry[field], f"{where}{field}")
+        expect(once, "each once", entry[field], f"{where}{field}")
 
 
 def _check_headline(quoted: list[str], kind: str, scores: Mapping[str, Score], where: str) -> None:
     """What Hardy quotes, in its order: the first is what ranks."""
     order = [*HEADLINES[kind], *VALIDATION_HEADLINES[kind], "clean error"]
-    _expect(bool(quoted), "the name of a score", quoted, where)
+    expect(bool(quoted), "the name of a score", quoted, where)
     for place, name in enumerate(quoted):
         spot = f"{where}[{place}]"
-        _expect(name in scores, "the name of a score", name, spot)
-        _expect(name in order, f"one of {', '.join(order)}", name, spot)
+        expect(name in scores, "the name of a score", name, spot)
+        expect(name in order, f"one of {', '.join(order)}", name, spot)
     ranking = scores[quoted[0]]
-    _expect(bool(ranking.circumstances.names), f"a score of {kind}", ranking.name, f"{where}[0]")
+    expect(bool(ranking.circumstances.names), f"a score of {kind}", ranking.name, f"{where}[0]")
     places = [order.index(name) for name in quoted]
-    _expect(places == sorted(set(places)), f"each once, in the order {order}", quoted, where)
+    expect(places == sorted(set(places)), f"each once, in the order {order}", quoted, where)
 
 
 def _score(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Score:
@@ -268,43 +253,3 @@ def _score(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Score:
         entry["resampling"],
         np.empty(0),
     )
-
-
-def _check(data: Any, schema: Mapping[str, Field], where: str, prefix: str) -> None:
-    _expect(isinstance(data, dict), "a table", data, f"{where}: {prefix.rstrip('.') or 'content'}")
-    for name in data:
-        if name not in schema:
-            raise unknown(
-                f"field of {where}:", f"{prefix}{name}"[:60], [prefix + n for n in schema]
-            )
-    for name, field in schema.items():
-        if name not in data:
-            raise InputError(
-                f"{where}: {prefix}{name}: expected {field.expected}, got nothing; add the field"
-            )
-        _check_field(field, data[name], f"{where}: {prefix}{name}")
-
-
-def _check_field(field: Field, value: Any, where: str) -> None:
-    _expect(field.fits(value), field.expected, value, where)
-
-
-def _expect(right: bool, expected: str, got: Any, where: str) -> None:
-    if not right:
-        raise InputError(f"{where}: expected {expected}, got {_brief(got)}; correct the file")
-
-
-def _check_finite(value: Any, where: str) -> None:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            _check_finite(inner, f"{where}.{name}")
-    elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            _check_finite(inner, f"{where}[{place}]")
-    elif isinstance(value, float):
-        _check_field(FINITE, value, where)
-
-
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

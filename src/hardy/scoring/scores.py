@@ -12,6 +12,7 @@ from hardy.metrics.notebook import scores_html
 from hardy.predictions.store import StoredRun
 from hardy.scoring import selection
 from hardy.scoring.corruptions import score_corruptions
+from hardy.scoring.seen import note, seen_in
 from hardy.scoring.sequences import score_sequences
 
 # What people quote of each kind of suite, the first one before all others.
@@ -35,9 +36,9 @@ DECIDING: dict[str, tuple[str, ...]] = {
         "validation flip probability",
     ),
 }
-# Of single corruptions: against a reference, and without one.
+# Of single corruptions, the first that there is: against a reference, and without one.
 SINGLES = {
-    "corruptions": (("CE", "error"),),
+    "corruptions": (("CE", "relative CE", "error"),),
     "perturbations": (("FR", "FP"), ("T5D", "uT5D")),
 }
 
@@ -63,6 +64,14 @@ class Scores(Mapping[str, Score]):
         return self.run.model
 
     @property
+    def seen(self) -> tuple[str, ...] | None:
+        """Those of the suite that the model was trained on; None: nobody says."""
+        if self.run.seen is None:
+            return None
+        suite = selection.suite_of(self.run)
+        return tuple(name for name in suite.counted + suite.validation if name in self.run.seen)
+
+    @property
     def headline(self) -> tuple[Score, ...]:
         """The ones to look at first."""
         return tuple(self.scores[name] for name in _headline(self.kind, self.scores))
@@ -70,8 +79,8 @@ class Scores(Mapping[str, Score]):
     def singles(self) -> dict[str, dict[str, Score]]:
         """Of each corruption: metric ("CE", or "error" without a reference) -> name -> score."""
         found: dict[str, dict[str, Score]] = {}
-        for ratio, plain in SINGLES[self.kind]:
-            for metric in (ratio, plain):
+        for metrics in SINGLES[self.kind]:
+            for metric in metrics:
                 single = {
                     name.removeprefix(f"{metric} "): score
                     for name, score in self.scores.items()
@@ -84,7 +93,10 @@ class Scores(Mapping[str, Score]):
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Plain values of all of them, for CSV and data frames."""
-        return [{"model": self.model, **score.as_dict()} for score in self.scores.values()]
+        return [
+            {"model": self.model, **score.as_dict(), "seen": seen_in(score, self.run.seen)}
+            for score in self.scores.values()
+        ]
 
     def __getitem__(self, name: str) -> Score:
         if name in self.scores:
@@ -139,8 +151,17 @@ def score(
     # The suite's errors on other classes would say nothing.
     foreign = reference == "suite" and run.identity.labels == "own"
     scores, used, notes = score_them(run, suite, places, None if foreign else reference, how)
+    notes += note(scores.values(), run.seen) + _defence(run)
     leading = {name: scores[name] for name in _headline(suite.kind, scores)}
     return Scores(run, suite.kind, leading | scores, used, tuple(notes), reference, how)
+
+
+def _defence(run: StoredRun) -> list[str]:
+    if run.defence is None:
+        return []
+    if run.adapted:
+        return [f"adapted to the images it is tested on, which others never see: {run.defence}"]
+    return [f"defended by {run.defence}"]
 
 
 def _headline(kind: str, names: Iterable[str]) -> list[str]:

@@ -15,6 +15,7 @@ from torch.nn import functional
 from hardy.errors import InputError
 from hardy.images import load, open_images
 from hardy.images.datasets import NAMES
+from hardy.models.defences.filters import input_filter
 from hardy.train.method import Draw
 
 # Of the device's free memory; the rest is the net's.
@@ -28,6 +29,7 @@ class Data:
     classes: int
     described: str
     sha256: str  # of images and labels
+    input: str | None = None  # what the images have passed through, as they will in a test
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -36,9 +38,16 @@ class Data:
 
 
 def read_data(
-    where: str, device: torch.device, *, labels: Path | str | None = None, recipe: str = "none@1"
+    where: str,
+    device: torch.device,
+    *,
+    labels: Path | str | None = None,
+    recipe: str = "none@1",
+    input: str | None = None,
 ) -> Data:
-    """All images of a source; the training part of a data set that is known by its name."""
+    """All images of a source; the training part of a data set that is known by its name. `input`
+    is a filter of `hardy.models.defences` that they pass first."""
+    passed = input_filter(input) if input else None
     source = open_images(f"{where}:train" if where in NAMES else where, labels=labels)
     if source.labels is None:
         raise InputError(f"{where} has no labels to train with; bring them by --labels FILE")
@@ -51,14 +60,15 @@ def read_data(
         raise InputError(f"{where}: expected at least 2 classes, got {classes}")
     digest = hashlib.sha256(batch.images.data)
     digest.update(source.labels.data)
-    images, numbers = torch.from_numpy(batch.images), torch.from_numpy(source.labels.copy())
+    filtered = passed(batch.images) if passed else batch.images
+    images, numbers = torch.from_numpy(filtered), torch.from_numpy(source.labels.copy())
     if device.type == "cuda":
         free = torch.cuda.mem_get_info(device)[0]
         if images.nbytes <= LARGEST_SHARE * free:
             images, numbers = images.to(device), numbers.to(device)
         else:
             images, numbers = images.pin_memory(), numbers.pin_memory()
-    return Data(images, numbers, classes, source.describe(), digest.hexdigest())
+    return Data(images, numbers, classes, source.describe(), digest.hexdigest(), input)
 
 
 def batches(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]]:

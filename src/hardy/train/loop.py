@@ -30,7 +30,8 @@ from hardy.train.files import read_tensors, write_tensors
 from hardy.train.graphs import Recorded, can_record, own_stream
 from hardy.train.method import Classifier, Draw, Method
 from hardy.train.methods import make_method, settings_of
-from hardy.train.nets import make_net
+from hardy.train.methods.stylised import give_stylised
+from hardy.train.nets import make_net, normalisation
 from hardy.train.ranks import ALONE, Ranks
 from hardy.train.recipe import Recipe, learning_rate
 from hardy.train.run import CHECKPOINT, FORMAT, MODEL, open_run, write_log
@@ -40,7 +41,6 @@ Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
-MEAN = STD = (0.5, 0.5, 0.5)
 # A checkpoint costs less than a second: epochs shorter than this share one.
 SAVE_SECONDS = 10.0
 
@@ -58,20 +58,24 @@ def train(
     *,
     settings: Mapping[str, str] | None = None,
     init: Path | None = None,
+    stylised: Data | None = None,
     device: torch.device | None = None,
     ranks: Ranks = ALONE,
     track: Track = lambda steps, total, unit: steps,
 ) -> Outcome:
     """Train by a method into a folder; again = resume. `hardy:FOLDER` is then a model. With `init`
-    the weights start as those in a file."""
+    the weights start as those in a file; `stylised` images take part of each batch of ANT."""
     recipe = recipe or Recipe()
     device = device or torch.device("cpu")
     with _deterministic(recipe.deterministic), own_stream(device):
-        training = Training(make_method(method, settings), data, recipe, device, ranks)
+        chosen = make_method(method, settings)
+        if stylised is not None:
+            give_stylised(chosen, stylised, data, device)
+        training = Training(chosen, data, recipe, device, ranks)
         if init is not None:
             load_checkpoint(training.net, init)
         if ranks.first:
-            open_run(out, _described(method, init, training))
+            open_run(out, _described(method, init, stylised, training))
         ranks.wait()
         path = out / CHECKPOINT
         if (out / MODEL).exists():
@@ -108,9 +112,10 @@ class Training:
         self.method, self.data, self.recipe, self.device = method, data, recipe, device
         with torch.random.fork_rng(devices=[]):  # nets take their weights from the global generator
             torch.manual_seed(recipe.seed)
-            self.net = make_net(recipe.net, data.classes, recipe.antialias)
+            self.net = make_net(recipe.net, data.classes, recipe.antialias, recipe.blur_after_conv)
         self.net = self.net.to(device, memory_format=torch.channels_last)
-        self.model = Classifier(self.net, MEAN, STD).to(device)
+        self.preprocessing = normalisation(recipe.net, self.net)
+        self.model = Classifier(self.net, *self.preprocessing).to(device)
         self.rate = torch.tensor(recipe.lr, device=device)  # a tensor can be changed in a recording
         self.optimizer = torch.optim.SGD(
             self.net.parameters(),
@@ -121,7 +126,7 @@ class Training:
             fused=device.type == "cuda",
         )
         self.draw = Draw(recipe.seed, device, ranks)
-        method.classifier, method.epochs = self.model, recipe.epochs
+        method.classifier, method.epochs, method.batch = self.model, recipe.epochs, recipe.batch
         method.begin(self.draw, data.shape)
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
         self.log: list[dict[str, float]] = []
@@ -262,8 +267,10 @@ class Training:
         self.epoch = self.saved = len(self.log)
 
 
-def _described(method: str, init: Path | None, training: Training) -> dict[str, Any]:
-    data = training.data
+def _described(
+    method: str, init: Path | None, stylised: Data | None, training: Training
+) -> dict[str, Any]:
+    data, (mean, std) = training.data, training.preprocessing
     return {
         "format": FORMAT,
         "method": {"name": method, **settings_of(training.method)},
@@ -274,10 +281,12 @@ def _described(method: str, init: Path | None, training: Training) -> dict[str, 
             "classes": data.classes,
             "sha256": data.sha256,
         },
+        "input": data.input,
+        "stylised": None if stylised is None else stylised.sha256,
         "recipe": asdict(training.recipe),
         "init": None if init is None else hash_files([init]),
         "processes": training.ranks.world,
-        "preprocessing": {"mean": MEAN, "std": STD},
+        "preprocessing": {"mean": mean, "std": std},
         "versions": versions(("numpy", "torch", "safetensors")),
         "device": _device_name(training.device),
     }

@@ -89,6 +89,7 @@ class Method:
     # Given before `begin`.
     classifier: Classifier
     epochs: int
+    batch = 0  # images of a whole batch
     draw: Draw
     # Where it differs, the step is another, and is recorded anew; to be set as an epoch begins.
     phase = 0

@@ -73,5 +73,6 @@ def joined(kind: str) -> Iterator[Ranks]:
     distributed.init_process_group("nccl" if kind == "cuda" else "gloo")
     try:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
+        distributed.barrier()  # that none leaves while another still talks to it
     finally:
         distributed.destroy_process_group()

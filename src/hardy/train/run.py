@@ -29,12 +29,20 @@ from hardy.train.nets import make_net
 FORMAT = 1
 RUN, CHECKPOINT, MODEL = "run.json", "checkpoint.safetensors", "model.safetensors"
 # What may differ between the sessions of one run.
-OF_THE_SESSION = ("versions", "device", "data.images")
+OF_THE_SESSION = ("versions", "device", "data.images", "note")
+# What older runs do not say, and was so.
+LATER = {"recipe.blur_after_conv": False, "input": None, "stylised": None}
+RECONSTRUCTED = (
+    "blur_after_conv is Hardy's reconstruction of BlurAfterConv, for which no code is published: "
+    "the size of the filter and which activations are Swish are ours"
+)
 
 
 def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
     """Begin a run, or make sure that the one in the folder is the same."""
     wanted = json.loads(json.dumps(wanted))  # tuples are lists, as in the file
+    if wanted["recipe"].get("blur_after_conv"):
+        wanted = {**wanted, "note": RECONSTRUCTED}
     if not (folder / RUN).exists():
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(
@@ -44,7 +52,7 @@ def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
         write_whole(folder / RUN, (json.dumps(wanted, indent=1) + "\n").encode())
         return
     found = read_run(folder)
-    before, now = _flat(found), _flat(wanted)
+    before, now = {**LATER, **_flat(found)}, _flat(wanted)
     changed = [
         f"{name} is {now.get(name)!r} and was {before.get(name)!r}"
         for name in sorted({*before, *now})
@@ -82,7 +90,12 @@ def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
             "resumes it"
         )
     recipe = run["recipe"]
-    net = make_net(recipe["net"], run["data"]["classes"], recipe["antialias"])
+    net = make_net(
+        recipe["net"],
+        run["data"]["classes"],
+        recipe["antialias"],
+        recipe.get("blur_after_conv", LATER["recipe.blur_after_conv"]),
+    )
     load_checkpoint(net, folder / MODEL)
     return net, run
 

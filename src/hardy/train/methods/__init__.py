@@ -9,9 +9,32 @@ from typing import Any, get_type_hints
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.train.method import METHODS, Method
-from hardy.train.methods import ant, augmix, noise, patch
+from hardy.train.methods import (
+    alp,
+    ant,
+    augmix,
+    corrupted,
+    inhibition,
+    noise,
+    noise2net,
+    patch,
+    stability,
+)
 
-__all__ = ["METHODS", "ant", "augmix", "make_method", "noise", "patch", "settings_of"]
+__all__ = [
+    "METHODS",
+    "alp",
+    "ant",
+    "augmix",
+    "corrupted",
+    "inhibition",
+    "make_method",
+    "noise",
+    "noise2net",
+    "patch",
+    "settings_of",
+    "stability",
+]
 
 
 def make_method(name: str, settings: Mapping[str, str] | None = None) -> Method:
@@ -36,7 +59,7 @@ def _parse(text: str, hint: Any, what: str) -> Any:
     try:
         if several:
             return tuple(map(float, text.split(",")))
-        return int(text) if hint is int else float(text)
+        return hint(text) if hint in (int, str) else float(text)
     except ValueError:
         kind = "numbers as 0.1,0.2" if several else "a whole number" if hint is int else "a number"
         raise InputError(f'expected {what} as {kind}, got "{text}"') from None

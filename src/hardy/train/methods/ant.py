@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import ClassVar
 
 import torch
@@ -20,7 +21,8 @@ from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.train.graphs import Recorded, can_record
-from hardy.train.method import METHODS, Batches, Draw, Method, need_positive, to_pixels
+from hardy.train.method import METHODS, Batches, Draw, need_positive, to_pixels
+from hardy.train.methods.stylised import TakesStylised
 from hardy.train.projection import project
 
 Noise = Callable[[Tensor], Tensor]  # white noise to noise
@@ -28,6 +30,11 @@ Noise = Callable[[Tensor], Tensor]  # white noise to noise
 WIDTH = 20
 CLEAN, CURRENT, REPLAYED = 0.5, 0.3, 0.1  # shares of a batch; the last is that of one old generator
 PAPER_EPSILON, PAPER_VALUES = 135.0, 3 * 224 * 224
+
+
+def usual_epsilon(values: int) -> float:
+    """135 for the 150,528 values of an image at 224 px, else the same change per value."""
+    return float(PAPER_EPSILON * (values / PAPER_VALUES) ** 0.5)
 
 
 class Generator(nn.Module):
@@ -76,7 +83,7 @@ class Shares:
 
 @METHODS.register("ant")
 @dataclass
-class Ant(Method):
+class Ant(TakesStylised):
     """`epsilon` is the L2 norm of the noise over the image in 0..1, after clipping. Left at 0, it
     is the paper's 135 at 224 px, the same change per value: 19.3 at 32 px. An untrained generator
     gives Gaussian noise, so that counts as seen."""
@@ -97,8 +104,7 @@ class Ant(Method):
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
         super().begin(draw, shape)
-        values = shape[0] * shape[1] * shape[2]
-        self.radius = self.epsilon or PAPER_EPSILON * (values / PAPER_VALUES) ** 0.5
+        self.radius = self.epsilon or usual_epsilon(prod(shape))
         self.generator = Generator(self.side, draw)
         self.weights = list(self.generator.parameters())
         # What a recorded step finds must stay where it is: one generator and one optimiser for all
@@ -136,7 +142,8 @@ class Ant(Method):
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
         pixels = to_pixels(images)
         self.fool(model, pixels, labels)
-        return functional.cross_entropy(model(self.mixed(pixels)), labels)
+        batch, labels = self.with_stylised(self.mixed(pixels), labels)
+        return functional.cross_entropy(model(batch), labels)
 
     def fool(self, model: nn.Module, pixels: Tensor, labels: Tensor) -> None:
         """One step of the generator up the loss of the classifier, which stays as it is."""

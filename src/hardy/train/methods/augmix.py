@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardy.train.method import METHODS, Method, need_positive, to_pixels
+from hardy.train.graphs import can_record
+from hardy.train.method import METHODS, Draw, Method, need_positive, to_pixels
 from hardy.train.methods.operations import NOTHING, OPERATIONS, operate
 
 CHAINS = 3
@@ -30,6 +31,12 @@ class AugMix(Method):
     def __post_init__(self) -> None:
         need_positive("severity", self.severity - LOWEST_LEVEL)
 
+    def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
+        super().begin(draw, shape)
+        self.operate = operate
+        if can_record(draw.device, draw.ranks):  # some sixty small kernels become a few
+            self.operate = torch.compile(operate, dynamic=False)
+
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
         views = torch.cat([to_pixels(images), *self.mixtures(images, 2)])
         clean, first, second = model(views).float().chunk(3)
@@ -41,13 +48,14 @@ class AugMix(Method):
         shape = (views, CHAINS, count)
         depths = draw.integers(DEEPEST, *shape).flatten() + 1
         chains = images.expand(views, CHAINS, -1, -1, -1, -1).flatten(0, 2)
+        change = self.operate if count == self.batch else operate
         for step in range(DEEPEST):
             operations = draw.integers(len(OPERATIONS), *shape).flatten()
             operations = torch.where(step < depths, operations, NOTHING)
             span = self.severity - LOWEST_LEVEL
             levels = LOWEST_LEVEL + span * draw.uniform(*shape).flatten()
             signs = 1 - 2 * draw.integers(2, *shape).flatten()
-            chains = operate(chains, operations, levels, signs)
+            chains = change(chains, operations, levels, signs)
         # Exponential draws over their sum are uniform on the simplex.
         parts = -torch.log1p(-draw.uniform(*shape)) + torch.finfo(torch.float32).tiny
         weights = (parts / parts.sum(1, keepdim=True))[..., None, None, None]

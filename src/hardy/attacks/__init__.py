@@ -1,0 +1,1 @@
+"""Noise that is made to fool one model: how far does that model hold up?"""

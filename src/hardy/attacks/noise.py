@@ -1,0 +1,138 @@
+"""A generator of noise against one model (Rusak et al., 2020), and what its noise does.
+
+The generator turns white noise into noise and never sees the image; the model stays as it is, and
+in evaluation mode. This file imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from hardy.errors import InputError
+from hardy.registry import unknown
+from hardy.train.method import Draw, to_pixels
+from hardy.train.methods.ant import Generator
+from hardy.train.projection import project
+
+SIDES = {"ant": 1, "ant3x3": 3}  # of the kernel of the generator's second layer
+BATCH, RATE = 70, 5e-4
+# The search: 1.8^0 .. 1.8^10, then as many halvings.
+GROWTH, COARSE, HALVINGS = 1.8, 11, 40
+
+Classify = Callable[[Tensor], Tensor]  # pixels 0..1, float (N, 3, H, W), to logits
+Follow = Callable[[Iterable[int], int], Iterable[int]]
+
+
+def side_of(noise: str) -> int:
+    if noise not in SIDES:
+        raise unknown("kind of adversarial noise", noise, tuple(SIDES))
+    return SIDES[noise]
+
+
+def fit_generator(
+    classify: Classify,
+    images: Tensor,
+    labels: Tensor,
+    draw: Draw,
+    *,
+    side: int,
+    epsilon: float,
+    steps: int,
+    follow: Follow = lambda items, total: items,
+) -> Generator:
+    """A new one, by Adam on −CE. `images` are uint8 (N, 3, H, W) on the draws' device."""
+    generator = Generator(side, draw)
+    weights = list(generator.parameters())
+    adam = torch.optim.Adam(weights, RATE)
+    for _ in follow(range(steps), steps):
+        rows = draw.integers(len(images), BATCH)
+        pixels = to_pixels(images[rows])
+        fooled = project(pixels, generator(white(draw, pixels.shape, side)), epsilon)
+        loss = -functional.cross_entropy(classify(fooled), labels[rows])
+        if not loss.requires_grad:
+            raise InputError(
+                "expected a model that can be differentiated, got one whose logits have no "
+                "gradient; adversarial noise is learned by gradients alone"
+            )
+        # Of the generator only: what a lent module gathers for its own training is left alone.
+        for weight, slope in zip(weights, torch.autograd.grad(loss, weights), strict=True):
+            weight.grad = slope
+        adam.step()
+    generator.requires_grad_(False)
+    return generator
+
+
+def white(draw: Draw, shape: Sequence[int], side: int) -> Tensor:
+    """What a generator needs for noise of that shape, (N, 3, H, W)."""
+    count, channels, height, width = shape
+    return draw.normal(count, channels, height + side - 1, width + side - 1)
+
+
+class Outcome(NamedTuple):
+    """Of each image: is the answer right, and how far is the nearest noise that spoils it?"""
+
+    clean: Tensor
+    adversarial: Tensor
+    gaussian: Tensor
+    distance: Tensor
+
+
+@torch.no_grad()
+def measure(
+    classify: Classify,
+    images: Tensor,
+    labels: Tensor,
+    generator: Generator,
+    draw: Draw,
+    *,
+    epsilon: float,
+) -> Outcome:
+    """Gaussian noise is what the generator was fed, brought to the same norm."""
+    pixels = to_pixels(images)
+    fed = white(draw, pixels.shape, generator.side)
+    noise = generator(fed)
+    edge = generator.side // 2
+    plain = fed[:, :, edge:-edge, edge:-edge] if edge else fed
+
+    def right(shown: Tensor) -> Tensor:
+        return classify(shown).argmax(1) == labels
+
+    return Outcome(
+        right(pixels),
+        right(project(pixels, noise, epsilon)),
+        right(project(pixels, plain, epsilon)),
+        smallest_distance(classify, pixels, noise, labels),
+    )
+
+
+@torch.no_grad()
+def smallest_distance(classify: Classify, pixels: Tensor, noise: Tensor, labels: Tensor) -> Tensor:
+    """The L2 distance, after clipping, at which noise of each image's direction first spoils the
+    answer: η grows while that is right, then the last step is halved. An image whose answer stays
+    right gets the number of its values; one that is wrong from the start ends near 0.
+    """
+    direction = functional.normalize(noise.flatten(1)).view_as(noise)
+
+    def shown(eta: Tensor) -> Tensor:
+        return (pixels + eta.to(pixels).view(-1, 1, 1, 1) * direction).clamp(0, 1)
+
+    def wrong(eta: Tensor) -> Tensor:
+        return classify(shown(eta)).argmax(1) != labels
+
+    high = torch.ones(len(pixels), dtype=torch.float64, device=pixels.device)
+    spoiled = wrong(high)
+    for _ in range(COARSE - 1):
+        high = torch.where(spoiled, high, high * GROWTH)
+        spoiled = wrong(high)
+    low = torch.zeros_like(high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        found = wrong(middle)
+        low, high = torch.where(found, low, middle), torch.where(found, middle, high)
+    reached = (shown(high) - pixels).flatten(1).double().norm(dim=1)
+    return torch.where(spoiled, reached, float(pixels[0].numel()))

@@ -1,0 +1,177 @@
+"""An attack from its images to its numbers and pictures. This file imports torch."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from hardy.attacks.noise import (
+    Follow,
+    Outcome,
+    fit_generator,
+    measure,
+    side_of,
+    white,
+)
+from hardy.errors import InputError
+from hardy.execute import Threads
+from hardy.images.inline import encode
+from hardy.metrics import (
+    median_interval,
+    percentile_interval,
+    proportion_interval,
+    resample_means,
+)
+from hardy.models import Model
+from hardy.models.defences import Defended, undefended
+from hardy.models.torch_model import TorchModel
+from hardy.predictions.attacked import Attacked, Measured
+from hardy.predictions.provenance import session
+from hardy.train.method import Draw, to_pixels
+from hardy.train.methods.ant import Generator, usual_epsilon
+from hardy.train.projection import project
+
+if TYPE_CHECKING:
+    from hardy.attacks.attack import Part
+
+# Images measured at a time: few enough values for the projection's copies in float64.
+VALUES, MOST = 10_000_000, 512
+# Pictures of each kind, and their side, cut from the middle so that pixels stay pixels.
+SHOWN, SIDE = 2, 64
+# The density of the noise, in units of its root mean square: bins, and images of noise counted.
+EDGES, COUNTED = np.linspace(-4.0, 4.0, 33), 64
+
+
+def check_differentiable(model: Model) -> TorchModel:
+    if isinstance(model, Defended):
+        bare = undefended(model)
+        todo = "it cannot be attacked" if bare is model else f"attack {bare.name} without it"
+        raise InputError(
+            f"expected a model that torch can differentiate, got {model.name}, whose gradients end "
+            f"at what its images go through ({model.defence}); {todo}"
+        )
+    if not isinstance(model, TorchModel):
+        raise InputError(
+            f"expected a model that torch can differentiate (hardy:, torch:, timm:, torchvision:, "
+            f"or a torch module), got {model.name}; adversarial noise is learned by gradients"
+        )
+    return model
+
+
+def run_attack(
+    model: Model,
+    fitted: Part,
+    measured: Part,
+    *,
+    name: str,
+    noise: str,
+    epsilon: float | None,
+    steps: int,
+    seed: int,
+    fitted_on: str,
+    workers: int,
+    follow: Follow,
+) -> Attacked:
+    target = check_differentiable(model)
+    device = torch.device(target.device)
+    draw = Draw(seed, device)
+    images, labels = map(torch.cat, zip(*_batches(fitted, MOST, device, workers), strict=True))
+    values = images[0].numel()
+    radius = epsilon or usual_epsilon(values)
+    with target.from_pixels() as classify:
+        generator = fit_generator(
+            classify,
+            images,
+            labels,
+            draw,
+            side=side_of(noise),
+            epsilon=radius,
+            steps=steps,
+            follow=follow,
+        )
+        outcomes = [
+            measure(classify, some, theirs, generator, draw, epsilon=radius)
+            for some, theirs in _batches(
+                measured, max(1, min(MOST, VALUES // values)), device, workers
+            )
+        ]
+    outcome = Outcome(*(torch.cat(column).cpu() for column in zip(*outcomes, strict=True)))
+    first, _ = next(_batches(measured, SHOWN, device, 1))
+    return Attacked(
+        model=name,
+        noise=noise,
+        epsilon=radius,
+        values=values,
+        images=len(measured),
+        fitted_on=fitted_on,
+        steps=steps,
+        seed=seed,
+        **_numbers(outcome, values),
+        **_pictures(generator, draw, first, radius),
+        session=session(device=target.device, precision=target.precision),
+    )
+
+
+def _batches(
+    part: Part, size: int, device: torch.device, workers: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """uint8 (N, 3, H, W) and labels; read ahead by threads."""
+    places = [slice(start, start + size) for start in range(0, len(part), size)]
+    read = Threads(workers).run(lambda: part.images, places)
+    for images, some in zip(read, places, strict=True):
+        pixels = torch.from_numpy(images).permute(0, 3, 1, 2).to(device)
+        yield pixels, torch.from_numpy(part.labels[some]).to(device)
+
+
+def _numbers(outcome: Outcome, values: int) -> dict[str, Any]:
+    adversarial, gaussian = outcome.adversarial.numpy(), outcome.gaussian.numpy()
+    distance = outcome.distance.numpy()
+    # Replicates of both draw the same images: the difference is that of pairs.
+    means = 100 * resample_means(np.stack([adversarial, gaussian], axis=1))
+    apart = percentile_interval(means[:, 0] - means[:, 1])
+    return {
+        "clean": _accuracy(outcome.clean.numpy()),
+        "adversarial": _accuracy(adversarial),
+        "gaussian": _accuracy(gaussian),
+        "difference": Measured(100 * float(adversarial.mean() - gaussian.mean()), *apart),
+        "median_distance": Measured(float(np.median(distance)), *median_interval(distance)),
+        "never": int((distance == values).sum()),
+    }
+
+
+def _accuracy(right: npt.NDArray[np.bool_]) -> Measured:
+    interval = proportion_interval(int(right.sum()), len(right))
+    return Measured(100 * float(right.mean()), 100 * interval.low, 100 * interval.high)
+
+
+@torch.no_grad()
+def _pictures(generator: Generator, draw: Draw, images: Tensor, epsilon: float) -> dict[str, Any]:
+    """What the generator learned: its noise on grey and on images, and how its values spread."""
+    pixels = to_pixels(images)
+    grey = torch.full_like(pixels, 0.5)
+    noise = generator(white(draw, pixels.shape, generator.side))
+    plain = project(grey, draw.normal(*grey.shape), epsilon)
+    shown = project(pixels, noise, epsilon)
+    spread = generator(white(draw, (COUNTED, *pixels.shape[1:]), generator.side))
+    spread = spread / spread.square().mean().sqrt()
+    counts, _ = np.histogram(spread.cpu().numpy(), EDGES)
+    return {
+        "edges": EDGES.tolist(),
+        "shares": (100 * counts / spread.numel()).tolist(),
+        "patches": [_picture(one) for one in project(grey, noise, epsilon)],
+        "gaussian_patches": [_picture(one) for one in plain],
+        "samples": [[_picture(one), _picture(two)] for one, two in zip(pixels, shown, strict=True)],
+    }
+
+
+def _picture(pixels: Tensor) -> str:
+    image = (255 * pixels).round().byte().permute(1, 2, 0).cpu().numpy()
+    top, left = (max(0, (side - SIDE) // 2) for side in image.shape[:2])
+    middle = np.ascontiguousarray(image[top : top + SIDE, left : left + SIDE])
+    return base64.b64encode(encode(middle)).decode("ascii")

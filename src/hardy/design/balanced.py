@@ -1,0 +1,101 @@
+"""Balanced sets of corruptions, and how far any set covers and balances the categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from hardy.design.categories import Categories
+from hardy.errors import InputError
+from hardy.registry import unknown
+
+
+class Measures(NamedTuple):
+    """Of a set of corruptions against the categories of a matrix."""
+
+    counts: tuple[int, ...]  # of each category
+    coverage: float  # share of the categories that have a corruption in the set
+    balance: float  # standard deviation of the counts, without categories that have none; 0: even
+
+    def __str__(self) -> str:
+        represented = sum(count > 0 for count in self.counts)
+        return (
+            f"coverage {self.coverage:.2f} ({represented} of {len(self.counts)} categories), "
+            f"balance {self.balance:.2f} (standard deviation of corruptions per represented "
+            "category; 0: even)"
+        )
+
+
+def measure(categories: Categories, names: Sequence[str]) -> Measures:
+    """Coverage and balance."""
+    every = tuple(name for group in categories.groups for name in group)
+    for name in names:
+        if name not in every:
+            raise unknown("corruption of the matrix", name, every)
+    if not names:
+        raise InputError("expected a set of corruptions to measure, got none")
+    counts = np.array([len(set(group) & set(names)) for group in categories.groups])
+    there = counts[counts > 0]
+    return Measures(tuple(counts.tolist()), len(there) / len(counts), float(there.std()))
+
+
+def draw_balanced(
+    categories: Categories, represented: int, each: int, count: int = 1, seed: int = 0
+) -> list[tuple[str, ...]]:
+    """`count` different sets of `each` corruptions from each of `represented` categories.
+
+    Every such set is as likely as every other. (The original draws categories first, which favours
+    sets from small ones, and never ends where there are fewer sets than asked for.)
+    """
+    if min(represented, each, count) < 1:
+        raise InputError(
+            f"expected 1 or more categories, corruptions each, and sets, got {represented}, {each} "
+            f"and {count}"
+        )
+    ways = [comb(len(group), each) for group in categories.groups]
+    totals = _totals(ways, represented)
+    if totals[-1][represented] < count:
+        able = sum(way > 0 for way in ways)
+        raise InputError(
+            f"expected {count:,} different sets of {represented} categories with {each} "
+            f"corruptions each, but there are {totals[-1][represented]:,}: {able} of "
+            f"{len(ways)} categories have {each} or more; ask for fewer"
+        )
+    generator = np.random.Generator(np.random.PCG64(seed))
+    found: dict[tuple[str, ...], None] = {}
+    while len(found) < count:
+        found[_draw(categories, ways, totals, represented, each, generator)] = None
+    return list(found)
+
+
+def _totals(ways: list[int], most: int) -> list[list[int]]:
+    """[g][n]: in how many ways sets of n categories come from the first g groups."""
+    totals = [[1] + [0] * most]
+    for way in ways:
+        before = totals[-1]
+        totals.append([1, *(before[n] + way * before[n - 1] for n in range(1, most + 1))])
+    return totals
+
+
+def _draw(
+    categories: Categories,
+    ways: list[int],
+    totals: list[list[int]],
+    represented: int,
+    each: int,
+    generator: np.random.Generator,
+) -> tuple[str, ...]:
+    """From the last group to the first: each is in with the share of the sets that have it."""
+    chosen: list[str] = []
+    needed = represented
+    for place in range(len(ways), 0, -1):
+        within = ways[place - 1] * totals[place - 1][needed - 1] if needed else 0
+        if generator.random() * totals[place][needed] < within:
+            group = categories.groups[place - 1]
+            members = np.sort(generator.choice(len(group), each, replace=False))
+            chosen = [*(group[member] for member in members), *chosen]
+            needed -= 1
+    return tuple(chosen)

@@ -1,0 +1,61 @@
+"""From stored predictions to the accuracy matrix, with what its intervals are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.design.accuracy import NONE, Accuracy
+from hardy.errors import InputError
+from hardy.metrics import Resampling, wrong
+from hardy.metrics.classification import Floats
+from hardy.predictions.store import StoredRun
+from hardy.scoring.selection import resampling
+from hardy.suites.cells import CLEAN, Cell
+
+
+class Collected(NamedTuple):
+    accuracy: Accuracy
+    # (images, n + 1 models, n + 1 corruptions): at how many severities the model was right.
+    correct: npt.NDArray[np.uint8]
+    severities: Floats  # (n + 1,) of each corruption
+    how: Resampling
+
+
+def collect(runs: Mapping[str, StoredRun], cells: Sequence[Cell]) -> Collected:
+    """`runs` are those of the models by what they were trained with, "none" among them; `cells` are
+    all severities of these corruptions, over which an accuracy is the mean."""
+    names = tuple(name for name in runs if name != NONE)
+    missing = [name for name in (NONE, *(cell.name for cell in cells)) if name not in runs]
+    if missing:
+        raise InputError(
+            f"expected a model trained with each of {len(names)} corruptions and one with {NONE}, "
+            f"got none for {', '.join(dict.fromkeys(missing))}"
+        )
+    columns = [[CLEAN], *([cell for cell in cells if cell.name == name] for name in names)]
+    severities = np.array([len(column) for column in columns])
+    if not severities.all():
+        lacking = names[int(severities.argmin()) - 1]
+        raise InputError(f"expected each corruption among the cells, got none of {lacking}")
+    first = runs[NONE]
+    if len(np.unique(first.labels)) < 2:
+        raise InputError(
+            "expected test images of two or more classes, got one: every model is always right"
+        )
+    correct = np.empty((len(first.ids), len(runs), len(columns)), np.uint8)
+    for row, name in enumerate((NONE, *names)):
+        run = runs[name]
+        if run.ids != first.ids or not np.array_equal(run.labels, first.labels):
+            raise InputError(
+                f"expected all models on the same images, but {name} has others than {NONE}"
+            )
+        ranks = run.read([cell for column in columns for cell in column], ["rank"])["rank"]
+        ends = np.cumsum(severities)[:-1]
+        for column, some in enumerate(np.split(~wrong(ranks), ends, axis=1)):
+            correct[:, row, column] = some.sum(axis=1)
+    values = correct.mean(axis=0, dtype=np.float64) / severities
+    how = resampling(first, np.arange(len(first.ids)), None)
+    return Collected(Accuracy(names, values), correct, severities, how)

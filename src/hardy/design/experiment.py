@@ -1,0 +1,179 @@
+"""The overlap experiment: one model for each corruption and a clean one, each tested on all.
+
+All models start from the same weights and see the same images in the same order: they differ by
+their corruption alone. This file imports torch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from hardy import models as adapters
+from hardy.design.accuracy import NONE, check_names
+from hardy.design.features import measure_features
+from hardy.design.proxy import write_features
+from hardy.design.record import FEATURES, FINISHED, FORMAT, MODELS, PREDICTIONS, begin, write_json
+from hardy.errors import HardyError, InputError
+from hardy.evaluation import Evaluation
+from hardy.execute import count_workers
+from hardy.images import open_images
+from hardy.images.datasets import NAMES
+from hardy.images.recipes import RECIPES
+from hardy.models.model import Options
+from hardy.models.torch_load import find_device
+from hardy.predictions.opening import Images, open_subject
+from hardy.predictions.store import open_run
+from hardy.predictions.subject import Subject
+from hardy.suites import given, load
+from hardy.suites.build import versions
+from hardy.suites.cells import CLEAN, choose_cells
+from hardy.suites.schema import Suite
+from hardy.train.data import Data, read_data
+from hardy.train.loop import train
+from hardy.train.recipe import Recipe
+from hardy.train.run import MODEL
+
+Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
+
+
+class Task(NamedTuple):
+    """What all models of an experiment have in common."""
+
+    out: Path
+    suite: str  # as another process would load it
+    data: Data
+    subject: Subject
+    recipe: Recipe
+    device: torch.device
+    track: Track
+
+
+def run_overlap(
+    suite: str,
+    data: str,
+    out: Path,
+    recipe: Recipe | None = None,
+    *,
+    images: Images | None = None,
+    only: Iterable[str] = ("counted",),
+    device: str = "auto",
+    clean_only: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+    track: Track = lambda items, total, unit: items,
+) -> None:
+    """Train and test every model that is not finished; `hardy.design.results` reads the outcome.
+
+    `data` are the training images and `images` the test images, which may be left out for a data
+    set that is known by its name. `clean_only` is what the stand-in for overlap needs. The same
+    call resumes.
+    """
+    recipe = recipe or Recipe()
+    where = find_device(Options("training", device=device))
+    training = read_data(data, where)
+    base = load(suite)
+    chosen = sized(base, training.shape[1:])
+    cells = choose_cells(chosen, only)
+    names = tuple(dict.fromkeys(cell.name for cell in cells))
+    check_names(names)
+    if images is None and data not in NAMES:
+        raise InputError(f"expected images to test on beside the training images {data}, got none")
+    test = f"{data}:test" if images is None else images
+    if chosen is not base and isinstance(test, str | os.PathLike):
+        test = open_images(test)  # with ids of their own kind, where the suite's may be another
+    subject = open_subject(chosen, images=test, only=names, own_classes=True)
+    begin(out, _described(chosen, training, subject, recipe, where))
+    task = Task(out, given.address(base), training, subject, recipe, where, track)
+    every = (NONE,) if clean_only else (NONE, *names)
+    for number, name in enumerate(every, 1):
+        folder = out / MODELS / name
+        if (folder / FINISHED).exists():
+            (folder / MODEL).unlink(missing_ok=True)  # it may have been killed just before that
+            continue
+        say(f"model {number} of {len(every)}: trained with {name}")
+        accuracy = _run_model(task, name)
+        say(f"  right on {100 * accuracy:.1f} % of the clean test images")
+
+
+def sized(suite: Suite, shape: tuple[int, ...]) -> Suite:
+    """The suite for training images as they are: without its own preparation and storage where
+    that would make other images of them."""
+    height, width = shape
+    if height != width:
+        raise InputError(f"expected square training images, got {height} x {width}")
+    if RECIPES[suite.recipe].side is None and suite.edition.side == height:
+        return suite
+    return replace(
+        suite,
+        name=f"{suite.name}_at_{height}",
+        recipe="none@1",
+        recipe_description=f"None: images of {height} x {height} are taken as they are.",
+        storage=None,
+        edition=replace(suite.edition, side=height),
+    )
+
+
+def _run_model(task: Task, name: str) -> float:
+    """Its accuracy on clean images."""
+    folder = task.out / MODELS / name
+    settings = {"corruption": name, "suite": task.suite, "seed": str(task.recipe.seed)}
+    train(
+        "corrupted",
+        task.data,
+        folder,
+        task.recipe,
+        settings=settings,
+        device=task.device,
+        track=task.track,
+    )
+    model = adapters.load(f"hardy:{folder}", device=str(task.device), name=name)
+    subject = task.subject.near((model,))
+    evaluation = Evaluation(
+        (model,), subject, task.out / PREDICTIONS, count_workers(None), own_classes=True
+    )
+
+    def watched(done: Iterator[int], total: int) -> Iterable[int]:
+        steps = -(-total // min(subject.chunk_size, len(subject)))
+        return task.track(done, steps, f"batches tested by the model of {name}")
+
+    outcome = evaluation.run(watched, {})
+    if outcome.faults:
+        raise HardyError(f"cannot test on all images: {outcome.faults[0]}")
+    if name == NONE:
+        found = measure_features(folder, subject, task.device, task.track)
+        write_features(task.out / FEATURES, found)
+    accuracy = _clean_accuracy(outcome.folders[0])
+    write_json(
+        folder / FINISHED, {"predictions": outcome.folders[0].name, "clean_accuracy": accuracy}
+    )
+    (folder / MODEL).unlink()
+    return accuracy
+
+
+def _clean_accuracy(folder: Path) -> float:
+    ranks = open_run(folder).read([CLEAN], ["rank"])["rank"]
+    return float((ranks == 0).mean())
+
+
+def _described(
+    suite: Suite, data: Data, subject: Subject, recipe: Recipe, device: torch.device
+) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "suite": suite.name,
+        "suite_hash": suite.content_hash(),
+        "cells": [str(cell) for cell in subject.cells if cell != CLEAN],
+        "data": data.described,
+        "data_hash": data.sha256,
+        "classes": data.classes,
+        "test": subject.variants.describe(),
+        "test_images": len(subject),
+        "recipe": asdict(recipe),
+        "device": str(torch.cuda.get_device_name(device) if device.type == "cuda" else device.type),
+        "versions": versions(("numpy", "torch")),
+    }

@@ -1,0 +1,154 @@
+"""The overlap matrix as a heat map: a page by Plotly, or a picture by Matplotlib."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hardy.design.categories import Categories
+from hardy.errors import InputError
+from hardy.metrics.classification import Floats
+from hardy.models.model import need
+from hardy.report.palette import SCALE, ink_on
+from hardy.report.static import DPI, METADATA
+
+FORMATS = ("html", "png", "svg", "pdf")
+MEMBER = "● "  # before the names of a suite's corruptions
+
+
+class Heat(NamedTuple):
+    title: str
+    note: str
+    names: tuple[str, ...]
+    values: Floats
+    edges: tuple[int, ...] = ()  # places before which a category begins
+
+
+def heat_map(title: str, note: str, names: tuple[str, ...], values: Floats) -> Heat:
+    """In an order in which what overlaps stands together."""
+    order = ordered(values)
+    return Heat(title, note, tuple(names[k] for k in order), values[np.ix_(order, order)])
+
+
+def category_map(
+    title: str,
+    note: str,
+    names: tuple[str, ...],
+    values: Floats,
+    categories: Categories,
+    members: Collection[str] = (),
+) -> Heat:
+    """Category by category, the members of a suite marked."""
+    places = [names.index(name) for group in categories.groups for name in group]
+    ends = np.cumsum([len(group) for group in categories.groups])
+    marked = tuple(f"{MEMBER if names[k] in members else ''}{names[k]}" for k in places)
+    return Heat(title, note, marked, values[np.ix_(places, places)], tuple(ends[:-1].tolist()))
+
+
+def ordered(values: Floats) -> list[int]:
+    """Leaves of a tree that joins, again and again, the two groups with the largest mean overlap
+    (average linkage); what is undefined counts as none."""
+    similar = np.nan_to_num(values, nan=0.0)
+    groups = [[place] for place in range(len(similar))]
+    while len(groups) > 1:
+        best = max(
+            ((a, b) for a in range(len(groups)) for b in range(a + 1, len(groups))),
+            key=lambda pair: float(similar[np.ix_(groups[pair[0]], groups[pair[1]])].mean()),
+        )
+        a, b = best
+        groups[a] = _joined(groups[a], groups[b], similar)
+        del groups[b]
+    return groups[0]
+
+
+def _joined(one: list[int], two: list[int], similar: Floats) -> list[int]:
+    """The way round in which the ends that meet are most alike."""
+    ways = [(a, b) for a in (one, one[::-1]) for b in (two, two[::-1])]
+    left, right = max(ways, key=lambda way: float(similar[way[0][-1], way[1][0]]))
+    return left + right
+
+
+def draw(heat: Heat, format: str) -> bytes:
+    if format not in FORMATS:
+        raise InputError(f"expected a picture as .{', .'.join(FORMATS)}, got .{format}")
+    return _page(heat) if format == "html" else _picture(heat, format)
+
+
+def _page(heat: Heat) -> bytes:
+    """One file that opens offline; the same matrix gives the same bytes."""
+    graphs = need("plotly.graph_objects", "report", "a page")
+    from hardy.report.plots import escape
+
+    names = [escape(name) for name in heat.names]
+    known = np.isfinite(heat.values)
+    steps = len(SCALE) - 1
+    texts = np.where(known, np.char.mod("%.2f", heat.values), "–").tolist()
+    figure = graphs.Figure(
+        graphs.Heatmap(
+            x=names,
+            y=names,
+            z=[[float(v) if np.isfinite(v) else None for v in row] for row in heat.values],
+            zmin=0,
+            zmax=1,
+            colorscale=[[place / steps, colour] for place, colour in enumerate(SCALE)],
+            customdata=texts,
+            hovertemplate="%{y} and %{x}: %{customdata}<extra></extra>",
+            xgap=1,
+            ygap=1,
+        )
+    )
+    for row, name in enumerate(names):
+        for column, other in enumerate(names):
+            colour = ink_on(float(np.nan_to_num(heat.values[row, column])))
+            figure.add_annotation(
+                x=other,
+                y=name,
+                text=texts[row][column].removeprefix("0"),
+                showarrow=False,
+                font={"size": 9, "color": colour},
+            )
+    for edge in heat.edges:
+        figure.add_hline(edge - 0.5, line={"width": 2, "color": "#d55e00"})
+        figure.add_vline(edge - 0.5, line={"width": 2, "color": "#d55e00"})
+    side = 240 + 32 * len(names)
+    figure.update_layout(
+        template="none",
+        title={"text": f"{escape(heat.title)}<br><sup>{escape(heat.note)}</sup>"},
+        width=side + 80,
+        height=side,
+        margin={"l": 160, "b": 140, "t": 80},
+        xaxis={"type": "category", "tickangle": -60},
+        yaxis={"type": "category", "autorange": "reversed"},
+    )
+    page: str = figure.to_html(include_plotlyjs=True, full_html=True, div_id="overlap")
+    return page.replace("<head>", f"<head><title>{escape(heat.title)}</title>", 1).encode()
+
+
+def _picture(heat: Heat, format: str) -> bytes:
+    need("matplotlib", "plot", "a picture")
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+    number = len(heat.names)
+    side = 2.2 + 0.32 * number
+    sheet = Figure(figsize=(side, side), layout="constrained")
+    axes: Any = sheet.subplots()
+    colours = LinearSegmentedColormap.from_list("overlap", SCALE)
+    axes.imshow(np.ma.masked_invalid(heat.values), cmap=colours, vmin=0, vmax=1)
+    for (row, column), value in np.ndenumerate(heat.values):
+        text = f"{value:.2f}".removeprefix("0") if np.isfinite(value) else "–"
+        colour = ink_on(float(np.nan_to_num(value)))
+        axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=6)
+    for edge in heat.edges:
+        axes.axhline(edge - 0.5, color="#d55e00", linewidth=1.5)
+        axes.axvline(edge - 0.5, color="#d55e00", linewidth=1.5)
+    axes.set_xticks(range(number), heat.names, rotation=60, ha="right", fontsize=8)
+    axes.set_yticks(range(number), heat.names, fontsize=8)
+    axes.tick_params(length=0)
+    axes.set_title(f"{heat.title}\n{heat.note}", fontsize=8, loc="left", wrap=True)
+    data = io.BytesIO()
+    sheet.savefig(data, format=format, dpi=DPI, metadata=METADATA[format])
+    return data.getvalue()

@@ -1,0 +1,145 @@
+"""What an overlap experiment shows, from its folder: matrices, intervals, and how well the stand-in
+agrees. Neither torch nor the images are needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hardy.design.accuracy import NONE, Accuracy, square_csv
+from hardy.design.collect import collect
+from hardy.design.overlap import FORMS, Overlap, resample_accuracy, resampled_overlap
+from hardy.design.proxy import Agreement, agree, read_features, similarities
+from hardy.design.record import (
+    EXPERIMENT,
+    FEATURES,
+    FINISHED,
+    FORMAT,
+    MODELS,
+    PREDICTIONS,
+    read_json,
+    write_json,
+)
+from hardy.errors import InputError
+from hardy.metrics.classification import Floats
+from hardy.predictions.store import StoredRun, open_run
+from hardy.scoring.tables import to_csv
+from hardy.suites.manifest import parse_cell
+from hardy.whole import whole_file
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    experiment: Mapping[str, Any]  # as it was begun: suite, data, recipe, versions
+    names: tuple[str, ...]
+    similarities: Mapping[str, Floats]  # the stand-in's, by kind
+    # Empty as long as only the clean model is finished.
+    accuracy: Accuracy | None = None
+    overlaps: tuple[Overlap, ...] = ()
+    agreements: Mapping[str, Mapping[str, Agreement]] = field(default_factory=dict)  # form, kind
+    images: int = 0
+    resampling: str = ""
+
+    def pairs(self) -> Iterator[dict[str, Any]]:
+        """A row for each pair of corruptions; None for what is undefined."""
+        for row, first in enumerate(self.names):
+            for column in range(row + 1, len(self.names)):
+                made: dict[str, Any] = {"first": first, "second": self.names[column]}
+                for one in self.overlaps:
+                    for end, matrix in (("", one.values), ("_low", one.low), ("_high", one.high)):
+                        if matrix is not None:
+                            made[f"{one.form}{end}"] = _known(matrix[row, column])
+                for kind, matrix in self.similarities.items():
+                    made[kind] = _known(matrix[row, column])
+                yield made
+
+
+def summarise(out: Path) -> Results:
+    """Of all models, or, while only the clean one is finished, of the stand-in."""
+    experiment = read_json(out / EXPERIMENT)
+    if experiment.get("format") != FORMAT:
+        raise InputError(
+            f"{out / EXPERIMENT}: expected format {FORMAT}, got {experiment.get('format')!r}; "
+            "update hardy"
+        )
+    cells = [parse_cell(text) for text in experiment["cells"]]
+    names = tuple(dict.fromkeys(cell.name for cell in cells))
+    found = similarities(read_features(out / FEATURES))
+    finished = [name for name in names if (out / MODELS / name / FINISHED).exists()]
+    if not finished:
+        return Results(experiment, names, found)
+    missing = [name for name in names if name not in finished]
+    if missing:
+        raise InputError(
+            f"expected all {len(names)} models of {out}, but {len(missing)} are not finished, such "
+            f"as that of {missing[0]}; the same `hardy overlap` goes on with them"
+        )
+    gathered = collect({name: _run(out, name) for name in (NONE, *names)}, cells)
+    replicates = resample_accuracy(gathered.correct, gathered.severities, gathered.how)
+    overlaps = tuple(resampled_overlap(gathered.accuracy, replicates, form) for form in FORMS)
+    agreements: dict[str, dict[str, Agreement]] = {
+        one.form: {
+            kind: agreement
+            for kind, matrix in found.items()
+            if (agreement := agree(matrix, one.values)) is not None
+        }
+        for one in overlaps
+    }
+    return Results(
+        experiment,
+        names,
+        found,
+        gathered.accuracy,
+        overlaps,
+        agreements,
+        len(gathered.correct),
+        str(gathered.how),
+    )
+
+
+def write_results(results: Results, out: Path) -> list[Path]:
+    """The matrices and all pairs as CSV, and everything with its circumstances as JSON."""
+    texts = {
+        f"similarity_{kind}.csv": square_csv("corruption", results.names, matrix)
+        for kind, matrix in results.similarities.items()
+    }
+    texts["overlap_pairs.csv"] = to_csv(list(results.pairs()))
+    if results.accuracy is not None:
+        texts["accuracy.csv"] = results.accuracy.as_csv()
+    for one in results.overlaps:
+        texts[f"overlap_{one.form}.csv"] = square_csv("corruption", one.names, one.values)
+    for name, text in texts.items():
+        with whole_file(out / name) as file:
+            file.write(text.encode())
+    write_json(out / "overlap.json", _as_json(results))
+    return [out / name for name in (*texts, "overlap.json")]
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _run(out: Path, name: str) -> StoredRun:
+    return open_run(out / PREDICTIONS / read_json(out / MODELS / name / FINISHED)["predictions"])
+
+
+def _as_json(results: Results) -> dict[str, Any]:
+    return {
+        "experiment": dict(results.experiment),
+        "images": results.images,
+        "resampling": results.resampling,
+        "accuracy": results.accuracy and results.accuracy.values.tolist(),
+        "undefined": {one.form: list(one.undefined) for one in results.overlaps},
+        "agreement": {
+            form: {kind: one._asdict() for kind, one in some.items()}
+            for form, some in results.agreements.items()
+        },
+        # JSON has no number for what is unbounded.
+        "pairs": [
+            {key: None if value == math.inf else value for key, value in pair.items()}
+            for pair in results.pairs()
+        ],
+    }

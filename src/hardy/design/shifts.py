@@ -1,0 +1,188 @@
+"""Do models that lose little on one suite lose little on another? Correlations of accuracy drops.
+
+A drop is clean accuracy minus accuracy, in shares of 1; of sequences it is the flip probability.
+Over models, Pearson's and Spearman's correlation of the drops on two suites, each with its
+interval. Of a family of suites, such as many drawn alike, the mean correlation over its members:
+its interval is the bootstrap's over models, because the members share them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hardy.errors import InputError
+from hardy.metrics import Interval, percentile_interval
+from hardy.metrics.classification import Floats
+from hardy.metrics.correlation import LEAST, fisher_interval, pearson, spearman
+from hardy.predictions.store import find_runs
+from hardy.registry import unknown
+from hardy.scoring import score
+
+COLUMNS = ("model", "suite", "clean", "accuracy")
+REPLICATES = 1000
+
+Drops = Mapping[str, Mapping[str, float]]  # by suite, then model
+
+
+class Row(NamedTuple):
+    model: str
+    suite: str
+    drop: float  # of accuracy; of sequences the flip probability
+
+
+class Correlation(NamedTuple):
+    first: str
+    second: str
+    suites: int  # of the first: more than one of a family
+    models: int
+    pearson: float
+    pearson_interval: Interval
+    spearman: float
+    spearman_interval: Interval
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for CSV and JSON."""
+        made: dict[str, Any] = {}
+        for name, value in self._asdict().items():
+            if isinstance(value, Interval):
+                stem = name.removesuffix("_interval")
+                made |= {f"{stem}_low": value.low, f"{stem}_high": value.high}
+            else:
+                made[name] = value
+        return made
+
+
+def drop(clean: float, accuracy: float, what: str) -> float:
+    """Of shares of 1: a drop of per cents would be another number."""
+    for name, value in (("clean accuracy", clean), ("accuracy", accuracy)):
+        if not 0 <= value <= 1:  # also no number
+            raise InputError(
+                f"expected the {name} of {what} as a share from 0 to 1, got {value}; divide per "
+                "cents by 100"
+            )
+    return clean - accuracy
+
+
+def correlate(
+    rows: Sequence[Row], target: str | None = None, family: str | None = None, seed: int = 0
+) -> list[Correlation]:
+    """All pairs of suites, or each with the target. `family` is a pattern such as "noc_*": suites
+    whose names fit are one line, their mean."""
+    drops = _by_suite(rows)
+    if target is not None and target not in drops:
+        raise unknown("suite among the results", target, drops)
+    members = [one for one in drops if family and fnmatchcase(one, family) and one != target]
+    if family and not members:
+        raise InputError(f'expected suites that fit the pattern "{family}", got {", ".join(drops)}')
+    groups = {one: [one] for one in drops if one not in members}
+    if family:
+        groups = {family: members, **groups}
+    pairs = (
+        list(combinations(groups, 2))
+        if target is None
+        else [(one, target) for one in groups if one != target]
+    )
+    if not pairs:
+        raise InputError(f"expected results on two suites or more, got {', '.join(drops)}")
+    return [_correlate(drops, a, groups[a], b, groups[b][0], seed) for a, b in pairs]
+
+
+def _by_suite(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    drops: dict[str, dict[str, float]] = {}
+    for row in rows:
+        of_suite = drops.setdefault(row.suite, {})
+        if row.model in of_suite:
+            raise InputError(f"expected each model once on {row.suite}, got {row.model} twice")
+        of_suite[row.model] = row.drop
+    return drops
+
+
+def _correlate(
+    drops: Drops, first: str, members: Sequence[str], second: str, other: str, seed: int
+) -> Correlation:
+    models = [model for model in drops[other] if all(model in drops[member] for member in members)]
+    if len(models) < LEAST:
+        raise InputError(
+            f"expected {LEAST} models or more on both {first} and {second}, got {len(models)}; of "
+            "so few any correlation may be chance"
+        )
+    one = np.array([[drops[member][model] for model in models] for member in members])
+    two = np.array([drops[other][model] for model in models])
+    for name, values in (*zip(members, one, strict=True), (other, two)):
+        if np.ptp(values) == 0:
+            raise InputError(f"expected models to differ on {name}, but all have the same drop")
+    figures: list[Any] = []
+    for kind, ranks in ((pearson, False), (spearman, True)):
+        mean = _mean(kind, one, two)
+        if len(members) == 1:
+            interval = fisher_interval(mean, len(models), ranks=ranks)
+        else:
+            interval = _resampled(kind, one, two, seed)
+        figures += [mean, interval]
+    return Correlation(first, second, len(members), len(models), *figures)
+
+
+def _mean(kind: Callable[..., float], one: Floats, two: Floats) -> float:
+    return float(np.mean([kind(row, two) for row in one]))
+
+
+def _resampled(kind: Callable[..., float], one: Floats, two: Floats, seed: int) -> Interval:
+    """Models drawn with replacement; a drawing in which nothing varies says nothing."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    drawn = generator.integers(len(two), size=(REPLICATES, len(two)))
+    means = np.array([_mean(kind, one[:, some], two[some]) for some in drawn])
+    return percentile_interval(means[~np.isnan(means)])
+
+
+def read_rows(path: Path) -> list[Row]:
+    """A CSV with the columns model, suite, clean and accuracy; others are left alone."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"cannot read {path} ({error}); expected a CSV file") from error
+    missing = [name for name in COLUMNS if not lines or name not in lines[0]]
+    if missing:
+        raise InputError(
+            f"{path}: expected the columns {', '.join(COLUMNS)}, got no {', '.join(missing)}"
+        )
+    rows = []
+    for number, line in enumerate(lines, 2):
+        try:
+            clean, accuracy = float(line["clean"]), float(line["accuracy"])
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{path}, line {number}: expected clean and accuracy as numbers, got "
+                f"{line['clean']!r} and {line['accuracy']!r}"
+            ) from None
+        what = f"{line['model']} on {line['suite']}"
+        rows.append(Row(line["model"], line["suite"], drop(clean, accuracy, what)))
+    return rows
+
+
+def stored_rows(store: Path) -> list[Row]:
+    """Of all runs in a store: mean error minus clean error, or the mean flip probability."""
+    rows = []
+    for run in find_runs(store):
+        scores = score(run, reference=None)
+        name = "mean error" if scores.kind == "corruptions" else "flip probability"
+        needed = (name, "clean error") if scores.kind == "corruptions" else (name,)
+        lacking = [one for one in needed if one not in scores]
+        if lacking:
+            raise InputError(
+                f"expected the {' and '.join(lacking)} of {run.model} on {run.suite}, "
+                "which was not run on what that needs; run it on all of the suite"
+            )
+        lost = scores[name].value / 100
+        if scores.kind == "corruptions":
+            what = f"{run.model} on {run.suite}"
+            lost = drop(1 - scores["clean error"].value / 100, 1 - lost, what)
+        rows.append(Row(run.model, run.suite, lost))
+    return rows

@@ -1,0 +1,103 @@
+"""Batch norm adapted to the images under test. This file imports torch.
+
+Schneider et al. 2020 (arXiv:2006.16971): of n images, each batch norm takes
+
+    μ = (N·μ_s + n·μ_t) / (N + n),    σ² = (N·σ_s² + n·σ_t²) / (N + n)
+
+s the statistics that the model brings, t those of the n images; N = 0 leaves the former out.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import Any
+
+import torch
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from hardy.errors import InputError
+from hardy.models.defences.defended import Defended
+from hardy.models.model import Model, Preprocessing
+from hardy.models.torch_model import TorchModel, uncompiled
+
+# The same on every device, so that predictions are; `--batch` takes another.
+BATCH = 64
+
+
+class Adapted(Defended):
+    """It sees the distribution under test, so it is marked wherever its name stands, and its
+    predictions depend on which images it sees together: they are always the same."""
+
+    def __init__(self, model: Model, source: int) -> None:
+        core: Any = model
+        while isinstance(core, Defended):
+            core = core.model
+        size = core.fixed_batch or BATCH
+        label = f"bn_adapt:{source}"
+        settings = {"version": 1, "source": source, "batch": size}
+        words = (
+            f"batch norm by the statistics of {size} test images at a time, mixed with its own "
+            f"at a weight of {source} images"
+        )
+        super().__init__(model, label, settings, words, name=f"{model.name}+{label} (adapted)")
+        self.adapts_in = size
+        adapted = core.with_module(_adapting(core, source), size)
+        self._shown = _around(model, adapted)
+
+    def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any:
+        return self._shown.logits(images, preprocessing)
+
+
+def _around(model: Model, core: TorchModel) -> Model:
+    """The same defences around another model."""
+    if not isinstance(model, Defended):
+        return core
+    twin = copy.copy(model)
+    twin.model = _around(model.model, core)
+    return twin
+
+
+def _adapting(model: TorchModel, source: int) -> torch.nn.Module:
+    """A twin of its module, on the same weights: the one that was lent to us stays as it is."""
+    module = uncompiled(model.module)
+    own = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())}
+    try:
+        twin = copy.deepcopy(module, dict(own))
+    except Exception as error:
+        raise InputError(
+            f"{model.name}: its module cannot be copied ({error!r}), which bn_adapt needs"
+        ) from error
+    layers = [part for part in twin.modules() if _has_statistics(part)]
+    if not layers:
+        raise InputError(
+            f"expected a model with batch norm and stored statistics for bn_adapt, got "
+            f"{model.name}, which has none"
+        )
+    for layer in layers:
+        stored = (layer.running_mean, layer.running_var)
+        layer.register_forward_pre_hook(partial(_mix, source, stored))
+    return twin
+
+
+def _has_statistics(part: torch.nn.Module) -> bool:
+    return isinstance(part, _BatchNorm) and part.running_mean is not None
+
+
+def _mix(
+    source: int,
+    stored: tuple[torch.Tensor, torch.Tensor],
+    layer: Any,
+    given: tuple[torch.Tensor, ...],
+) -> None:
+    """Before the layer is called: what it will take for its statistics. The variance is the one
+    that training divides by, of all values and not of one less."""
+    features = given[0].float()
+    number = len(features)
+    axes = [axis for axis in range(features.ndim) if axis != 1]
+    variance, mean = torch.var_mean(features, axes, correction=0)
+    for name, own, seen in zip(
+        ("running_mean", "running_var"), stored, (mean, variance), strict=True
+    ):
+        mixed = (source * own.float() + number * seen) / (source + number)
+        setattr(layer, name, mixed.to(own.dtype))

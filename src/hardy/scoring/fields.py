@@ -1,0 +1,98 @@
+"""Fields of files from elsewhere: one that is missing, unknown or of the wrong kind is refused by
+its name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from hardy.errors import InputError
+from hardy.registry import unknown
+
+NAME, PROSE = 1000, 10_000  # letters
+MOST = 10**9  # of any number: ratios to a reference come nowhere near, and nothing overflows
+
+
+class Field(NamedTuple):
+    expected: str
+    fits: Callable[[Any], bool]
+
+
+def _is_text(value: Any, longest: int = NAME) -> bool:
+    """Something to see, and nothing that no file can hold."""
+    if not isinstance(value, str) or len(value) > longest:
+        return False
+    seen = any(letter.isprintable() and not letter.isspace() for letter in value)
+    return seen and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _is_prose(value: Any) -> bool:
+    return _is_text(value, PROSE)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
+
+
+def is_whole(value: Any) -> bool:
+    return is_number(value) and isinstance(value, int) and value > 0
+
+
+def all_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(fits, value))
+
+
+def or_null(field: Field) -> Field:
+    return Field(f"{field.expected} or null", lambda v: v is None or field.fits(v))
+
+
+TEXT = Field(f"text of at most {NAME:,} letters", _is_text)
+TEXTS = Field(f"a list of texts of at most {NAME:,} letters", all_of(_is_text))
+LONG_TEXT = Field(f"text of at most {PROSE:,} letters", _is_prose)
+LONG_TEXTS = Field(f"a list of texts of at most {PROSE:,} letters", all_of(_is_prose))
+NUMBER = Field("a number of at most 1e9", is_number)
+FINITE = Field("a finite number", math.isfinite)
+WHOLE = Field("a whole number above 0", is_whole)
+WHOLES = Field("a list of whole numbers above 0", all_of(is_whole))
+FREE = Field("a table", lambda value: isinstance(value, dict))
+
+
+def check_table(data: Any, schema: Mapping[str, Field], where: str, prefix: str) -> None:
+    expect(isinstance(data, dict), "a table", data, f"{where}: {prefix.rstrip('.') or 'content'}")
+    for name in data:
+        if name not in schema:
+            raise unknown(
+                f"field of {where}:", f"{prefix}{name}"[:60], [prefix + n for n in schema]
+            )
+    for name, field in schema.items():
+        if name not in data:
+            raise InputError(
+                f"{where}: {prefix}{name}: expected {field.expected}, got nothing; add the field"
+            )
+        check_field(field, data[name], f"{where}: {prefix}{name}")
+
+
+def check_field(field: Field, value: Any, where: str) -> None:
+    expect(field.fits(value), field.expected, value, where)
+
+
+def expect(right: bool, expected: str, got: Any, where: str) -> None:
+    if not right:
+        raise InputError(f"{where}: expected {expected}, got {brief(got)}; correct the file")
+
+
+def check_finite(value: Any, where: str) -> None:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            check_finite(inner, f"{where}.{name}")
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            check_finite(inner, f"{where}[{place}]")
+    elif isinstance(value, float):
+        check_field(FINITE, value, where)
+
+
+def brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"

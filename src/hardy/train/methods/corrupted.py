@@ -1,0 +1,78 @@
+"""Half of the images under one corruption of a suite: what an overlap is measured with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hardy.arrays.ops import cpu_ops
+from hardy.arrays.rng import Draws, derive_key
+from hardy.corrupt import CORRUPTIONS, engine
+from hardy.registry import unknown
+from hardy.suites import load
+from hardy.suites.cells import levels
+from hardy.train.method import METHODS, Method
+
+NONE = "none"
+
+
+@METHODS.register("corrupted")
+@dataclass
+class Corrupted(Method):
+    """In each epoch another half of the images, chosen by chance, is corrupted, each at a severity
+    that is drawn from those of the suite; "none" leaves all of them clean.
+
+    The published experiment trains on a set of twice the size, in which every image stands once
+    corrupted and once clean. Two epochs here show on average what one shows there, the same half
+    of each kind; where it counts 40 epochs, that is 80 here. It flips before it corrupts and does
+    not crop; here the corrupted images are cropped and flipped like all others.
+
+    The bytes are those of the engine, keyed by seed, epoch, severity and the image's number, apart
+    from those of every evaluation.
+    """
+
+    corruption: str = NONE
+    suite: str = "cifar10_c"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        suite = load(self.suite)
+        if self.corruption not in (NONE, *suite.corruptions):
+            known = (NONE, *suite.corruptions)
+            raise unknown(f"corruption of {suite.name}", self.corruption, known)
+        self.seen = () if self.corruption == NONE else (self.corruption,)
+
+    def epoch_images(self, epoch: int, images: Tensor) -> Tensor:
+        if self.corruption == NONE:
+            return images
+        suite = load(self.suite)
+        there = levels(suite, self.corruption)
+        chosen, severity = self._chosen(epoch, len(images), len(there))
+        made = images.clone()
+        for place, level in enumerate(there):
+            rows = chosen[severity == place]
+            if not len(rows):
+                continue
+            where = torch.from_numpy(rows.astype(np.int64)).to(images.device)
+            made[where] = engine.run(
+                CORRUPTIONS[self.corruption],
+                images[where],
+                suite.edition.params(self.corruption, level),
+                key=self._key(epoch, suite.edition.name, level),
+                ids=rows,
+            )
+        return made
+
+    def _chosen(self, epoch: int, count: int, severities: int) -> tuple[np.ndarray, np.ndarray]:
+        """Half of the images, and a severity's place for each."""
+        numbers = np.arange(count, dtype=np.uint64)
+        draws = Draws(cpu_ops(), self._key(epoch, "half", 0), numbers)
+        order = np.argsort(draws.words("chosen", ()), kind="stable")
+        chosen = np.sort(order[: count // 2])
+        return numbers[chosen], draws.integers("severity", (), severities)[chosen]
+
+    def _key(self, epoch: int, edition: str, level: int) -> int:
+        return derive_key(self.seed, f"training epoch {epoch}/{edition}", self.corruption, level)

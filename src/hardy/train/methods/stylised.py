@@ -1,0 +1,59 @@
+"""Stylised images in a batch, as in ANT+SIN (Rusak et al., 2020)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from hardy.errors import InputError
+from hardy.train.data import Data, crop_and_flip
+from hardy.train.method import Method, to_pixels
+
+SHARE = 15 / 70
+
+
+class TakesStylised(Method):
+    """A method whose batches may end with stylised images."""
+
+    stylised: Data | None = None
+
+    def with_stylised(self, pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The last 15 of 70 images and labels of an assembled batch are replaced, if there are
+        stylised ones, by any of those, cropped and flipped like the others."""
+        if self.stylised is None:
+            return pixels, labels
+        kept = len(labels) - round(len(labels) * SHARE)
+        rows = self.draw.integers(len(self.stylised.images), len(labels) - kept)
+        drawn = crop_and_flip(self.stylised.images[rows], self.draw)
+        return (
+            torch.cat([pixels[:kept], to_pixels(drawn)]),
+            torch.cat([labels[:kept], self.stylised.labels[rows]]),
+        )
+
+
+def need_taker(method: Method) -> TakesStylised:
+    if isinstance(method, TakesStylised):
+        return method
+    raise InputError(
+        f"expected a method that takes stylised images, ant or ant3x3, got {type(method).__name__}"
+    )
+
+
+def give_stylised(method: Method, stylised: Data, data: Data, device: torch.device) -> None:
+    """To a method that trains on `data`."""
+    taker = need_taker(method)
+    for what, wanted, came in (
+        ("classes", data.classes, stylised.classes),
+        ("shape", data.shape, stylised.shape),
+        ("input", data.input, stylised.input),
+    ):
+        if wanted != came:
+            raise InputError(
+                f"expected stylised images of the {what} of the others, {wanted}, got {came}"
+            )
+    if stylised.images.device.type != device.type:
+        raise InputError(
+            f"expected stylised images that fit on the {device.type} device beside the others, got "
+            f"{stylised.images.nbytes / 1e9:.1f} GB; bring fewer, or smaller ones"
+        )
+    taker.stylised = stylised

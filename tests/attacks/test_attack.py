@@ -1,0 +1,241 @@
+"""`hardy.attack` and `hardy eval --attack`: from images to a file, a table and a page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import hardy
+from hardy import cli
+from hardy.attacks.work import check_differentiable
+from hardy.errors import InputError
+from hardy.models import load
+from hardy.models.defences import trained_behind
+from hardy.predictions.attacked import Attacked, read_attacks
+from hardy.predictions.store import find_runs
+from hardy.report.data import gather
+from hardy.report.page import render_report
+from tests.report.pages import Parsed, check_safe
+
+QUICK: dict[str, Any] = {"suite": "cifar10_c", "steps": 2, "store": "runs"}
+
+
+class ByColour(torch.nn.Module):
+    """Ten classes by the mean colours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = torch.nn.Linear(3, 10)
+        with torch.no_grad():
+            draws = torch.Generator().manual_seed(0)
+            self.head.weight.copy_(torch.randn(10, 3, generator=draws))
+            self.head.bias.zero_()
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        return self.head(pixels.mean((2, 3)))
+
+
+def coloured(count: int, seed: int) -> np.ndarray:
+    """Each of a colour of its own, with some grain."""
+    draws = np.random.default_rng(seed)
+    colours = draws.integers(30, 220, (count, 1, 1, 3))
+    return (colours + draws.integers(0, 30, (count, 32, 32, 3))).astype(np.uint8)
+
+
+IMAGES = coloured(40, seed=2)
+LABELS = load(ByColour()).logits(IMAGES).argmax(1)  # all are right
+
+
+def made() -> torch.nn.Module:
+    return ByColour()
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def stored(store: str = "runs"):
+    (run,) = find_runs(Path(store))
+    return run
+
+
+def test_attack_leaves_its_numbers_beside_the_run() -> None:
+    net = ByColour().train()
+    got = hardy.attack(net, images=IMAGES, labels=LABELS, noise="ant3x3", **QUICK)
+    assert net.training
+    assert all(weight.grad is None for weight in net.parameters())
+    assert (got.images, got.fitted_on) == (20, "20 other images of the same set")
+    assert got.epsilon == pytest.approx(19.29, abs=0.01)
+    run = stored()
+    assert read_attacks(run) == (got,)
+    assert got.model == run.model == "ByColour"
+    for one in (got.clean, got.adversarial, got.gaussian, got.median_distance):
+        assert one.low <= one.value <= one.high
+    assert got.difference.value == pytest.approx(got.adversarial.value - got.gaussian.value)
+    assert sum(got.shares) == pytest.approx(100, abs=0.1)
+    # The same again, from the same seed; another seed, other noise.
+    again = hardy.attack(net, images=IMAGES, labels=LABELS, noise="ant3x3", **QUICK)
+    assert replace(again, session={}) == replace(got, session={})
+    other = hardy.attack(net, images=IMAGES, labels=LABELS, noise="ant3x3", seed=1, **QUICK)
+    assert other.shares != got.shares
+
+
+def test_halves_have_no_image_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hardy.attacks import work
+
+    shown: dict[str, list[bytes]] = {"fit": [], "measure": []}
+    fit, measure = work.fit_generator, work.measure
+
+    def watch(kind: str, images: torch.Tensor) -> None:
+        shown[kind] += [image.numpy().tobytes() for image in images]
+
+    def watched_fit(classify, images, *rest, **options):
+        watch("fit", images)
+        return fit(classify, images, *rest, **options)
+
+    def watched_measure(classify, images, *rest, **options):
+        watch("measure", images)
+        return measure(classify, images, *rest, **options)
+
+    monkeypatch.setattr(work, "fit_generator", watched_fit)
+    monkeypatch.setattr(work, "measure", watched_measure)
+    hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **QUICK)
+    assert [len(images) for images in shown.values()] == [20, 20]
+    assert len({*shown["fit"], *shown["measure"]}) == 40
+
+
+def test_images_to_fit_on_can_be_named() -> None:
+    np.savez("more.npz", images=coloured(12, seed=3), labels=LABELS[:12])
+    got = hardy.attack(
+        ByColour(), images=IMAGES, labels=LABELS, attack_images="more.npz", epsilon=4.0, **QUICK
+    )
+    assert (got.images, got.fitted_on) == (40, "12 images named for it")
+    assert got.epsilon == 4
+
+
+def test_the_run_of_an_attack_goes_on_as_any_other() -> None:
+    hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **QUICK)
+    assert [str(cell) for cell in stored().cells] == ["clean:0"]
+    hardy.evaluate(
+        ByColour(), suite="cifar10_c", images=IMAGES, labels=LABELS, only="contrast", severities=1
+    )
+    assert [str(cell) for cell in stored().cells] == ["clean:0", "contrast:1"]
+    assert len(read_attacks(stored())) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "fake:10"}, "that torch can differentiate .* got fake:10"),
+        ({"model": [ByColour()]}, "expected one model to attack"),
+        ({"noise": "ant4x4"}, 'did you mean "ant3x3"'),
+        ({"epsilon": 0.0}, "expected epsilon above 0, got 0.0"),
+        ({"suite": "cifar10_p"}, "expected a suite of corruptions"),
+        ({"labels": None}, "label"),
+        ({"images": IMAGES[:3], "labels": LABELS[:3]}, "at least 4 images to attack, got 3"),
+        ({"defend": "clahe"}, r"got ByColour\+clahe, .* \(clahe: .*; attack ByColour without it"),
+    ],
+)
+def test_refusals(changes: dict[str, Any], message: str) -> None:
+    options = {"model": ByColour(), "images": IMAGES, "labels": LABELS, **QUICK, **changes}
+    with pytest.raises(InputError, match=message):
+        hardy.attack(options.pop("model"), **options)
+    assert not list(Path().glob("runs/*/attack-*"))
+    if len(options["images"]) == 40:  # all else is known before the first prediction
+        assert not Path("runs").exists()
+
+
+def test_a_net_trained_on_filtered_images_is_refused() -> None:
+    model = trained_behind(load(ByColour()), "clahe")
+    with pytest.raises(
+        InputError, match=r"\(clahe: .*, as it was trained\); it cannot be attacked"
+    ):
+        check_differentiable(model)
+
+
+def test_the_page_shows_the_noise() -> None:
+    hardy.attack(ByColour(), images=IMAGES, labels=LABELS, name="<b>net", **QUICK)
+    report = gather(Path("runs"))
+    page = Parsed(render_report(report))
+    check_safe(page)
+    text = " ".join(page.text)
+    assert "Adversarial noise" in text
+    assert "Fitted on 20 other images of the same set, 2 steps" in text
+    alts = [image["alt"] for image in page.all("img")]
+    assert sum("noise" in alt.lower() for alt in alts) == 6
+    assert any(one["id"] == "cifar10-c-noise-0" for one in page.all("div") if "id" in one)
+    # Without an attack there is nothing of it.
+    (Path(stored().folder) / "attack-ant.json").unlink()
+    assert "Adversarial noise" not in " ".join(Parsed(render_report(gather(Path("runs")))).text)
+
+
+def test_a_damaged_file_is_named() -> None:
+    hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **QUICK)
+    path = stored().folder / "attack-ant.json"
+    content = json.loads(path.read_bytes())
+    for field, wrong in (
+        ("hardy_attack", 2),
+        ("clean", [1, 2]),
+        ("samples", [["?", "?"]]),
+        ("edges", [0.0]),
+        ("epsilon", None),
+    ):
+        path.write_text(json.dumps(content | {field: wrong}))
+        with pytest.raises(InputError, match=r"attack-ant\.json: .*expected .*delete it"):
+            read_attacks(stored())
+    path.write_text(json.dumps(content | {"patches": ["AAAA"]}))
+    with pytest.raises(InputError, match="expected pictures in its attacks"):
+        render_report(gather(Path("runs")))
+
+
+def test_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from hardy.attacks import attack
+
+    few = attack.attack.__kwdefaults__ | {"steps": 2}
+    monkeypatch.setattr(attack.attack, "__kwdefaults__", few)
+    np.savez("set.npz", images=IMAGES, labels=LABELS)
+    (tmp_path / "colours.py").write_text("from tests.attacks.test_attack import made\n")
+
+    def run(*words: str) -> tuple[int, str, str]:
+        line = ["hardy", "eval", *words, "--suite", "cifar10_c", "--images", "set.npz"]
+        monkeypatch.setattr(sys, "argv", line)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    code, out, err = run("torch:colours:made", "--attack", "ant", "--epsilon", "5")
+    assert (code, err) == (0, "")
+    assert "adversarial noise, ant" in out
+    assert "accuracy on 20 images under noise of L2 norm 5; 95 % intervals" in out
+    assert out.splitlines()[-1] == "stored in runs; `hardy report runs` shows the noise"
+    assert read_attacks(stored())[0].epsilon == 5
+    for words, message in (
+        (("fake:10", "--attack", "ant"), "torch can differentiate"),
+        (("fake:10", "--attack", "ant", "--only", "fog"), "--attack without --only"),
+        (("fake:10", "--attack", "ant", "--dry-run"), "--attack without --dry-run"),
+        (("fake:10", "--epsilon", "5"), "--epsilon with --attack"),
+    ):
+        code, _, err = run(*words)
+        assert code == 2
+        assert message in err
+
+
+def test_learned_is_said_only_by_the_interval() -> None:
+    got = hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **QUICK)
+    assert isinstance(got, Attacked)
+    clearly = replace(got, difference=got.difference._replace(value=-9.0, low=-12.0, high=-5.0))
+    perhaps = replace(got, difference=got.difference._replace(value=-9.0, low=-12.0, high=0.0))
+    assert clearly.learned
+    assert not perhaps.learned
+    assert "gaussian_patches" in asdict(got)

@@ -1,0 +1,212 @@
+"""The overlap experiment on small images: killed, resumed, read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardy.design.accuracy import NONE
+from hardy.design.collect import collect
+from hardy.design.experiment import run_overlap, sized
+from hardy.design.proxy import read_features
+from hardy.design.results import summarise, write_results
+from hardy.errors import InputError
+from hardy.predictions.store import find_runs
+from hardy.suites import load
+from hardy.suites.cells import Cell
+from tests.train.small import NARROW, narrow, write_arrays
+
+__all__ = ["narrow"]
+
+NAMES = ("gaussian_noise", "brightness", "contrast", "pixelate")
+RECIPE = replace(NARROW, epochs=1)
+
+
+class Killed(Exception):
+    pass
+
+
+def run(folder: Path, say=lambda line: None, **changes) -> Path:
+    wanted = {"only": NAMES, "recipe": RECIPE, **changes}
+    train, test = (write_arrays(folder / part, count) for part, count in (("a", 48), ("b", 30)))
+    run_overlap(
+        "cifar10_c",
+        str(train),
+        folder / "out",
+        wanted["recipe"],
+        images=str(test),
+        only=wanted["only"],
+        device="cpu",
+        say=say,
+        clean_only=wanted.get("clean_only", False),
+    )
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    """Killed as the third model was about to begin, after the proxy had been asked for alone."""
+    patch = pytest.MonkeyPatch()
+    from hardy.train.nets import NETS
+    from tests.train.small import make_narrow
+
+    patch.setitem(NETS._objects, "narrow", make_narrow)
+    folder = tmp_path_factory.mktemp("overlap")
+    out = run(folder, clean_only=True)
+    alone = summarise(out)
+    assert alone.accuracy is None
+    assert alone.overlaps == ()
+    assert alone.similarities["by_image"].shape == (4, 4)
+
+    def kill(line: str) -> None:
+        if line.startswith("model 3"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(folder, kill)
+    with pytest.raises(InputError, match="but 3 are not finished, such as that of brightness"):
+        summarise(out)
+    said: list[str] = []
+    run(folder, said.append)
+    assert [line for line in said if line.startswith("model")] == [
+        f"model {k} of 5: trained with {name}" for k, name in enumerate(NAMES[1:], 3)
+    ]
+    patch.undo()
+    return out
+
+
+def test_predictions_are_kept_and_weights_are_not(finished) -> None:
+    assert len(find_runs(finished / "predictions")) == 5
+    assert list(finished.rglob("*.safetensors")) == []
+    for name in (NONE, *NAMES):
+        assert (finished / "models" / name / "log.csv").exists()
+
+
+def test_the_matrix_is_what_the_predictions_say(finished) -> None:
+    results = summarise(finished)
+    assert results.accuracy is not None
+    assert results.names == NAMES
+    runs = {one.model: one for one in find_runs(finished / "predictions")}
+    for row, name in enumerate((NONE, *NAMES)):
+        clean = runs[name].read([Cell("clean", 0)], ["rank"])["rank"]
+        assert results.accuracy.values[row, 0] == pytest.approx((clean == 0).mean())
+        cells = [Cell("contrast", level) for level in (1, 2, 3, 4, 5)]
+        ranks = runs[name].read(cells, ["rank"])["rank"]
+        assert results.accuracy.values[row, 3] == pytest.approx((ranks == 0).mean())
+    assert results.images == 30
+    assert "within classes" in results.resampling
+
+
+def test_models_differ_by_their_corruption_alone(finished) -> None:
+    runs = [json.loads((finished / "models" / n / "run.json").read_text()) for n in (NONE, *NAMES)]
+    for one in runs:
+        assert one["recipe"] == runs[0]["recipe"]
+    assert [one["seen_corruptions"] for one in runs] == [[], *([name] for name in NAMES)]
+
+
+def test_features_are_of_the_clean_model(finished) -> None:
+    features = read_features(finished / "features.npz")
+    assert features.names == NAMES
+    assert features.shifts.shape == (4, 3, 64)
+    assert features.sizes.tolist() == [10, 10, 10]
+    # Σ over images of ‖δ‖² is at least what the class means have of it.
+    of_means = (features.shifts**2).sum(axis=2) @ features.sizes
+    assert (np.diagonal(features.products) >= of_means * (1 - 1e-6)).all()
+
+
+def test_what_is_written(finished) -> None:
+    written = {path.name for path in write_results(summarise(finished), finished)}
+    assert {"accuracy.csv", "overlap_ratio.csv", "overlap_raw.csv", "overlap_pairs.csv"} < written
+    lines = (finished / "overlap_pairs.csv").read_text().splitlines()
+    assert lines[0].startswith("first,second,ratio,ratio_low,ratio_high,raw,")
+    assert len(lines) == 7
+    content = json.loads((finished / "overlap.json").read_text())
+    assert content["experiment"]["suite"] == "cifar10_c_at_16"
+    assert content["experiment"]["recipe"]["net"] == "narrow"
+    assert len(content["pairs"]) == 6
+    assert np.array(content["accuracy"]).shape == (5, 5)
+
+
+def test_another_experiment_is_refused(finished, narrow) -> None:
+    with pytest.raises(InputError, match=r"holds another overlap: recipe is .*'epochs': 2"):
+        run(finished.parent, recipe=NARROW)
+    with pytest.raises(InputError, match="holds another overlap: cells is"):
+        run(finished.parent, only=NAMES[:3])
+
+
+def test_folders_with_other_things(tmp_path, narrow) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").touch()
+    with pytest.raises(InputError, match="holds other things than an overlap"):
+        run(tmp_path)
+    with pytest.raises(InputError, match="expected a folder that `hardy overlap` wrote"):
+        summarise(tmp_path / "out")
+
+
+def test_bad_requests(tmp_path, narrow) -> None:
+    with pytest.raises(InputError, match='unknown corruption of cifar10_c_at_16 "fogg"'):
+        run(tmp_path, only=["fogg"])
+    with pytest.raises(InputError, match="expected two or more corruptions"):
+        run(tmp_path, only=["fog"])
+    train = str(write_arrays(tmp_path / "a"))
+    with pytest.raises(InputError, match="expected images to test on beside the training images"):
+        run_overlap("cifar10_c", train, tmp_path / "out", RECIPE, device="cpu")
+    assert not (tmp_path / "out").exists()
+
+
+def test_arrays_under_a_suite_of_files(tmp_path, narrow) -> None:
+    """Its ids are file names, which arrays have none of."""
+
+    def kill(line: str) -> None:
+        raise Killed
+
+    train, test = (str(write_arrays(tmp_path / part)) for part in ("a", "b"))
+    with pytest.raises(Killed):
+        run_overlap(
+            "imagenet_c", train, tmp_path / "out", RECIPE, images=test, device="cpu", say=kill
+        )
+
+
+def test_the_computing_needs_no_libraries_for_commands_and_pictures() -> None:
+    """A machine with a GPU may have none."""
+    absent = ("typer", "rich", "plotly", "matplotlib", "jinja2")
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent}))\n"
+        "import hardy.design.experiment, hardy.design.results"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_all_models_or_none(finished) -> None:
+    runs = {one.model: one for one in find_runs(finished / "predictions")}
+    cells = [Cell(name, 1) for name in NAMES]
+    with pytest.raises(InputError, match="got none for contrast"):
+        collect({name: one for name, one in runs.items() if name != "contrast"}, cells)
+    with pytest.raises(InputError, match="got none of pixelate"):
+        collect({name: runs[name] for name in (NONE, *NAMES)}, cells[:3])
+
+
+def test_one_class_says_nothing(finished) -> None:
+    runs = {one.model: one for one in find_runs(finished / "predictions")}
+    runs = {name: replace(runs[name], labels=np.zeros(30, np.int32)) for name in (NONE, *NAMES)}
+    with pytest.raises(InputError, match="two or more classes, got one"):
+        collect(runs, [Cell(name, 1) for name in NAMES])
+
+
+def test_a_suite_is_fitted_to_the_images() -> None:
+    cifar, large = load("cifar10_c"), load("imagenet_c")
+    assert sized(cifar, (32, 32)) is cifar
+    made = sized(large, (32, 32))
+    assert (made.name, made.recipe, made.storage) == ("imagenet_c_at_32", "none@1", None)
+    assert made.edition.side == 32
+    assert made.edition.params("fog", 3) == large.edition.params("fog", 3)
+    with pytest.raises(InputError, match="expected square training images, got 32 x 16"):
+        sized(cifar, (32, 16))

@@ -1,0 +1,70 @@
+"""The order and the marks of heat maps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hardy.design.categories import Categories
+from hardy.design.picture import category_map, draw, heat_map, ordered
+from hardy.errors import InputError
+from tests.design.matrices import blocks
+
+
+def test_what_overlaps_stands_together() -> None:
+    values = blocks(4, 3, 5).values
+    group = np.repeat([0, 1, 2], [4, 3, 5])
+    shuffled = np.random.default_rng(0).permutation(12)
+    order = ordered(values[np.ix_(shuffled, shuffled)])
+    assert sorted(order) == list(range(12))
+    found = group[shuffled][order]
+    assert np.count_nonzero(np.diff(found)) == 2
+
+
+def test_groups_meet_where_they_are_alike() -> None:
+    place = np.random.default_rng(0).permutation(9)
+    values = 1 - np.abs(place[:, None] - place[None, :]) / 9
+    found = place[ordered(values)]
+    assert np.abs(np.diff(found)).max() <= 2
+    assert abs(int(found[0]) - int(found[-1])) >= 6
+
+
+def test_undefined_ones_stand_apart() -> None:
+    values = blocks(3, 3).values.copy()
+    values[1, :] = values[:, 1] = np.nan
+    values[1, 1] = 1
+    order = ordered(values)
+    assert order.index(1) in (0, 5)
+
+
+def test_a_heat_map_keeps_names_with_their_numbers() -> None:
+    draws = np.random.default_rng(0).random((6, 6))
+    values = draws + draws.T
+    names = tuple("abcdef")
+    made = heat_map("t", "n", names, values)
+    for row, one in enumerate(made.names):
+        for column, two in enumerate(made.names):
+            assert made.values[row, column] == values[names.index(one), names.index(two)]
+
+
+def test_categories_are_parted_and_members_marked() -> None:
+    matrix = blocks(2, 3)
+    found = Categories((("c01", "c03"), ("c00", "c02", "c04")), 0.6)
+    made = category_map("t", "n", matrix.names, matrix.values, found, ("c03",))
+    assert made.names == ("c01", "● c03", "c00", "c02", "c04")
+    assert made.edges == (2,)
+    assert made.values[0, 2] == matrix.values[1, 0]
+
+
+def test_names_are_no_markup() -> None:
+    made = heat_map("<b>t</b>", "n", ("<i>a", "b"), np.eye(2))
+    page = draw(made, "html").decode()
+    assert "<title>&lt;b&gt;t&lt;/b&gt;</title>" in page
+    assert "<i>a" not in page
+
+
+def test_other_formats() -> None:
+    with pytest.raises(
+        InputError, match=r"expected a picture as .html, .png, .svg, .pdf, got .gif"
+    ):
+        draw(heat_map("t", "n", ("a", "b"), np.eye(2)), "gif")

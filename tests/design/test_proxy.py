@@ -1,0 +1,116 @@
+"""The stand-in for overlap: similarities of features, and how well two matrices agree."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from hardy.design.proxy import (
+    Features,
+    agree,
+    read_features,
+    similarities,
+    write_features,
+)
+from hardy.errors import InputError
+from hardy.metrics.correlation import spearman
+from tests.design.matrices import random_matrix
+
+
+def by_hand() -> Features:
+    """Two classes of 1 and 3 images, two features, three corruptions, each image as its class."""
+    shifts = np.array([[[1.0, 0.0], [1.0, 0.0]], [[0.0, 4.0], [4.0, 0.0]], [[-2.0, 0.0]] * 2])
+    sizes = np.array([1.0, 3.0])
+    each = np.einsum("acf,bcf,c->ab", shifts, shifts, sizes)
+    return Features(("a", "b", "c"), shifts, sizes, each)
+
+
+def test_similarities_by_hand() -> None:
+    found = similarities(by_hand())
+    # Means over images: a (1, 0), b (3, 1), c (−2, 0).
+    assert found["distance"][0, 1] == pytest.approx(-np.sqrt(5))
+    assert found["shift"][0, 1] == pytest.approx(3 / np.sqrt(10))
+    assert found["shift"][0, 2] == -1
+    # By class, weighted by size: a·b = 3 · 4, ‖a‖² = 4, ‖b‖² = 64.
+    assert found["by_class"][0, 1] == pytest.approx(12 / 16)
+    assert found["by_image"][0, 1] == pytest.approx(12 / 16)
+    for matrix in found.values():
+        assert np.array_equal(matrix, matrix.T)
+
+
+def test_what_moves_nothing_is_like_nothing() -> None:
+    features = by_hand()
+    features.shifts[1] = 0
+    features.products[1] = features.products[:, 1] = 0
+    found = similarities(features)
+    for kind in ("shift", "by_class", "by_image"):
+        assert np.isnan(found[kind][1]).all()
+        assert np.isfinite(found[kind][0, 2])
+    assert found["distance"][0, 1] == -1
+
+
+def test_features_are_kept(tmp_path) -> None:
+    write_features(tmp_path / "f.npz", by_hand())
+    found = read_features(tmp_path / "f.npz")
+    assert found.names == ("a", "b", "c")
+    for one, two in zip(found[1:], by_hand()[1:], strict=True):
+        assert np.array_equal(one, two)
+    (tmp_path / "f.npz").write_bytes(b"nothing")
+    with pytest.raises(InputError, match="expected the features of an overlap"):
+        read_features(tmp_path / "f.npz")
+
+
+def test_agreement_is_over_pairs_and_not_the_diagonal() -> None:
+    one, two = random_matrix(8, 1).values, random_matrix(8, 2).values
+    found = agree(one, two)
+    upper = np.triu_indices(8, 1)
+    assert found is not None
+    assert found.rho == pytest.approx(spearman(one[upper], two[upper]))
+    assert found.pairs == 28
+    assert found.interval.low < found.rho < found.interval.high
+
+
+def test_chance_is_told_from_agreement() -> None:
+    one = random_matrix(12, 1).values
+    noisy = one + 0.3 * random_matrix(12, 7).values
+    same = agree(one, noisy)
+    assert same is not None
+    assert same.rho > 0.8
+    assert same.p_value < 0.01
+    assert same.interval.low > 0.6
+    others = [agree(one, random_matrix(12, seed).values) for seed in range(20, 30)]
+    values = [other.p_value for other in others if other is not None]
+    assert 0.2 < np.mean(values) < 0.8
+    covered = [other.interval.low < 0 < other.interval.high for other in others if other]
+    assert sum(covered) >= 8
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_the_p_value_is_the_share_of_orders_that_agree_as_well(seed) -> None:
+    one, two = random_matrix(5, 1).values, random_matrix(5, seed).values
+    upper = np.triu_indices(5, 1)
+    rho = [
+        spearman(one[upper], two[np.ix_(order, order)][upper]) for order in permutations(range(5))
+    ]
+    share = np.mean(np.array(rho) >= rho[0] - 1e-12)
+    found = agree(one, two)
+    assert found is not None
+    assert found.p_value == pytest.approx(share, abs=3 * np.sqrt(share * (1 - share) / 1000))
+
+
+def test_undefined_corruptions_are_left_out() -> None:
+    one, two = random_matrix(8, 1).values, random_matrix(8, 2).values
+    spoiled = two.copy()
+    spoiled[3, :] = spoiled[:, 3] = np.nan
+    spoiled[3, 3] = 1
+    kept = [0, 1, 2, 4, 5, 6, 7]
+    assert agree(one, spoiled) == agree(one[np.ix_(kept, kept)], two[np.ix_(kept, kept)])
+    assert agree(one[:3, :3], two[:3, :3]) is None
+    assert agree(one, np.eye(8)) is None
+
+
+def test_in_words() -> None:
+    one = random_matrix(10, 1).values
+    assert str(agree(one, one)) == ("Spearman's ρ 1.00 [1.00 to 1.00] over 45 pairs, p ≤ 0.001")

@@ -1,0 +1,143 @@
+"""Correlations of accuracy drops between suites."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hardy import evaluate
+from hardy.design.shifts import Row, correlate, drop, read_rows, stored_rows
+from hardy.errors import InputError
+from hardy.metrics.correlation import fisher_interval, pearson, spearman
+from hardy.predictions.store import find_runs
+from hardy.suites.cells import CLEAN, Cell
+from tests.photos import photos
+
+HEAD = "model,suite,clean,accuracy\n"
+
+
+def rows_of(drops: dict[str, list[float]]) -> list[Row]:
+    return [
+        Row(f"m{place}", suite, value)
+        for suite, values in drops.items()
+        for place, value in enumerate(values)
+    ]
+
+
+NATURAL = [0.10, 0.30, 0.20, 0.50, 0.45, 0.05, 0.33]
+DRAWN = {
+    "noc_1": [0.11, 0.32, 0.15, 0.40, 0.47, 0.10, 0.30],
+    "noc_2": [0.30, 0.20, 0.25, 0.35, 0.15, 0.20, 0.40],
+    "noc_3": [0.05, 0.35, 0.45, 0.20, 0.60, 0.15, 0.10],
+}
+
+
+def test_one_pair() -> None:
+    (found,) = correlate(rows_of({"noc_1": DRAWN["noc_1"], "natural": NATURAL}))
+    assert (found.first, found.second, found.suites, found.models) == ("noc_1", "natural", 1, 7)
+    assert found.pearson == pytest.approx(pearson(DRAWN["noc_1"], NATURAL))
+    assert found.spearman == pytest.approx(spearman(DRAWN["noc_1"], NATURAL))
+    assert found.pearson_interval == fisher_interval(found.pearson, 7)
+    assert found.spearman_interval == fisher_interval(found.spearman, 7, ranks=True)
+    assert found.as_dict()["pearson_low"] == found.pearson_interval.low
+
+
+def test_a_family_is_the_mean_of_all_of_its_members() -> None:
+    """The original keeps the last one's."""
+    rows = rows_of({**DRAWN, "natural": NATURAL})
+    (found,) = correlate(rows, "natural", "noc_*")
+    each = [pearson(values, NATURAL) for values in DRAWN.values()]
+    assert found.pearson == pytest.approx(sum(each) / 3)
+    assert found.pearson != pytest.approx(each[-1])
+    assert (found.first, found.suites) == ("noc_*", 3)
+    assert found.pearson_interval.low < found.pearson < found.pearson_interval.high
+    assert correlate(rows, "natural", "noc_*") == [found]
+
+
+def test_a_family_of_the_same_suite_has_that_suites_interval_by_bootstrap() -> None:
+    twice = {"noc_1": DRAWN["noc_1"], "noc_2": DRAWN["noc_1"], "natural": NATURAL}
+    (found,) = correlate(rows_of(twice), "natural", "noc_*")
+    drawn = np.random.Generator(np.random.PCG64(0)).integers(7, size=(1000, 7))
+    one, two = np.array(DRAWN["noc_1"]), np.array(NATURAL)
+    expected = np.quantile(
+        [pearson(one[some], two[some]) for some in drawn], [0.025, 0.975], method="weibull"
+    )
+    assert found.pearson_interval == pytest.approx(tuple(expected))
+
+
+def test_all_pairs_and_all_with_one() -> None:
+    rows = rows_of({**DRAWN, "natural": NATURAL})
+    assert len(correlate(rows)) == 6
+    with_one = correlate(rows, "natural")
+    assert [one.first for one in with_one] == ["noc_1", "noc_2", "noc_3"]
+    assert {one.second for one in with_one} == {"natural"}
+
+
+def test_models_that_one_suite_lacks_do_not_count() -> None:
+    rows = rows_of({"noc_1": DRAWN["noc_1"], "natural": NATURAL})
+    (found,) = correlate([*rows, Row("m9", "natural", 0.9)])
+    assert found.models == 7
+
+
+def test_drops_are_shares() -> None:
+    assert drop(0.9, 0.7, "m") == pytest.approx(0.2)
+    for clean, accuracy in ((90, 0.7), (0.9, 70), (0.9, float("nan")), (0.9, -0.1)):
+        with pytest.raises(InputError, match=r"of m as a share from 0 to 1.*divide per cents"):
+            drop(clean, accuracy, "m")
+
+
+@pytest.mark.parametrize(
+    ("rows", "arguments", "message"),
+    [
+        (rows_of({"a": NATURAL[:4], "b": NATURAL[:4]}), (), "expected 5 models or more.*got 4"),
+        (rows_of({"a": NATURAL}), (), "expected results on two suites or more, got a"),
+        (rows_of({"a": NATURAL, "b": [0.1] * 7}), (), "expected models to differ on b"),
+        (rows_of({"a": NATURAL, "b": NATURAL}), ("c",), 'unknown suite among the results "c"'),
+        (rows_of({"a": NATURAL, "b": NATURAL}), ("b", "x*"), 'fit the pattern "x'),
+        (rows_of({"a": NATURAL}) * 2, (), "each model once on a, got m0 twice"),
+    ],
+)
+def test_too_little(rows, arguments, message) -> None:
+    with pytest.raises(InputError, match=message):
+        correlate(rows, *arguments)
+
+
+def test_from_a_file(tmp_path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(HEAD + "m,s,0.9,0.6\nn,s,0.8,0.8\n")
+    assert read_rows(path) == [Row("m", "s", pytest.approx(0.3)), Row("n", "s", 0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected the columns model, suite, clean, accuracy"),
+        ("model,suite\nm,s\n", "got no clean, accuracy"),
+        (HEAD + "m,s,0.9,\n", r"line 2: expected clean and accuracy as numbers, got '0.9' and ''"),
+        (HEAD + "m,s,0.9\n", "line 2: expected clean and accuracy"),
+        (HEAD + "m,s,76.1,39\n", "clean accuracy of m on s as a share from 0 to 1, got 76.1"),
+    ],
+)
+def test_bad_files(tmp_path, text, message) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_rows(path)
+
+
+def test_from_a_store(tmp_path) -> None:
+    labels = np.arange(8) % 10
+    for model in ("fake:10", "fake:10:1"):
+        evaluate(
+            model, suite="cifar10_c", images=photos(32), labels=labels, store=tmp_path, only="fog"
+        )
+    one, two = stored_rows(tmp_path)
+    assert (one.model, two.model) == ("fake:10", "fake:10:1")
+    assert one.suite == "cifar10_c"
+    run = find_runs(tmp_path)[0]
+    right = [
+        (run.read(cells, ["rank"])["rank"] == 0).mean()
+        for cells in ([CLEAN], [Cell("fog", level) for level in (1, 2, 3, 4, 5)])
+    ]
+    assert one.drop == pytest.approx(right[0] - right[1])
+    assert one.drop != two.drop

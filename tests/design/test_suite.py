@@ -1,0 +1,80 @@
+"""A chosen set as a suite that runs."""
+
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+import pytest
+
+from hardy import evaluate
+from hardy.design.suite import suite_toml, write_suite
+from hardy.errors import InputError
+from hardy.suites import given, load
+from tests.photos import photos
+
+
+@pytest.fixture(autouse=True)
+def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(given, "SUITES", {})
+
+
+def test_it_runs_at_once(tmp_path) -> None:
+    path = write_suite(tmp_path / "two.toml", "cifar10_c", ["fog", "saturate"], "chosen by hand")
+    run = evaluate(
+        "fake:10",
+        suite=str(path),
+        images=photos(32),
+        labels=np.arange(8) % 10,
+        store=tmp_path / "runs",
+    )
+    score = run.score()["mean error"]
+    assert score.circumstances.names == ("fog", "saturate")
+    assert score.circumstances.suite == "two"
+
+
+def test_all_else_is_the_base_suites(tmp_path) -> None:
+    base = load("imagenet_c")
+    made = load(str(write_suite(tmp_path / "mine.toml", "imagenet_c", ["snow", "saturate"], "x")))
+    assert made.counted == ("snow", "saturate")
+    assert made.validation == ()
+    for name in ("edition", "classes", "id_rule", "storage", "recipe", "recipe_description"):
+        assert getattr(made, name) == getattr(base, name)
+    assert base.reference is not None
+    assert made.reference is not None
+    assert made.reference.clean_error == base.reference.clean_error
+    assert made.reference.source == base.reference.source
+    assert made.reference.errors == {
+        name: base.reference.errors[name] for name in ("snow", "saturate")
+    }
+    assert made.source == f"x; {base.source}"
+
+
+def test_a_chosen_suite_can_be_chosen_from(tmp_path) -> None:
+    first = write_suite(tmp_path / "first.toml", "cifar10_c", ["fog", "snow", "frost"], "x")
+    second = write_suite(tmp_path / "second.toml", str(first), ["snow", "fog"], "y")
+    assert load(str(second)).counted == ("snow", "fog")
+
+
+def test_text_survives() -> None:
+    odd = 'tabs\t, "quotes", \\, é, 🙂, \x7f and\nlines'
+    data = tomllib.loads(suite_toml("cifar10_c", "mine", ["fog"], odd))
+    assert data["source"].startswith(odd)
+
+
+@pytest.mark.parametrize(
+    ("target", "base", "names", "message"),
+    [
+        ("mine.toml", "cifar10_c", ["fogg"], 'unknown corruption of cifar10_c "fogg"; did you'),
+        ("mine.toml", "cifar10_p", ["tilt"], "expected a suite of corruptions"),
+        ("mine.toml", "cifar", ["fog"], 'unknown suite "cifar"'),
+        ("mine.txt", "cifar10_c", ["fog"], "such as my_suite.toml, got"),
+        ("My Suite.toml", "cifar10_c", ["fog"], "such as my_suite.toml, got"),
+        ("cifar10_c.toml", "cifar10_c", ["fog"], "suite of Hardy's own"),
+        ("no/mine.toml", "cifar10_c", ["fog"], "is not there; make it"),
+    ],
+)
+def test_refused(tmp_path, target, base, names, message) -> None:
+    with pytest.raises(InputError, match=message):
+        write_suite(tmp_path / target, base, names, "x")
+    assert list(tmp_path.iterdir()) == []

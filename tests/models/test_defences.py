@@ -1,0 +1,338 @@
+"""Defences that look at each image for itself, against formulas written down a second time."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+from importlib.metadata import EntryPoint
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from hardy.errors import InputError
+from hardy.models import Model, load
+from hardy.models.check import check
+from hardy.models.defences import (
+    DEFENCES,
+    Defended,
+    defend,
+    input_filter,
+    trained_behind,
+    undefended,
+)
+from hardy.models.defences.filters import clahe, median, noise_level, non_local_means
+from hardy.models.defences.tencrop import views
+from tests.models.tiny import tiny
+from tests.photos import photos, random_images
+
+IMAGES = random_images(5, 16, 24, seed=3)
+EACH_BY_ITSELF = ("clahe", "nlm", "median", "tencrop")
+GENERATOR = np.random.default_rng(1)
+NOISY = np.clip(photos(24)[3] + GENERATOR.normal(0, 12, (24, 24, 3)), 0, 255).astype(np.uint8)
+
+
+class Echo:
+    """A model that keeps what it was shown."""
+
+    name, identity = "echo", "0"
+    preprocessing = known_accuracy = None
+    device, precision = "cpu", "float32"
+
+    def logits(self, images, preprocessing=None):
+        self.shown = images
+        return np.stack([images.mean(axis=(1, 2, 3)), images[:, 0, 0, 0]], 1).astype(np.float32)
+
+
+def test_the_defences() -> None:
+    assert DEFENCES.names() == ("clahe", "nlm", "median", "tencrop", "bn_adapt")
+
+
+@pytest.mark.parametrize(
+    ("defence", "message"),
+    [
+        (
+            "clhae",
+            r'^unknown defence "clhae"; did you mean "clahe"\? \(all: clahe, nlm, median, te',
+        ),
+        ("", r'^unknown defence ""; \(all: clahe'),
+        ("clahe:3", r'^clahe has no setting, got "clahe:3"; say clahe$'),
+        ("median:", r'^median has no setting, got "median:"'),
+        ("tencrop:12", "^tencrop has no setting"),
+        (
+            "bn_adapt",
+            "^expected a torch model for bn_adapt, whose batch norm it adapts, got fake:5",
+        ),
+        ("bn_adapt:many", r'^expected bn_adapt or bn_adapt:N.*got "bn_adapt:many"'),
+        ("bn_adapt:-1", r'0 or more, got "bn_adapt:-1"'),
+        ("bn_adapt:" + "9" * 5000, "^expected bn_adapt or bn_adapt:N"),
+    ],
+)
+def test_what_is_no_defence_is_refused(defence, message) -> None:
+    with pytest.raises(InputError, match=message):
+        defend(load("fake:5"), defence)
+
+
+def test_a_defended_model_is_another_model() -> None:
+    plain = load("fake:5")
+    found = [plain, *(defend(plain, name) for name in EACH_BY_ITSELF)]
+    assert [one.name for one in found] == [
+        *("fake:5", "fake:5+clahe", "fake:5+nlm", "fake:5+median", "fake:5+tencrop"),
+    ]
+    assert len({one.identity for one in found}) == 5
+    assert all(isinstance(one, Model) for one in found)
+    other = defend(load("fake:5:1"), "clahe")
+    assert other.identity not in {one.identity for one in found}
+    again = defend(load("fake:5"), "clahe")
+    assert again.identity == found[1].identity
+
+
+def test_settings_are_part_of_the_identity() -> None:
+    plain = load("fake:5")
+    one, two = (Defended(plain, "blur", {"side": side}, "words") for side in (3, 5))
+    assert one.identity != two.identity
+    assert Defended(plain, "smear", {"side": 3}, "words").identity != one.identity
+
+
+@pytest.mark.parametrize("name", EACH_BY_ITSELF)
+def test_each_image_by_itself(name) -> None:
+    model = defend(load("fake:5"), name)
+    images = IMAGES.copy()
+    images.flags.writeable = False
+    together = model.logits(images)
+    alone = np.concatenate([model.logits(images[place : place + 1]) for place in range(5)])
+    assert together.dtype == np.float32
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(images, IMAGES)
+
+
+@pytest.mark.parametrize("name", EACH_BY_ITSELF)
+def test_tensors_as_arrays(name) -> None:
+    model = defend(load(tiny(), name="tiny"), name)
+    logits = model.logits(torch.from_numpy(IMAGES.copy()))
+    assert isinstance(logits, torch.Tensor)
+    np.testing.assert_allclose(logits.numpy(), model.logits(IMAGES), rtol=1e-5, atol=1e-6)
+
+
+def test_more_images_than_a_thread_takes_at_a_time() -> None:
+    images = random_images(37, 8, 8)
+    echo = Echo()
+    defend(echo, "median").logits(images)
+    np.testing.assert_array_equal(echo.shown, np.stack([median(image) for image in images]))
+
+
+def test_images_of_another_kind_are_refused() -> None:
+    for name in EACH_BY_ITSELF:
+        with pytest.raises(InputError, match=r"expected images as uint8 \(N, H, W, 3\)"):
+            defend(load("fake:5"), name).logits(IMAGES[0])
+
+
+def test_median_of_nine() -> None:
+    image = IMAGES[0]
+    padded = np.pad(image, ((1, 1), (1, 1), (0, 0)), mode="edge")
+    around = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
+    np.testing.assert_array_equal(median(image), np.median(around, axis=(3, 4)))
+
+
+def equalised(levels: np.ndarray, tiles: int) -> np.ndarray:
+    """CLAHE of one channel, from its definition; `tiles` divides both sides."""
+    height, width = (side // tiles for side in levels.shape)
+    limit = max(1, int(2.0 * height * width / 256))
+    tables = np.empty((tiles, tiles, 256))
+    for row in range(tiles):
+        for column in range(tiles):
+            tile = levels[row * height :, column * width :][:height, :width]
+            histogram = np.bincount(tile.ravel(), minlength=256)
+            excess = int(np.maximum(histogram - limit, 0).sum())
+            histogram = np.minimum(histogram, limit) + excess // 256
+            if rest := excess % 256:
+                histogram[:: max(256 // rest, 1)][:rest] += 1
+            tables[row, column] = np.rint(histogram.cumsum() * 255 / (height * width))
+    y, x = ((np.arange(side * tiles) / side - 0.5) for side in (height, width))
+    rows, columns = np.floor(y).astype(int), np.floor(x).astype(int)
+    down, across = (y - rows)[:, None], (x - columns)[None, :]
+    result = np.zeros(levels.shape)
+    for lower, share_y in ((0, 1 - down), (1, down)):
+        for later, share_x in ((0, 1 - across), (1, across)):
+            at = (
+                np.clip(rows + lower, 0, tiles - 1)[:, None],
+                np.clip(columns + later, 0, tiles - 1),
+            )
+            result += share_y * share_x * tables[at[0], at[1][None, :], levels]
+    return np.clip(np.rint(result), 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize(("side", "tiles"), [(16, 2), (32, 2), (84, 3), (224, 8), (248, 8)])
+def test_clahe_equalises_the_luminance_tile_by_tile(side, tiles) -> None:
+    image = photos(side)[2]
+    lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
+    lab[..., 0] = equalised(lab[..., 0], tiles)
+    expected = cv2.cvtColor(lab, cv2.COLOR_LAB2RGB).astype(int)
+    apart = np.abs(clahe(image) - expected)
+    assert (apart > 2).mean() < 1e-3
+    assert np.abs(expected - image).mean() > 3
+
+
+def test_the_noise_of_a_flat_image_is_found() -> None:
+    image = np.clip(120 + np.random.default_rng(0).normal(0, 9, (200, 201, 3)), 0, 255)
+    assert noise_level(image.astype(np.uint8)) == pytest.approx(9, rel=0.03)
+
+
+def test_the_noise_is_the_median_of_diagonal_differences() -> None:
+    image = IMAGES[1]
+    channels = []
+    for channel in image.transpose(2, 0, 1).astype(float):
+        blocks = channel.reshape(8, 2, 12, 2).swapaxes(1, 2).reshape(-1, 4)
+        channels.append(np.median(abs(blocks @ [0.5, -0.5, -0.5, 0.5])) / 0.6745)
+    assert noise_level(image) == pytest.approx(np.mean(channels))
+
+
+def weighed(channels: np.ndarray, strength: float) -> np.ndarray:
+    """Non-local means, from its definition: patches of 7, a window of 21, edges mirrored."""
+    height, width, number = channels.shape
+    padded = np.pad(channels.astype(float), ((13, 13), (13, 13), (0, 0)), mode="reflect")
+    total, weights = np.zeros(channels.shape), np.zeros((height, width, 1))
+    centre = padded[10 : 10 + height + 6, 10 : 10 + width + 6]
+    for y in range(21):
+        for x in range(21):
+            moved = padded[y : y + height + 6, x : x + width + 6]
+            squares = ((moved - centre) ** 2).sum(axis=2)
+            patches = np.lib.stride_tricks.sliding_window_view(squares, (7, 7)).mean(axis=(2, 3))
+            weight = np.exp(-patches / (strength**2 * number))[..., None]
+            total += weight * moved[3:-3, 3:-3]
+            weights += weight
+    return np.rint(total / weights).astype(np.uint8)
+
+
+def test_non_local_means_by_the_noise_of_the_image() -> None:
+    strength = noise_level(NOISY) / 2
+    lab = cv2.cvtColor(NOISY, cv2.COLOR_LRGB2LAB)
+    clean = np.concatenate([weighed(lab[..., :1], strength), weighed(lab[..., 1:], strength)], 2)
+    expected = cv2.cvtColor(clean, cv2.COLOR_LAB2LRGB).astype(int)
+    apart = np.abs(non_local_means(NOISY) - expected)
+    assert apart.mean() < 0.5
+    assert np.abs(expected - NOISY).mean() > 5
+
+
+def test_images_without_noise_pass_unchanged() -> None:
+    ramp = np.repeat(np.arange(60, 92, dtype=np.uint8)[None, :, None], 32, axis=0).repeat(3, axis=2)
+    assert noise_level(ramp) == 0
+    assert non_local_means(ramp) is ramp
+    echo = Echo()
+    defend(echo, "nlm").logits(np.stack([ramp, np.resize(NOISY, (32, 32, 3))]))
+    np.testing.assert_array_equal(echo.shown[0], ramp)
+
+
+def test_ten_crops_of_seven_eighths() -> None:
+    images = photos(32)[:3]
+    found = list(views(images))
+    assert len(found) == 10
+    for place, (x, y) in enumerate([(0, 0), (4, 0), (0, 4), (4, 4), (2, 2)]):
+        for image, seen in zip(images, found[2 * place], strict=True):
+            crop = Image.fromarray(image[y : y + 28, x : x + 28])
+            expected = np.asarray(crop.resize((32, 32), Image.Resampling.BILINEAR))
+            assert np.abs(seen.astype(int) - expected).max() <= 1
+        np.testing.assert_array_equal(found[2 * place + 1], found[2 * place][:, :, ::-1])
+
+
+def test_the_mean_of_ten_probabilities() -> None:
+    plain = load("fake:5")
+    probabilities = []
+    for view in views(IMAGES):
+        exponents = np.exp(plain.logits(view).astype(float))
+        probabilities.append(exponents / exponents.sum(axis=1, keepdims=True))
+    logits = defend(plain, "tencrop").logits(IMAGES)
+    np.testing.assert_allclose(np.exp(logits), np.mean(probabilities, axis=0), rtol=1e-5)
+
+
+def test_ten_certain_answers_stay_finite() -> None:
+    def certain(images):
+        return np.tile([1e4, 0.0, -1e4], (len(images), 1))
+
+    logits = defend(load(certain), "tencrop").logits(IMAGES)
+    np.testing.assert_allclose(logits, np.tile([0.0, -1e4, -2e4], (5, 1)), atol=1e-6)
+
+
+def test_infinite_logits_are_left_to_be_refused() -> None:
+    def broken(images):
+        return np.tile([np.inf, 0.0], (len(images), 1))
+
+    assert not np.isfinite(defend(load(broken), "tencrop").logits(IMAGES)).any()
+
+
+def test_the_input_of_training_is_the_filter_of_the_defence() -> None:
+    echo = Echo()
+    defend(echo, "clahe").logits(IMAGES)
+    np.testing.assert_array_equal(input_filter("clahe")(IMAGES), echo.shown)
+    with pytest.raises(InputError, match=r'unknown input "tencrop"; expected one of clahe, nlm, m'):
+        input_filter("tencrop")
+
+
+def test_what_was_trained_behind_a_filter_keeps_its_name_and_filter() -> None:
+    plain = load("fake:5")
+    trained = trained_behind(plain, "clahe")
+    assert trained.name == "fake:5"
+    assert trained.identity == defend(plain, "clahe").identity != plain.identity
+    assert "as it was trained" in trained.defence
+    np.testing.assert_array_equal(trained.logits(IMAGES), defend(plain, "clahe").logits(IMAGES))
+    assert undefended(defend(trained, "median")) is trained
+    for behind in (trained, defend(trained, "median")):
+        with pytest.raises(InputError, match=r"fake:5.* is shown clahe images already; leave"):
+            defend(behind, "clahe")
+    two = defend(trained, "median")
+    filtered = input_filter("clahe")(input_filter("median")(IMAGES))
+    np.testing.assert_array_equal(two.logits(IMAGES), plain.logits(filtered))
+
+
+def test_the_check_asks_the_model_itself_and_measures_the_defended_one() -> None:
+    class Labelled(Echo):
+        known_accuracy = 0.0
+
+        def logits(self, images, preprocessing=None):
+            return np.eye(256, dtype=np.float32)[images[:, 0, 0, 0]]
+
+    images = random_images(40, 8, 8)
+    model = Labelled()
+    labels = images[:, 0, 0, 0].astype(np.int64)
+    alone = check(model, images, labels)
+    found = check(defend(model, "median"), images, labels)
+    assert alone.accuracy == 1
+    assert found.accuracy == np.mean([median(image)[0, 0, 0] for image in images] == labels)
+    assert found.accuracy < 1
+    assert found.warnings == alone.warnings != ()
+
+
+def test_seen_corruptions_go_with_the_model() -> None:
+    echo = Echo()
+    echo.seen_corruptions = ("fog",)
+    assert defend(echo, "median").seen_corruptions == ("fog",)
+
+
+def test_a_plug_in(monkeypatch) -> None:
+    point = EntryPoint("upside_down", "tests.models.test_defences:upside_down", "hardy.defences")
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point])
+    monkeypatch.setattr(DEFENCES, "_plugins", None)
+    monkeypatch.setattr(DEFENCES, "_objects", dict(DEFENCES._objects))
+    model = defend(load("fake:5"), "upside_down:2")
+    assert model.name == "fake:5+upside_down:2"
+    np.testing.assert_array_equal(model.logits(IMAGES), load("fake:5").logits(IMAGES[:, ::-1]))
+
+
+class UpsideDown(Defended):
+    def logits(self, images, preprocessing=None):
+        return self.model.logits(images[:, ::-1], preprocessing)
+
+
+def upside_down(model: Model, setting: str | None) -> Model:
+    return UpsideDown(model, f"upside_down:{setting}", {}, "turned over")
+
+
+def test_logits_are_not_changed_by_a_constant_crop() -> None:
+    grey = np.full((1, 32, 32, 3), 77, np.uint8)
+    logits = load("fake:5").logits(grey)[0].astype(float)
+    expected = logits - math.log(np.exp(logits).sum())
+    np.testing.assert_allclose(
+        defend(load("fake:5"), "tencrop").logits(grey)[0], expected, atol=1e-5
+    )

@@ -1,0 +1,45 @@
+"""`hardy:DIR` of a net that was trained on filtered images is shown such ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hardy.errors import InputError
+from hardy.models import Model, hardy_model
+from hardy.models.defences import input_filter
+from hardy.models.model import Options
+from tests.models.tiny import tiny
+from tests.photos import random_images
+
+IMAGES = random_images(6, 32, 32)
+
+
+def trained(monkeypatch: pytest.MonkeyPatch, **more: Any) -> Model:
+    figures = {"mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25]}
+    run = {"preprocessing": figures, "seen_corruptions": ["fog"], **more}
+    monkeypatch.setattr(hardy_model, "trained_net", lambda folder: (tiny(), run))
+    return hardy_model.trained_model("out", Options("hardy:out", device="cpu"))
+
+
+def test_it_is_shown_what_it_was_trained_on(monkeypatch) -> None:
+    plain = trained(monkeypatch)
+    for said in (trained(monkeypatch, input=None), plain):
+        np.testing.assert_array_equal(said.logits(IMAGES), plain.logits(IMAGES))
+        assert said.identity == plain.identity
+    filtered = trained(monkeypatch, input="clahe")
+    expected = plain.logits(input_filter("clahe")(IMAGES))
+    np.testing.assert_allclose(filtered.logits(IMAGES), expected, rtol=1e-6)
+    assert filtered.name == "hardy:out"
+    assert filtered.identity != plain.identity
+    assert filtered.seen_corruptions == ("fog",)
+    assert str(filtered.preprocessing) == str(plain.preprocessing)
+    assert filtered.defence.startswith("clahe: ")
+    assert filtered.defence.endswith(", as it was trained")
+
+
+def test_an_input_that_nobody_knows(monkeypatch) -> None:
+    with pytest.raises(InputError, match='unknown input "sharpen"; expected one of clahe, nlm'):
+        trained(monkeypatch, input="sharpen")

@@ -1,0 +1,138 @@
+"""A defence, and above all adaptation to the test images, is told wherever a score is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hardy.errors import InputError
+from hardy.report.data import gather
+from hardy.report.leaderboard import boards, find_results, render_leaderboard
+from hardy.report.page import render_report
+from hardy.report.words import short
+from hardy.scoring import Scores, compare, score
+from hardy.scoring.listing import compared_table, score_tables
+from hardy.scoring.result import read_results, result_of, write_results
+from hardy.scoring.tables import to_csv, to_markdown, to_text
+from tests.scoring.helpers import FEW, errors, write_run
+
+MARKED = "mine+bn_adapt:16 (adapted)"
+WORDS = "bn_adapt:16: batch norm by the statistics of 64 test images"
+TOLD = f"adapted to the images it is tested on, which others never see: {WORDS}"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def scored(store: Path) -> list[Scores]:
+    """A model, the same behind a filter, and the same adapted."""
+    runs = [
+        write_run(store, errors(seed=1), model="mine"),
+        write_run(store, errors(seed=2), model="mine+clahe", defence="clahe: equalised"),
+        write_run(store, errors(seed=3), model=MARKED, defence=WORDS, batches="of these images"),
+    ]
+    return [score(run, how=FEW) for run in runs]
+
+
+def results(scored: list[Scores]) -> list[dict[str, Any]]:
+    return [json.loads(json.dumps(result_of(one))) for one in scored]
+
+
+def test_printed_scores(scored: list[Scores]) -> None:
+    plain, filtered, adapted = scored
+    assert "note" not in str(plain)
+    assert str(filtered).endswith("\nnote: defended by clahe: equalised")
+    assert str(adapted).endswith(f"\nnote: {TOLD}")
+
+
+def test_tables(scored: list[Scores]) -> None:
+    headline, *singles = score_tables(scored)
+    assert [row[0] for row in headline.rows] == ["mine", "mine+clahe", MARKED]
+    assert f"{MARKED}: {TOLD}" in headline.notes
+    assert "mine+clahe: defended by clahe: equalised" in headline.notes
+    assert singles
+    for table in singles:
+        assert table.header[1:] == ("mine", "mine+clahe", MARKED)
+    assert "(adapted)" in to_text([headline])
+    assert "(adapted)" in to_markdown([headline])
+    rows = [row for one in scored for row in one.as_dicts()]
+    adapted = [line for line in to_csv(rows).splitlines() if "(adapted)" in line]
+    assert len(adapted) == len(scored[2])
+
+
+def test_comparisons(scored: list[Scores]) -> None:
+    table = compared_table(compare(scored[0], scored[2]))
+    assert f"B: {MARKED}" in table.notes
+    assert f"B: {TOLD}" in table.notes
+
+
+def test_result_files(scored: list[Scores], tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(write_results([result_of(one) for one in scored]), encoding="utf-8")
+    plain, filtered, adapted = read_results(path)
+    assert (plain.model["defence"], plain.model["adapted"]) == (None, False)
+    assert (filtered.model["defence"], filtered.model["adapted"]) == ("clahe: equalised", False)
+    assert (adapted.model["defence"], adapted.model["adapted"]) == (WORDS, True)
+    assert TOLD in adapted.notes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"adapted": None}, "model.adapted: expected true or false, got None"),
+        ({"adapted": "no"}, "model.adapted: expected true or false, got 'no'"),
+        ({"defence": 3}, "model.defence: expected text of at most 10,000 letters or null, got 3"),
+    ],
+)
+def test_wrong_fields(change, message, scored: list[Scores], tmp_path: Path) -> None:
+    result = results(scored)[0]
+    result["model"] |= change
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(result))
+    with pytest.raises(InputError, match=message):
+        read_results(path)
+
+
+def test_the_leaderboard_marks_it_whatever_it_is_called(scored, tmp_path: Path) -> None:
+    files = results(scored)
+    files.append(json.loads(json.dumps(files[2])))
+    files[3]["model"] |= {"name": "a plain name", "defence": None}
+    for number, result in enumerate(files):
+        (tmp_path / f"{number}.json").write_text(json.dumps(result))
+    found = find_results([tmp_path])
+    (board,) = boards(found)
+    rows = {row.name: row.defence for row in board.rankings[0].rows}
+    assert rows == {
+        "mine": "none",
+        "mine+clahe": "clahe: equalised",
+        MARKED: f"adapted to the test images: {WORDS}",
+        "a plain name (adapted)": "adapted to the test images: not stated",
+    }
+    page = render_leaderboard(found).decode()
+    assert f'<td class="left wide">adapted to the test images: {WORDS}</td>' in page
+    assert "a plain name (adapted)</bdi>" in page
+    assert all(
+        "adapted" in row.text for row in board.rankings[0].rows if row.result.model["adapted"]
+    )
+
+
+def test_plots_shorten_a_name_but_not_its_mark() -> None:
+    name = f"timm:a_net_of_so_long_a_name.in1k+{MARKED}"
+    assert short(name) == "timm:a_net_of_so_long_a_n… (adapted)"
+    assert len(short(name)) == 36
+    assert short(name.removesuffix(" (adapted)")) == "timm:a_net_of_so_long_a_name.in1k+m…"
+
+
+def test_the_report(scored: list[Scores], store: Path) -> None:
+    assert scored
+    page = render_report(gather(store)).decode()
+    assert f"<bdi>{MARKED}</bdi>: {TOLD}</p>" in page
+    assert f"<dt>Defence</dt><dd><bdi>adapted to the test images: {WORDS}</bdi></dd>" in page
+    assert "<dt>Defence</dt><dd><bdi>clahe: equalised</bdi></dd>" in page
+    assert "<dt>Defence</dt><dd><bdi>none</bdi></dd>" in page

@@ -1,0 +1,72 @@
+"""`hardy eval --defend`, and `hardy:DIR` of a net that was trained behind a filter."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from hardy import cli
+from hardy.predictions.store import find_runs
+from tests.suites.helpers import write_rows
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """Run `hardy eval ...` beside rows.npz, 40 images; gives exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path, 40)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        few = ("--suite", "cifar10_c", "--images", "rows.npz", "--only", "contrast")
+        monkeypatch.setattr(sys, "argv", ["hardy", "eval", *map(str, arguments), *few])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+def test_a_defended_model_is_stored_beside_the_model(run) -> None:
+    assert run("fake:10")[0] == 0
+    code, out, err = run("fake:10", "--defend", "clahe")
+    assert (code, err) == (0, "")
+    assert "fake:10+clahe on cpu, float32: bytes as they are\n  behind clahe: contrast lim" in out
+    assert "fake:10+clahe: mean error" in out
+    assert "note: defended by clahe" in out
+    assert [found.model for found in find_runs(Path("runs"))] == ["fake:10", "fake:10+clahe"]
+    _, out, _ = run("fake:10", "--defend", "clahe")
+    assert "240 of 240 predictions are stored already" in out
+
+
+def test_several_models_behind_one_defence(run) -> None:
+    assert run("fake:10", "fake:10:1", "--defend", "median")[0] == 0
+    found = [stored.model for stored in find_runs(Path("runs"))]
+    assert found == ["fake:10:1+median", "fake:10+median"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("clahee", 'unknown defence "clahee"; did you mean "clahe"?'),
+        ("bn_adapt", "expected a torch model for bn_adapt"),
+        ("bn_adapt:x", "expected bn_adapt or bn_adapt:N"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(run, name, message) -> None:
+    code, _, err = run("fake:10", "--defend", name)
+    assert code != 0
+    assert message in err
+    assert "Traceback" not in err
+    assert not Path("runs").exists()
+
+
+def test_provenance(run) -> None:
+    run("fake:10", "--defend", "nlm")
+    (stored,) = find_runs(Path("runs"))
+    details = json.loads((stored.folder / "run.json").read_text())
+    assert details["defence"].startswith("nlm: non-local means, strength 0.5 of the noise")
+    assert details["batches"] is None

@@ -1,0 +1,109 @@
+"""The method `corrupted`: which images it changes, and how."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import hardy
+from hardy.arrays.rng import derive_key
+from hardy.corrupt import CORRUPTIONS, engine
+from hardy.errors import InputError
+from hardy.suites import load
+from hardy.train.loop import train
+from hardy.train.methods import make_method
+from hardy.train.methods.corrupted import Corrupted
+from hardy.train.run import read_run
+from tests.photos import random_images
+from tests.train.small import NARROW, narrow, small_data
+
+__all__ = ["narrow"]
+
+IMAGES = torch.from_numpy(random_images(41, 32, 32))
+
+
+def method(**settings: str) -> Corrupted:
+    made = make_method("corrupted", {"corruption": "gaussian_noise", **settings})
+    assert isinstance(made, Corrupted)
+    return made
+
+
+def changed(made: torch.Tensor) -> list[int]:
+    return torch.nonzero((made != IMAGES).flatten(1).any(1)).flatten().tolist()
+
+
+def test_another_half_in_each_epoch() -> None:
+    halves = [changed(method().epoch_images(epoch, IMAGES)) for epoch in range(30)]
+    assert {len(half) for half in halves} == {20}
+    assert len({tuple(half) for half in halves}) == 30
+    # Over 30 epochs every image is seen both ways, each about as often.
+    often = np.bincount(np.concatenate(halves), minlength=41)
+    assert often.min() >= 5
+    assert often.max() <= 25
+
+
+def test_the_same_again_and_another_with_another_seed() -> None:
+    first = method().epoch_images(3, IMAGES)
+    assert torch.equal(first, method().epoch_images(3, IMAGES))
+    assert not torch.equal(first, method(seed="1").epoch_images(3, IMAGES))
+
+
+def test_the_bytes_are_the_engines_at_all_severities() -> None:
+    suite = load("cifar10_c")
+    made = method().epoch_images(2, IMAGES)
+    found = []
+    for row in changed(made):
+        for level in (1, 2, 3, 4, 5):
+            key = derive_key(0, "training epoch 2/cifar", "gaussian_noise", level)
+            expected = engine.run(
+                CORRUPTIONS["gaussian_noise"],
+                IMAGES[row : row + 1].numpy(),
+                suite.edition.params("gaussian_noise", level),
+                key=key,
+                ids=np.array([row], np.uint64),
+            )
+            if np.array_equal(expected[0], made[row].numpy()):
+                found.append(level)
+    assert len(found) == 20
+    assert set(found) == {1, 2, 3, 4, 5}
+
+
+def test_a_fresh_draw_for_each_epoch_and_none_that_a_test_sees() -> None:
+    one, two = (method().epoch_images(epoch, IMAGES) for epoch in (0, 1))
+    both = sorted({*changed(one)} & {*changed(two)})
+    assert both
+    for row in both:
+        assert not torch.equal(one[row], two[row])
+        for level in (1, 2, 3, 4, 5):
+            tested = hardy.corrupt(IMAGES[row].numpy(), "gaussian_noise", level, ids=row)
+            assert not np.array_equal(tested, one[row].numpy())
+
+
+def test_none_is_clean() -> None:
+    made = make_method("corrupted")
+    assert made.epoch_images(0, IMAGES) is IMAGES
+    assert made.seen == ()
+
+
+def test_the_data_stay_clean() -> None:
+    before = IMAGES.clone()
+    method().epoch_images(0, IMAGES)
+    assert torch.equal(IMAGES, before)
+
+
+def test_a_run_says_what_it_has_seen(tmp_path, narrow) -> None:
+    settings = {"corruption": "contrast", "suite": "cifar10_c"}
+    train("corrupted", small_data(tmp_path / "data"), tmp_path / "out", NARROW, settings=settings)
+    run = read_run(tmp_path / "out")
+    assert run["seen_corruptions"] == ["contrast"]
+    assert run["method"] == {"name": "corrupted", "seed": 0, **settings}
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(InputError, match='unknown corruption of cifar10_c "fogg"; did you mean'):
+        method(corruption="fogg")
+    with pytest.raises(InputError, match='unknown suite "cifar10"'):
+        method(suite="cifar10")
+    with pytest.raises(InputError, match="expected corrupted: seed as a whole number"):
+        method(seed="x")
