@@ -1,0 +1,14 @@
+"""Hardy's training methods on CIFAR-10: what is run, how it is measured, and the page of results.
+
+| file       | what                                                                        |
+|------------|-----------------------------------------------------------------------------|
+| `cifar10`  | the command                                                                 |
+| `plan`     | the configurations by name, and which setting the validation chooses        |
+| `runs`     | trains, evaluates and scores each; a JSON file per configuration            |
+| `extras`   | speed, and noise learned against the standard model, once each              |
+| `measures` | shift consistency and speed                                                 |
+| `kept`     | scores in JSON with their replicates, so that they can be paired elsewhere  |
+| `compared` | differences of kept scores, mFR, bands and bars                             |
+| `table`    | the page                                                                    |
+| `pack`     | CIFAR-10 in few bytes, for machines without a network                       |
+"""

@@ -1,0 +1,186 @@
+"""From kept scores to what is judged: paired differences, mFR, bands and bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bench.bars import Bar
+from experiments import kept
+from experiments.kept import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records, validation_errors
+from experiments.plan import PAPER, STANDARD, TUNED, UNDEFENDED, chosen
+from hardy.errors import InputError
+from hardy.metrics import Comparison, Score, compare
+from hardy.metrics.score import score_of
+
+# Published for WRN-40-2 and 100 epochs, and how near we are to come.
+BANDS = {
+    "band-standard": (27.0, 1.5),
+    "band-augmix": (11.1, 1.0),
+    "band-patch_gaussian": (17.0, 1.5),
+}
+# First and second: the difference is second − first, below 0 where the second is better.
+PAIRS = (
+    ("gauss_single", "ant"),
+    ("gauss_single", "ant3x3"),
+    ("ant", "ant3x3"),
+)
+COMPARED = ("clean error", "mean error", WITHOUT_NOISE, "mFR")
+LONGEST_MINUTES, LARGEST_OUTSIDE, LARGEST_MIXING = 4.0, 0.1, 1.0
+
+
+def baseline(record: Mapping[str, Any]) -> str:
+    """The standard model of the same schedule, on the same images."""
+    return UNDEFENDED if record["group"] == "defences" else STANDARD
+
+
+def scores_of(name: str, records: Records) -> dict[str, Score]:
+    """All that were kept, and the mFR against the standard model."""
+    found = {entry["name"]: kept.restore(entry) for entry in records[name]["scores"]}
+    standard = records.get(baseline(records[name]))
+    if standard is not None and "flip probability" in found:
+        theirs = {entry["name"]: kept.restore(entry) for entry in standard["scores"]}
+        if rate := mean_flip_rate(found, theirs):
+            found["mFR"] = rate
+    return found
+
+
+def mean_flip_rate(ours: Mapping[str, Score], theirs: Mapping[str, Score]) -> Score | None:
+    """100 times the mean over perturbations of our share of flips over theirs; none where one of
+    theirs may be 0."""
+    around = ours["flip probability"].circumstances
+    pairs = [(ours[FLIPS + name], theirs[FLIPS + name]) for name in around.names]
+    for one, two in pairs:
+        compare(two, one)  # refuses what was not made alike
+    if not all(two.value > 0 and two.replicates.min() > 0 for _, two in pairs):
+        return None
+    ratios = [one.value / two.value for one, two in pairs]
+    spread = [one.replicates / two.replicates for one, two in pairs]
+    return score_of(
+        "mFR",
+        100 * float(np.mean(ratios)),
+        100 * np.mean(spread, axis=0),
+        replace(around, reference=STANDARD),
+        pairs[0][0].resampling,
+    )
+
+
+def differences(records: Records) -> dict[tuple[str, str], dict[str, Comparison]]:
+    """Of every configuration to the standard one, and of the pairs that the paper speaks of."""
+    groups = ("methods", "architecture", "defences", "grid")
+    others = {name: record for name, record in records.items() if record.get("group") in groups}
+    wanted = [(baseline(record), name) for name, record in others.items()]
+    wanted = [(first, second) for first, second in wanted if first != second]
+    found = {}
+    for first, second in [*wanted, *PAIRS]:
+        if first in records and second in records:
+            _check_schedules(records[first], records[second])
+            one, two = scores_of(first, records), scores_of(second, records)
+            names = [name for name in (*COMPARED, SHIFT_FLIPS) if name in one and name in two]
+            found[first, second] = {name: compare(one[name], two[name]) for name in names}
+    return found
+
+
+def _check_schedules(first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+    unlike = [
+        f"{key} {first['recipe'][key]} and {second['recipe'][key]}"
+        for key in ("net", "epochs", "batch", "lr", "schedule", "precision")
+        if first["recipe"][key] != second["recipe"][key]
+    ]
+    if unlike:
+        raise InputError(
+            f"expected one schedule for {first['name']} and {second['name']}, got "
+            f"{'; '.join(unlike)}; give the table results of one --work"
+        )
+
+
+def judge(records: Records) -> list[Bar]:
+    """What was asked for, as far as it has been measured."""
+    return [*_bands(records), *_pairs(records), *_attack(records), *_speed(records)]
+
+
+def _bands(records: Records) -> Iterator[Bar]:
+    for name, (published, width) in BANDS.items():
+        if name in records:
+            score = scores_of(name, records)["mean error"]
+            what = f"{records[name]['method']}, {records[name]['recipe']['epochs']} epochs, mean"
+            yield Bar(
+                f"{what} -C error within {published} ± {width} %",
+                score.figure(),
+                abs(score.value - published) <= width,
+            )
+
+
+def _pairs(records: Records) -> Iterator[Bar]:
+    found = differences(records)
+    for first, second in (("gauss_single", "ant"), (STANDARD, "ant")):
+        if (first, second) in found:
+            one = found[first, second]["mean error"]
+            holds = one.significant and one.difference < 0
+            yield Bar(f"{second} better than {first}, mean -C error", one.figure(), holds)
+    if (STANDARD, "antialias") in found:
+        one = found[STANDARD, "antialias"][SHIFT_FLIPS]
+        holds = one.significant and one.difference < 0
+        yield Bar("anti-aliasing lowers the share of flips between shifts", one.figure(), holds)
+
+
+def _attack(records: Records) -> Iterator[Bar]:
+    for record in records.values():
+        if record.get("group") == "attack":
+            difference, low, high = record["difference"]
+            yield Bar(
+                f"standard model, noise of norm {record['epsilon']:g}: accuracy under the "
+                "generator's below that under Gaussian noise",
+                f"{difference:+.1f} [{low:+.1f} to {high:+.1f}] points "
+                f"({record['adversarial'][0]:.1f} % and {record['gaussian'][0]:.1f} %)",
+                high < 0,
+            )
+
+
+def _speed(records: Records) -> Iterator[Bar]:
+    """By what ran alone: trainings may have shared the GPU with others."""
+    if "speed" in records:
+        speed = records["speed"]["speed"]
+        epochs = PAPER["epochs"]
+        minutes = epochs * speed["epoch"] / 60
+        yield Bar(
+            f"standard {speed['net']}, {epochs} epochs once compiled, in ≤ {LONGEST_MINUTES:g} "
+            "minutes",
+            f"{minutes:.2f}", minutes <= LONGEST_MINUTES,
+        )  # fmt: skip
+        outside, mixing = speed["outside"], speed["augmix_mixing"] / speed["augmix_net"]
+        yield Bar(f"share of time outside forward and backward ≤ {LARGEST_OUTSIDE:.0%}",
+                  f"{outside:.1%}", outside <= LARGEST_OUTSIDE)  # fmt: skip
+        yield Bar(f"AugMix's mixing ≤ {LARGEST_MIXING:g} × its net's own time", f"{mixing:.2f}",
+                  mixing <= LARGEST_MIXING)  # fmt: skip
+
+
+def figures(records: Records) -> dict[str, Any]:
+    """All of it without replicates and logs."""
+
+    def plain(name: str) -> dict[str, Any]:
+        left_out = ("scores", "log", "format", "name")
+        about = {key: value for key, value in records[name].items() if key not in left_out}
+        if "scores" in records[name]:
+            about["scores"] = {score.name: _numbers(score)
+                               for score in scores_of(name, records).values()}  # fmt: skip
+        return about
+
+    return {
+        "records": {name: plain(name) for name in records},
+        "differences": [
+            {"first_run": first, "second_run": second, **one.as_dict()}
+            for (first, second), each in differences(records).items()
+            for one in each.values()
+        ],
+        "bars": [{"what": b.what, "figures": b.figures, "holds": b.holds} for b in judge(records)],
+        "chosen": {method: chosen(validation_errors(records), method) for method in TUNED},
+    }
+
+
+def _numbers(score: Score) -> dict[str, Any]:
+    return {"value": score.value, "low": score.interval.low, "high": score.interval.high,
+            "unit": score.unit, "circumstances": str(score.circumstances)}  # fmt: skip

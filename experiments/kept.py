@@ -1,0 +1,77 @@
+"""Scores in JSON, those with replicates to be paired with scores that were made elsewhere.
+
+Replicates of runs on the same images drew the same images, on whatever machine, so that a thousand
+numbers are all that a paired interval needs of a run.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hardy.errors import InputError
+from hardy.metrics import Circumstances, Interval, Score
+from hardy.whole import whole_file
+
+FORMAT = 1
+# Names of scores that no suite has, and how those of single corruptions and perturbations begin.
+WITHOUT_NOISE, SHIFT_FLIPS = "error without noise", "shift flips"
+SINGLE, FLIPS = "error ", "FP "
+
+Records = Mapping[str, Mapping[str, Any]]  # by name
+
+
+def keep(score: Score, *, replicates: bool = True) -> dict[str, Any]:
+    raw = score.replicates.astype("<f4").tobytes() if replicates else b""
+    return {**score.as_dict(), "replicates": base64.b64encode(raw).decode()}
+
+
+def restore(entry: Mapping[str, Any]) -> Score:
+    around = {f.name: entry[f.name] for f in fields(Circumstances)}
+    around |= {name: tuple(around[name]) for name in ("names", "levels")}
+    raw = np.frombuffer(base64.b64decode(entry["replicates"]), "<f4")
+    return Score(
+        entry["name"],
+        entry["value"],
+        Interval(entry["low"], entry["high"]),
+        entry["unit"],
+        Circumstances(**around),
+        entry["resampling"],
+        raw.astype(np.float64),
+    )
+
+
+def write(path: Path, record: Mapping[str, Any] | list[Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as file:
+        file.write((json.dumps(record, indent=1) + "\n").encode())
+
+
+def read(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """Records by name, from files of one or of a list, and folders of files; later ones count."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+            content = json.loads(file.read_text())
+            for record in content if isinstance(content, list) else [content]:
+                if record.get("format") != FORMAT:
+                    raise InputError(f"{file}: expected what `experiments.cifar10 run` writes")
+                found[record["name"]] = record
+    return found
+
+
+def validation_errors(records: Records) -> dict[str, float]:
+    """Of those trainings that settings are chosen from."""
+    return {
+        name: entry["value"]
+        for name, record in records.items()
+        if record.get("group") == "tuning"
+        for entry in record["scores"]
+        if entry["name"] == "validation error"
+    }

@@ -1,0 +1,120 @@
+"""What is run: configurations by name, in the order in which they matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from hardy.registry import unknown
+from hardy.suites import edition
+
+# The net and schedule of the papers, in which their figures stand.
+PAPER: Mapping[str, Any] = {"net": "wrn_40_2", "epochs": 100}
+# Candidates. The norms are those of Gaussian noise of the same σ: ε = σ · √(3 · 32 · 32).
+SIGMAS = (0.05, 0.1, 0.2, 0.3)
+VALUES = 3 * 32 * 32
+TUNED = {"gauss_single": "sigma", "ant": "epsilon"}
+AMPLITUDES = WEIGHTS = (0.01, 0.05, 0.1)
+DEFENCES = ("clahe", "nlm", "median", "tencrop", "bn_adapt")
+STANDARD = "standard"
+UNDEFENDED = "standard+none"  # on the images of the defences, some of which are slow
+# Shifts: by up to so many pixels, and pairs of them per image.
+SHIFT, SHIFT_PAIRS = 4, 4
+
+
+@dataclass(frozen=True)
+class Configuration:
+    name: str
+    group: str
+    method: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    recipe: Mapping[str, Any] = field(default_factory=dict)  # where it is not the common one
+    chosen_for: str | None = None  # the method whose setting was chosen on validation corruptions
+    of: str | None = None  # the configuration whose model this is, with a defence before it
+    defend: str | None = None
+
+
+def _severities(corruption: str) -> str:
+    """σ of the benchmark's noise at 32 px, which the paper's baselines take at 224."""
+    return ",".join(str(row["sigma"]) for row in edition("cifar").corruptions[corruption])
+
+
+def _candidates(method: str) -> Iterable[str]:
+    scale = 1.0 if method == "gauss_single" else VALUES**0.5
+    return (f"{sigma * scale:.3g}" for sigma in SIGMAS)
+
+
+def stability(amplitude: float, weight: float) -> dict[str, str]:
+    return {"amplitude": str(amplitude), "weight": str(weight)}
+
+
+def plan() -> list[Configuration]:
+    bands = ("standard", "augmix", "patch_gaussian")
+    trio = {
+        "standard": None,
+        "gauss_single": "gauss_single",
+        "ant": "ant",
+        "ant3x3": "ant",
+    }
+    others = {
+        "augmix": {},
+        "patch_gaussian": {},
+        "gauss_mult": {"sigmas": _severities("gaussian_noise")},
+        "speckle": {"sigmas": _severities("speckle_noise")},
+        "patch_uniform": {},
+        "stability": stability(0.05, 0.05),
+        "alp": {},
+        "noise2net": {},
+        "groupwise_inhibition": {},
+    }
+    found = [Configuration(f"band-{name}", "bands", name, recipe=PAPER) for name in bands]
+    found += [
+        Configuration(f"tune-{method}-{value}", "tuning", method, {setting: value})
+        for method, setting in TUNED.items()
+        for value in _candidates(method)
+    ]
+    found += [
+        Configuration(name, "methods", name, chosen_for=tuned) for name, tuned in trio.items()
+    ]
+    found += [
+        Configuration("antialias", "architecture", "standard", recipe={"antialias": 3}),
+        Configuration("blur_after_conv", "architecture", "standard",
+                      recipe={"blur_after_conv": True}),
+    ]  # fmt: skip
+    found += [Configuration(name, "methods", name, settings) for name, settings in others.items()]
+    found.append(Configuration(UNDEFENDED, "defences", "standard", of=STANDARD))
+    found += [
+        Configuration(f"standard+{name}", "defences", "standard", of=STANDARD, defend=name)
+        for name in DEFENCES
+    ]
+    found += [
+        Configuration(f"stability-u{amplitude}-w{weight}", "grid", "stability", settings)
+        for amplitude in AMPLITUDES
+        for weight in WEIGHTS
+        if (settings := stability(amplitude, weight)) != others["stability"]
+    ]  # fmt: skip
+    return found
+
+
+def select(words: Sequence[str]) -> list[Configuration]:
+    """By names, groups and patterns such as tune-*; nothing said means all."""
+    everything = plan()
+    found: dict[str, Configuration] = {}
+    for word in words or ["*"]:
+        fitting = [c for c in everything if word == c.group or fnmatchcase(c.name, word)]
+        if not fitting:
+            raise unknown("configuration", word, [c.name for c in everything])
+        found |= {c.name: c for c in fitting}
+    return list(found.values())
+
+
+def chosen(errors: Mapping[str, float], method: str) -> str | None:
+    """The candidate with the smallest validation error, by configuration; none before all have
+    been measured."""
+    candidates = [c for c in plan() if c.group == "tuning" and c.method == method]
+    if any(candidate.name not in errors for candidate in candidates):
+        return None
+    best = min(candidates, key=lambda candidate: errors[candidate.name])
+    return best.settings[TUNED[method]]

@@ -1,0 +1,265 @@
+"""Trains, evaluates and scores configurations, each into a JSON file; again = resume."""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import hardy
+from experiments import kept, measures
+from experiments.plan import TUNED, Configuration, chosen
+from hardy.errors import InputError
+from hardy.evaluation import Run
+from hardy.metrics import Score
+from hardy.metrics.score import score_of
+from hardy.metrics.stability import is_noise
+from hardy.predictions.provenance import session
+from hardy.scoring import Scores
+from hardy.train.data import Data, read_data
+from hardy.train.loop import train
+from hardy.train.recipe import Recipe
+from hardy.train.run import read_run
+
+# The first to look at of a run.
+PAIRED = ("clean error", "mean error", "validation error")
+# Of the suites; validation corruptions choose settings and count in no mean.
+COUNTED, VALIDATION, PERTURBED = ["counted"], ["validation"], ["counted"]
+MOST_COMPILED = 64
+
+
+class OutOfTime(Exception):
+    """What was saved is kept, and the same command goes on from there."""
+
+
+class Waits(Exception):
+    """Something else must be finished first."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where everything is, and how it is run on this machine."""
+
+    work: Path
+    data: str
+    test: str
+    recipe: Recipe  # the common one
+    tuning_epochs: int
+    frames_images: int  # of cifar10_p
+    defence_images: int  # and a tenth of it of cifar10_p
+    device: torch.device
+    batch: int | str  # of evaluations
+    deadline: float = float("inf")  # by time.monotonic()
+    commit: str | None = None
+    bundle: Path | None = None  # a file for all results, which is all that has to leave the machine
+    held: list[Data] = field(default_factory=list)  # the training images, once they were read
+
+    @property
+    def results(self) -> Path:
+        return self.work / "results"
+
+    def training_data(self) -> Data:
+        """Read when something is trained at all, and once."""
+        if not self.held:
+            self.held.append(read_data(self.data, self.device))
+        return self.held[0]
+
+    def keep(self, record: dict[str, Any]) -> None:
+        kept.write(self.results / f"{record['name']}.json", record)
+        if self.bundle is not None:  # each time: a command may be ended from outside
+            kept.write(self.bundle, list(kept.read([self.results]).values()))
+
+    def until_deadline(self, steps: Iterable[Any], *_: Any) -> Iterator[Any]:
+        """As a `track` of trainings and evaluations, both of which save as they go."""
+        for step in steps:
+            if time.monotonic() > self.deadline:
+                raise OutOfTime
+            yield step
+
+
+def run(configurations: Iterable[Configuration], place: Place, say: Callable[[str], None]) -> int:
+    """The number of configurations that failed. One that does costs the others nothing."""
+    failed = 0
+    for configuration in configurations:
+        name, began = configuration.name, time.monotonic()
+        try:
+            record = _one(configuration, place)
+        except OutOfTime:
+            say(f"{name}: out of time; the same command goes on")
+            break
+        except Waits as reason:
+            say(f"{name}: waits for {reason}")
+        except Exception as error:  # whatever a method may do: the machine is lent by the minute
+            failed += 1
+            say(f"{name}: failed: {error}\n{traceback.format_exc()}")
+        else:
+            say(f"{name}: {_line(record)}; {time.monotonic() - began:.0f} s")
+    return failed
+
+
+def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
+    finished = kept.read([place.results]) if place.results.exists() else {}
+    settings, recipe = _settled(configuration, place, finished)
+    asked = {"settings": settings, "recipe": asdict(recipe)}
+    if record := finished.get(configuration.name):
+        if any(record[key] != value for key, value in asked.items()):
+            raise InputError(
+                f"{configuration.name} was run as {[record[key] for key in asked]}, not as "
+                f"{list(asked.values())}; name another --work"
+            )
+        return record
+    if configuration.of is not None and configuration.of not in finished:
+        raise Waits(configuration.of)
+    folder = place.work / "models" / (configuration.of or configuration.name)
+    if configuration.of is None:
+        _tidy(place.device)
+        train(
+            configuration.method,
+            place.training_data(),
+            folder,
+            recipe,
+            settings=settings,
+            device=place.device,
+            track=place.until_deadline,
+        )
+    about = read_run(folder)
+    log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    seconds = {"training": sum(row["seconds"] for row in log)}
+    scores: list[dict[str, Any]] = []
+    warnings: list[str] = []
+    for what, measure in _measures(configuration, place, folder, warnings.append).items():
+        began = time.monotonic()
+        scores += measure()
+        seconds[what] = time.monotonic() - began
+    record = {
+        "format": kept.FORMAT,
+        "name": configuration.name,
+        "group": configuration.group,
+        "method": configuration.method,
+        **asked,
+        "of": configuration.of,
+        "defend": configuration.defend,
+        "seen_corruptions": about["seen_corruptions"],
+        "data": {key: about["data"][key] for key in ("shape", "classes", "sha256")},
+        "log": log,
+        "scores": scores,
+        "warnings": warnings,
+        "seconds": {what: round(figure, 1) for what, figure in seconds.items()},
+        "session": session(commit=place.commit),
+    }
+    place.keep(record)
+    return record
+
+
+def _tidy(device: torch.device) -> None:
+    """Recordings hold memory until they are collected. What is compiled serves all nets of one
+    shape, and is kept; torch would give up on the ninth shape of batches, modes and nets."""
+    if device.type == "cuda":
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch._dynamo.config.recompile_limit = MOST_COMPILED
+
+
+def _settled(
+    configuration: Configuration, place: Place, finished: dict[str, dict[str, Any]]
+) -> tuple[dict[str, str], Recipe]:
+    settings = dict(configuration.settings)
+    if method := configuration.chosen_for:
+        value = chosen(kept.validation_errors(finished), method)
+        if value is None:
+            raise Waits(f"the trainings tune-{method}-*, which choose its {TUNED[method]}")
+        settings[TUNED[method]] = value
+    recipe = replace(place.recipe, **configuration.recipe)
+    if configuration.group == "tuning":
+        recipe = replace(recipe, epochs=place.tuning_epochs)
+    return settings, recipe
+
+
+def _measures(
+    configuration: Configuration, place: Place, folder: Path, warn: Callable[[str], None]
+) -> dict[str, Callable[[], list[dict[str, Any]]]]:
+    """What is measured of a finished model; of a candidate the validation corruptions alone."""
+
+    def evaluated(suite: str, **options: Any) -> Scores:
+        if configuration.defend is not None:
+            options["defend"] = configuration.defend
+        found = hardy.evaluate(
+            f"hardy:{folder}",
+            suite=suite,
+            images=place.test,
+            # Each its own: the standard model again, on fewer images, would be the same run.
+            store=place.work / "runs" / configuration.name,
+            name=configuration.name,
+            device=str(place.device),
+            batch=place.batch,
+            warn=warn,
+            track=place.until_deadline,
+            **options,
+        )
+        assert isinstance(found, Run)
+        return found.score()
+
+    if configuration.group == "tuning":
+        return {"cifar10_c": lambda: of_corruptions(evaluated("cifar10_c", only=VALIDATION))}
+    if configuration.group == "defences":
+        images, frames = place.defence_images, place.defence_images // 10
+    else:
+        images, frames = None, place.frames_images
+    found = {
+        "cifar10_c": lambda: of_corruptions(
+            evaluated("cifar10_c", only=[*COUNTED, *VALIDATION], subset=images)
+        ),
+        "cifar10_p": lambda: of_sequences(evaluated("cifar10_p", only=PERTURBED, subset=frames)),
+    }
+    if configuration.of is None:  # a defence is no part of the model
+        found["shifts"] = lambda: [
+            kept.keep(measures.shift_flips(folder, place.test, place.device))
+        ]
+    return found
+
+
+def of_corruptions(scores: Scores) -> list[dict[str, Any]]:
+    """The means to be paired, and single corruptions without replicates."""
+    means = [scores[name] for name in PAIRED if name in scores]
+    if "mean error" in scores:
+        means.append(without_noise(scores))
+    singles = [score for name, score in scores.items() if name.startswith(kept.SINGLE)]
+    return [kept.keep(score) for score in means] + [
+        kept.keep(score, replicates=False) for score in singles
+    ]
+
+
+def of_sequences(scores: Scores) -> list[dict[str, Any]]:
+    found = [scores["flip probability"]]
+    found += [scores[kept.FLIPS + name] for name in found[0].circumstances.names]
+    return [kept.keep(score) for score in found]
+
+
+def without_noise(scores: Scores) -> Score:
+    """Over the counted corruptions that are no noise, which some trainings show."""
+    whole = scores["mean error"].circumstances
+    names = tuple(name for name in whole.names if not is_noise(name))
+    parts = [scores[kept.SINGLE + name] for name in names]
+    return score_of(
+        kept.WITHOUT_NOISE,
+        float(np.mean([part.value for part in parts])),
+        np.mean([part.replicates for part in parts], axis=0),
+        replace(whole, names=names),
+        parts[0].resampling,
+        unit="%",
+    )
+
+
+def _line(record: dict[str, Any]) -> str:
+    headline = [kept.restore(entry) for entry in record["scores"] if entry["name"] in PAIRED]
+    seconds = ", ".join(f"{what} {figure:.0f} s" for what, figure in record["seconds"].items())
+    figures = ", ".join(f"{score.name} {score.figure()}" for score in headline)
+    return "; ".join([f"{figures} ({seconds})", *record["warnings"]])

@@ -1,0 +1,289 @@
+"""The page of results, and the same figures as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.table import grid
+from experiments import kept
+from experiments.compared import BANDS, COMPARED, PAIRS, differences, figures, judge, scores_of
+from experiments.kept import SHIFT_FLIPS, Records, validation_errors
+from experiments.plan import (
+    AMPLITUDES,
+    SHIFT,
+    SHIFT_PAIRS,
+    STANDARD,
+    UNDEFENDED,
+    WEIGHTS,
+    chosen,
+    plan,
+    stability,
+)
+from hardy.metrics import Comparison, Score
+
+GROUPS = ("methods", "architecture")
+NAME = "cifar10"
+ADAPT = ("bn_adapt",)
+
+
+def write(records: Records, out: Path) -> str:
+    """`cifar10.md` and `cifar10.json`; returns the page."""
+    order = [configuration.name for configuration in plan()]
+    planned = {name: records[name] for name in order if name in records}
+    records = {**planned, **records}
+    text = page(records)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{NAME}.md").write_text(text, encoding="utf-8")
+    kept.write(out / f"{NAME}.json", figures(records))
+    return text
+
+
+def page(records: Records) -> str:
+    parts = [
+        ["# Training methods on CIFAR-10", *_circumstances(records)],
+        [f"* {bar}" for bar in judge(records)],
+        *(
+            section(records)
+            for section in (_bands, _methods, _pairs, _defences, _choice, _grid, _speed, _missing)
+        ),
+    ]
+    return "\n\n".join("\n".join(part) if part and part[0].startswith("*") else "\n\n".join(part)
+                       for part in map(list, parts) if part) + "\n"  # fmt: skip
+
+
+def _trained(records: Records) -> list[Any]:
+    return [record for record in records.values() if "recipe" in record]
+
+
+def _listed(found: Iterable[object]) -> str:
+    return ", ".join(dict.fromkeys(map(str, found)))
+
+
+def _circumstances(records: Records) -> Iterator[str]:
+    trained = _trained(records)
+    common = [record for record in trained if record["group"] in (*GROUPS, "defences", "grid")]
+    sessions = [record["session"] for record in records.values()]
+    machines = _listed(s["gpu"] or f"{s['cpu']}, {s['cores']} cores" for s in sessions)
+    libraries = _listed(
+        f"{name} {s['versions'][name]}"
+        for name in ("torch", "numpy")
+        for s in sessions
+        if name in s["versions"]
+    )
+    commits = _listed((s["commit"] or s["git_commit"] or "unknown")[:19] for s in sessions)
+    yield f"Machine: {machines}. {libraries}. Commit {commits}."
+    for record in common[:1]:
+        recipe = record["recipe"]
+        yield (
+            "One schedule for all but the trainings under the paper's and those that chose "
+            f"settings: {recipe['net']}, {recipe['epochs']} epochs, batch {recipe['batch']}, SGD "
+            f"with Nesterov momentum {recipe['momentum']}, weight decay {recipe['weight_decay']}, "
+            f"learning rate {recipe['lr']} falling by {recipe['schedule']}, {recipe['precision']}, "
+            f"seed {recipe['seed']}, one training each. An interval says how far the figure would "
+            "move with other test images; how far it would move with another seed it does not say."
+        )
+    for record in common[:1]:
+        scores = scores_of(record["name"], records)
+        errors, flips = scores["mean error"], scores["flip probability"]
+        yield (
+            f"Mean -C error: {errors.circumstances}. Without noise: the "
+            f"{len(scores['error without noise'].circumstances.names)} of these that are no noise. "
+            f"mFR: {flips.circumstances}; 100 is the standard model, since the suite has no "
+            "reference of its own. 95 % intervals by bootstrap over images; differences are paired."
+        )
+
+
+def _row(name: str, records: Records, columns: Iterable[str]) -> list[str]:
+    scores = scores_of(name, records)
+    return [_figure(scores.get(column)) for column in columns]
+
+
+def _figure(score: Score | Comparison | None) -> str:
+    return "-" if score is None else score.figure()
+
+
+def _setting(record: Any) -> str:
+    return ", ".join(f"{name} {value}" for name, value in record["settings"].items())
+
+
+def _bands(records: Records) -> Iterator[str]:
+    rows = [
+        [
+            records[name]["method"],
+            str(records[name]["recipe"]["epochs"]),
+            f"{published} ± {width}",
+            *_row(name, records, ("mean error", "error without noise", "clean error")),
+        ]
+        for name, (published, width) in BANDS.items()
+        if name in records
+    ]
+    if rows:
+        yield "## The paper's schedule"
+        yield (
+            "AugMix's recipe for WRN-40-2. Band: the published mean -C error, and how near we are "
+            "to come."
+        )
+        head = ["method", "epochs", "band", "mean -C error", "without noise", "clean error"]
+        yield grid(head, rows)
+
+
+def _methods(records: Records) -> Iterator[str]:
+    rows = [
+        [
+            name,
+            _setting(record) or "-",
+            ", ".join(record["seen_corruptions"]) or "-",
+            *_row(name, records, COMPARED),
+            _consistency(scores_of(name, records).get(SHIFT_FLIPS)),
+        ]
+        for name, record in records.items()
+        if record.get("group") in GROUPS
+    ]
+    if rows:
+        yield "## Methods and architectures"
+        yield (
+            "Seen: corruptions of the benchmark that training images show. Shift consistency: how "
+            f"often two random shifts by up to {SHIFT} px get one answer, {SHIFT_PAIRS} pairs "
+            "per test image."
+        )
+        head = ["method", "settings", "seen", "clean error", "mean -C error", "without noise",
+                "mFR", "shift consistency"]  # fmt: skip
+        yield grid(head, rows)
+
+
+def _consistency(flips: Score | None) -> str:
+    if flips is None:
+        return "-"
+    half = (flips.interval.high - flips.interval.low) / 2
+    return f"{100 - flips.value:.2f} ± {half:.2f} %"
+
+
+def _pairs(records: Records) -> Iterator[str]:
+    found = differences(records)
+    kinds = {name: records[name].get("group") for _, name in found}
+    chosen_pairs = {
+        pair: each for pair, each in found.items() if pair in PAIRS or kinds[pair[1]] in GROUPS
+    }
+    if not chosen_pairs:
+        return
+    yield "## Differences"
+    yield "Second minus first, on the same images: below 0 the second is better."
+    rows = [
+        [f"{second} − {first}", *(_figure(each.get(name)) for name in COMPARED)]
+        for (first, second), each in chosen_pairs.items()
+    ]
+    yield grid(["pair", "clean error", "mean -C error", "without noise", "mFR"], rows)
+    against = {second: each["mean error"] for (first, second), each in chosen_pairs.items()
+               if first == STANDARD}  # fmt: skip
+    for verdict, fits in (
+        ("better than", lambda one: one.significant and one.difference < 0),
+        ("worse than", lambda one: one.significant and one.difference > 0),
+        ("not told apart from", lambda one: not one.significant),
+    ):
+        names = [name for name, one in against.items() if fits(one)]
+        if names:
+            yield f"{verdict.capitalize()} the standard training in mean error: {', '.join(names)}."
+
+
+def _defences(records: Records) -> Iterator[str]:
+    names = [name for name, record in records.items() if record.get("group") == "defences"]
+    if not names:
+        return
+    found = differences(records)
+    around = scores_of(names[0], records)["mean error"].circumstances
+    yield "## Defences at test time"
+    yield (
+        "Before the standard model, which is not trained for them, on fewer images, since some "
+        f"take long: {around}. What adapts sees the test distribution. mFR and differences are to "
+        "the model without a defence."
+    )
+    rows = [
+        [
+            _defence(records[name]["defend"]),
+            *_row(name, records, COMPARED),
+            _figure(found.get((UNDEFENDED, name), {}).get("mean error")),
+        ]
+        for name in names
+    ]
+    head = ["defence", "clean error", "mean -C error", "without noise", "mFR", "mean -C − without"]
+    yield grid(head, rows)
+
+
+def _defence(name: str | None) -> str:
+    return f"{name or 'none'}{' (adapts)' if name in ADAPT else ''}"
+
+
+def _choice(records: Records) -> Iterator[str]:
+    tuned = {name: r for name, r in records.items() if r.get("group") == "tuning"}
+    if not tuned:
+        return
+    epochs = _listed(record["recipe"]["epochs"] for record in tuned.values())
+    around = scores_of(next(iter(tuned)), records)["validation error"].circumstances
+    yield "## The choice of σ and ε"
+    yield (
+        f"By the mean error under {', '.join(around.names)} alone, which count in no figure above "
+        f"({around}), after trainings of {epochs} epochs that are used for nothing else. The "
+        "candidates of ε are the norms of Gaussian noise with the candidates of σ: "
+        "ε = σ · √3072. ant3x3 takes the ε of ant; gauss_mult and speckle take the σ of the "
+        "benchmark's five severities at 32 px, as the paper does at 224."
+    )
+    errors = validation_errors(records)
+    rows = [
+        [
+            record["method"],
+            _setting(record),
+            _figure(scores_of(name, records)["validation error"]),
+            "chosen" if chosen(errors, record["method"]) in record["settings"].values() else "",
+        ]
+        for name, record in tuned.items()
+    ]
+    yield grid(["method", "setting", "validation error", ""], rows)
+
+
+def _grid(records: Records) -> Iterator[str]:
+    if not any(record.get("group") == "grid" for record in records.values()):
+        return
+    yield "## Stability training"
+    yield "Mean -C error over the paper's grid: noise uniform in ±u, weight of the stability term."
+    found = differences(records)
+
+    def cell(amplitude: float, weight: float, *, difference: bool) -> str:
+        """Its middle is the training that stands among the methods."""
+        for name, record in records.items():
+            if record.get("settings") == stability(amplitude, weight):
+                if difference:
+                    return _figure(found.get((STANDARD, name), {}).get("mean error"))
+                return _figure(scores_of(name, records)["mean error"])
+        return "-"
+
+    for what in ("error", "difference to standard"):
+        rows = [
+            [f"u = {u}", *(cell(u, weight, difference=what != "error") for weight in WEIGHTS)]
+            for u in AMPLITUDES
+        ]
+        yield grid([what, *(f"weight {weight}" for weight in WEIGHTS)], rows)
+
+
+def _speed(records: Records) -> Iterator[str]:
+    if "speed" not in records:
+        return
+    found = records["speed"]["speed"]
+    yield "## Speed"
+    yield (
+        f"Standard training, batch {found['batch']}, {found['precision']}: "
+        f"{found['images_per_second']:,.0f} images/s, {found['epoch']:.2f} s per epoch (median of "
+        f"{found['epochs']} after the first, which took {found['warm_up']:.0f} s with "
+        f"compilation). A step takes {1000 * found['step']:.2f} ms, its forward and backward pass "
+        f"alone, on a batch that is ready, {1000 * found['forward_backward']:.2f} ms: "
+        f"{found['outside']:.1%} of the time is outside. AugMix mixes its two views in "
+        f"{1000 * found['augmix_mixing']:.2f} ms, its net takes "
+        f"{1000 * found['augmix_net']:.2f} ms for the three."
+    )
+
+
+def _missing(records: Records) -> Iterator[str]:
+    missing = [c.name for c in plan() if c.name not in records]
+    if missing:
+        yield f"Not run: {', '.join(missing)}."

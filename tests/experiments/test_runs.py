@@ -1,0 +1,177 @@
+"""From images to a page, through the same code as on a GPU, with a narrow net and few cells."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import hardy
+from experiments import extras, kept, runs, table
+from experiments.cifar10 import main
+from experiments.measures import shifted, speed
+from experiments.plan import Configuration, select
+from hardy.errors import InputError
+from tests.train.small import CPU, NARROW, narrow, small_data
+
+__all__ = ["narrow"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, narrow):
+    draws = np.random.default_rng(0)
+    for split, count in (("train", 60), ("test", 40)):
+        labels = np.arange(count) % 10
+        images = draws.integers(0, 60, (count, 32, 32, 3)) + 19 * labels[:, None, None, None]
+        np.savez(tmp_path / f"{split}.npz", images=images.astype(np.uint8), labels=labels)
+    monkeypatch.setattr(runs, "COUNTED", ["contrast", "gaussian_noise"])
+    monkeypatch.setattr(runs, "VALIDATION", ["saturate"])
+    monkeypatch.setattr(runs, "PERTURBED", ["brightness"])
+    return runs.Place(
+        tmp_path / "work",
+        str(tmp_path / "train.npz"),
+        str(tmp_path / "test.npz"),
+        replace(NARROW, epochs=2),
+        1,
+        10,
+        20,
+        CPU,
+        "auto",
+        bundle=tmp_path / "out" / "bundle.json",
+    )
+
+
+def run(place, *words) -> list[str]:
+    said: list[str] = []
+    runs.run(select(words), place, said.append)
+    return said
+
+
+def test_a_method_its_choice_and_a_defence(place, capsys) -> None:
+    assert run(place, "standard+median")[0].startswith("standard+median: waits for standard")
+    assert "waits for the trainings tune-gauss_single-*" in run(place, "gauss_single")[0]
+    run(
+        place, "tune-gauss_single-*", "standard", "gauss_single", "standard+none", "standard+median"
+    )
+    records = kept.read([place.bundle])
+    assert set(records) == {
+        *(c.name for c in select(["tune-gauss_single-*"])),
+        *("standard", "gauss_single", "standard+none", "standard+median"),
+    }
+    tuned = records["tune-gauss_single-0.1"]
+    assert tuned["recipe"]["epochs"] == len(tuned["log"]) == 1
+    assert {s["name"] for s in tuned["scores"]} >= {"validation error"}
+    assert "mean error" not in {s["name"] for s in tuned["scores"]}
+    errors = kept.validation_errors(records)
+    best = min(errors, key=errors.__getitem__)
+    assert records["gauss_single"]["settings"] == records[best]["settings"]
+    scores = {s["name"]: kept.restore(s) for s in records["standard"]["scores"]}
+    assert scores["mean error"].circumstances.names == ("gaussian_noise", "contrast")
+    assert scores["error without noise"].value == scores["error contrast"].value
+    assert scores["flip probability"].circumstances.images == 10
+    assert len(scores["shift flips"].replicates) == 1000
+    assert "shift flips" not in {s["name"] for s in records["standard+median"]["scores"]}
+    out = place.work / "page"
+    assert main(["table", str(place.bundle), "-o", str(out)]) == 0
+    page = (out / "cifar10.md").read_text()
+    assert page in capsys.readouterr().out
+    assert "gauss_single − standard" in page
+    (row,) = [line for line in page.splitlines() if line.startswith("| median ")]
+    none, median = (
+        next(s["value"] for s in records[name]["scores"] if s["name"] == "mean error")
+        for name in ("standard+none", "standard+median")
+    )
+    assert f"{median - none:+.1f}" in row
+    assert "20 of 40 images" in page
+    figures = json.loads((out / "cifar10.json").read_text())
+    assert figures["chosen"]["gauss_single"] in records[best]["settings"].values()
+    assert "replicates" not in (out / "cifar10.json").read_text()
+
+
+def test_again_is_quick_and_another_schedule_is_refused(place, monkeypatch) -> None:
+    first = run(place, "standard")[0].rpartition(";")[0]
+
+    def never(*words, **options):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(runs, "train", never)
+    assert run(place, "standard")[0].rpartition(";")[0] == first
+    longer = replace(place, recipe=replace(place.recipe, epochs=3))
+    assert "name another --work" in run(longer, "standard")[0]
+
+
+def test_the_time_runs_out_and_the_rest_is_done_later(place) -> None:
+    late = replace(place, deadline=time.monotonic())
+    assert run(late, "standard", "augmix") == ["standard: out of time; the same command goes on"]
+    assert not late.results.exists()
+    assert run(place, "standard")[0].startswith("standard: clean error")
+
+
+def test_one_that_fails_costs_the_others_nothing(place) -> None:
+    said: list[str] = []
+    broken = Configuration("broken", "methods", "patch_gaussian", {"size": "0"})
+    assert runs.run([broken, *select(["standard"])], place, said.append) == 1
+    assert "broken: failed: expected a patch size" in said[0]
+    assert said[1].startswith("standard: clean error")
+
+
+def test_processes_share_the_compiling(place, monkeypatch) -> None:
+    shown: dict[str, list[str]] = {"cifar10_c": [], "cifar10_p": []}
+
+    def evaluate(module, *, suite, only, **options):
+        hardy.evaluate(module, suite=suite, only=only, severities=[1], **options)
+        shown[suite] += only
+
+    few = {"COUNTED": ["contrast", "gaussian_noise"], "VALIDATION": ["saturate"]}
+    for name, cells in {**few, "PERTURBED": ["brightness"]}.items():
+        monkeypatch.setattr(extras, name, cells)
+    monkeypatch.setattr(extras, "hardy", SimpleNamespace(evaluate=evaluate))
+    for share in range(2):
+        extras.warm(place, share, 2)
+    assert shown == {
+        "cifar10_c": ["contrast", "saturate", "gaussian_noise"],
+        "cifar10_p": ["brightness"],
+    }
+    assert not place.work.exists()
+
+
+def test_noise_against_the_standard_model(place, monkeypatch) -> None:
+    monkeypatch.setattr(extras, "attack", partial(extras.attack, steps=2))
+    run(place, "standard")
+    said: list[str] = []
+    with pytest.raises(InputError, match="no ε has been chosen yet"):
+        extras.run_attack(place, None, said.append)
+    extras.run_attack(place, [3.0], said.append)
+    (record,) = [r for r in kept.read([place.bundle]).values() if r["group"] == "attack"]
+    difference, low, high = record["difference"]
+    assert difference == pytest.approx(record["adversarial"][0] - record["gaussian"][0])
+    assert low <= difference <= high
+    assert said[0].startswith("attack at 3:")
+
+
+def test_shifts_move_by_whole_pixels_and_let_black_in() -> None:
+    images = np.full((300, 32, 32, 3), 9, np.uint8)
+    moved = shifted(images, np.random.default_rng(0))
+    black = (moved == 0).all(3)
+    rows, columns = black.all(2).sum(1), black.all(1).sum(1)
+    assert set(rows) == set(columns) == {0, 1, 2, 3, 4}
+    inner = (32 - rows) * (32 - columns)
+    assert np.array_equal((moved == 9).all(3).sum((1, 2)), inner)
+
+
+def test_speed_has_all_that_the_page_says(tmp_path, narrow) -> None:
+    data = small_data(tmp_path, count=48)
+    found = speed(data, NARROW, CPU, 2)
+    assert found["epochs"] == 2
+    assert found["step"] * 2 == pytest.approx(found["epoch"])
+    assert found["outside"] == pytest.approx(1 - found["forward_backward"] / found["step"])
+    assert min(found["augmix_mixing"], found["augmix_net"], found["forward_backward"]) > 0
+    record = {"format": 1, "name": "speed", "group": "speed", "speed": found}
+    page = table.page({"speed": record | {"session": runs.session(commit="abc")}})
+    assert f"{found['images_per_second']:,.0f} images/s" in page
+    assert f"minutes: {100 * found['epoch'] / 60:.2f}" in page

@@ -1,0 +1,167 @@
+"""The page from made-up records: what it says follows from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments import kept
+from experiments.compared import differences, judge, mean_flip_rate, scores_of
+from experiments.plan import stability
+from experiments.table import figures, page
+from hardy.errors import InputError
+from hardy.metrics import Circumstances, Score
+from hardy.metrics.score import score_of
+
+RECIPE = {
+    "net": "wrn_40_2", "epochs": 30, "batch": 128, "lr": 0.1, "schedule": "cosine",
+    "precision": "bfloat16", "momentum": 0.9, "weight_decay": 5e-4, "seed": 0,
+}  # fmt: skip
+SESSION = {
+    "gpu": "a GPU", "cpu": "a CPU", "cores": 2, "versions": {"torch": "2", "numpy": "2"},
+    "commit": "abcdef", "git_commit": None,
+}  # fmt: skip
+NOISE = np.random.default_rng(0).normal(size=1000)
+
+
+def score(name: str, value: float, names: tuple[str, ...] = (), spread: float = 0.3) -> Score:
+    """All scores move together with the images, as those of real models do; `spread` by image."""
+    around = Circumstances(
+        "cifar10_c", 1, "", "corruptions", names, (1, 2, 3, 4, 5), None, 10_000, "same", "none@1",
+        "on the fly",
+    )  # fmt: skip
+    return score_of(name, value, value + spread * NOISE, around, "1,000 draws", unit="%")
+
+
+def record(name: str, error: float, *, group: str = "methods", flips=(2.0, 4.0), **more):
+    names = ("tilt", "snow")
+    scores = [
+        score("clean error", error / 4),
+        score("mean error", error, ("fog", "gaussian_noise")),
+        score("error without noise", error - 1, ("fog",)),
+        score("validation error", error + 1, ("saturate",)),
+        score("flip probability", sum(flips) / 2, names, 0.01),
+        *(score(f"FP {p}", f, (p,), 0.01 * f) for p, f in zip(names, flips, strict=True)),
+        score("shift flips", more.pop("shifts", 5.0), spread=0.1),
+    ]
+    recipe = {**RECIPE, **more.pop("recipe", {})}
+    return {
+        "format": 1, "name": name, "group": group, "method": name.rpartition("-")[2],
+        "recipe": recipe, "defend": None,
+        "log": [{"seconds": 50.0}] + [{"seconds": 2.0}] * (recipe["epochs"] - 1),
+        "scores": [kept.keep(s) for s in scores], "seconds": {"training": 100.0},
+        "session": SESSION, "settings": {}, "seen_corruptions": [], **more,
+    }  # fmt: skip
+
+
+def together(*records):
+    return {each["name"]: each for each in records}
+
+
+def bars(*records) -> dict[str, tuple[str, bool]]:
+    return {bar.what: (bar.figures, bar.holds) for bar in judge(together(*records))}
+
+
+def test_scores_survive_json() -> None:
+    before = score("mean error", 12.5, ("fog",))
+    after = kept.restore(kept.keep(before))
+    assert after == before
+    np.testing.assert_allclose(after.replicates, before.replicates, rtol=1e-6)
+    assert not len(kept.restore(kept.keep(before, replicates=False)).replicates)
+
+
+def test_the_mean_flip_rate_is_a_mean_of_ratios() -> None:
+    ours, theirs = (
+        {s["name"]: kept.restore(s) for s in record(n, 20, flips=f)["scores"]}
+        for n, f in (("augmix", (1.0, 3.0)), ("standard", (2.0, 4.0)))
+    )
+    rate = mean_flip_rate(ours, theirs)
+    assert rate.value == pytest.approx(100 * (1 / 2 + 3 / 4) / 2)
+    assert rate.interval.low < rate.value < rate.interval.high
+    never = theirs | {"FP tilt": score("FP tilt", 0.0, ("tilt",), 0.0)}
+    assert mean_flip_rate(ours, never) is None
+    hardly = theirs | {"FP tilt": score("FP tilt", 0.01, ("tilt",), 0.02)}
+    assert mean_flip_rate(ours, hardly) is None
+
+
+def test_differences_are_paired() -> None:
+    """Both move with the images alike, so that the difference hardly moves."""
+    found = differences(together(record("standard", 30), record("augmix", 29.5)))
+    one = found["standard", "augmix"]["mean error"]
+    assert one.difference == pytest.approx(-0.5)
+    assert one.interval.low == pytest.approx(-0.5, abs=1e-4)
+    assert one.significant
+    assert scores_of("standard", together(record("standard", 30)))["mFR"].value == 100
+
+
+def test_two_schedules_are_not_compared() -> None:
+    other = record("augmix", 29, recipe={"epochs": 31})
+    with pytest.raises(InputError, match="epochs 30 and 31"):
+        differences(together(record("standard", 30), other))
+
+
+@pytest.mark.parametrize(("error", "holds"), [(28.5, True), (25.5, True), (28.6, False)])
+def test_bands(error, holds) -> None:
+    found = bars(record("band-standard", error, group="bands", recipe={"epochs": 100}))
+    (band,) = [each for what, each in found.items() if "27.0 ± 1.5" in what]
+    assert band[1] is holds
+    assert band[0].startswith(f"{error}")
+
+
+def test_ant_is_judged_whichever_way_it_falls() -> None:
+    trio = [record("standard", 30), record("gauss_single", 25), record("ant", 25.5)]
+    found = bars(*trio, record("antialias", 29, group="architecture", shifts=4.0))
+    assert not found["ant better than gauss_single, mean -C error"][1]
+    assert found["ant better than standard, mean -C error"][1]
+    assert found["anti-aliasing lowers the share of flips between shifts"][1]
+    text = page(together(*trio))
+    assert "ant − gauss_single" in text
+    assert "Better than the standard training in mean error: gauss_single, ant." in text
+
+
+@pytest.mark.parametrize(("high", "holds"), [(-0.5, True), (0.5, False)])
+def test_the_attack_must_exclude_zero(high, holds) -> None:
+    attack = {
+        "format": 1, "name": "attack-5.5", "group": "attack", "epsilon": 5.5, "clean": [95, 94, 96],
+        "adversarial": [40, 39, 41], "gaussian": [42, 41, 43], "difference": [-2, -3, high],
+        "session": SESSION,
+    }  # fmt: skip
+    ((what, (text, held)),) = bars(attack).items()
+    assert "norm 5.5" in what
+    assert "40.0 % and 42.0 %" in text
+    assert held is holds
+
+
+def test_the_page_has_every_part() -> None:
+    everything = [
+        record("standard", 30),
+        record("augmix", 20, seen_corruptions=["fog"]),
+        record("standard+none", 29, group="defences"),
+        record("standard+median", 33, group="defences", defend="median"),
+        record("stability", 32, settings=stability(0.05, 0.05)),
+        record("stability-u0.01-w0.1", 31, group="grid", settings=stability(0.01, 0.1)),
+    ]
+    for value, error in (("2.77", 20), ("5.54", 15), ("11.1", 18), ("16.6", 19)):
+        tuned = record(f"tune-ant-{value}", error, group="tuning", recipe={"epochs": 10})
+        everything.append({**tuned, "method": "ant", "settings": {"epsilon": value}})
+    text = page(together(*everything))
+    lines = text.splitlines()
+    assert "30 epochs" in text
+    assert "a GPU" in text
+    assert "abcdef" in text
+    (row,) = [line for line in lines if line.startswith("| median")]
+    assert "+4.0" in row
+    (row,) = [line for line in lines if line.startswith("| ant ") and "5.54" in line]
+    assert row.rstrip("| ").endswith("chosen")
+    assert sum("chosen" in line for line in lines if line.startswith("| ant ")) == 1
+    (first, second) = [line for line in lines if line.startswith("| u = 0.01")]
+    assert "31.0" in first
+    assert "+1.0" in second
+    assert any("32.0" in line for line in lines if line.startswith("| u = 0.05"))
+    missing = lines[-1]
+    assert missing.startswith("Not run: band-standard,")
+    assert "augmix," not in missing.replace("band-augmix,", "")
+    made = figures(together(*everything))
+    assert made["chosen"] == {"gauss_single": None, "ant": "5.54"}
+    assert made["records"]["standard"]["scores"]["mean error"]["value"] == 30
+    assert any(d["second_run"] == "augmix" and d["difference"] == -10 for d in made["differences"])
