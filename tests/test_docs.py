@@ -1,0 +1,105 @@
+"""The pages in docs/: their commands can be typed, and what they say of training is so."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hardy import cli
+from hardy.train.method import METHODS
+from hardy.train.methods import make_method
+from hardy.train.nets import NETS
+from hardy.train.recipe import LOWEST_LR, Recipe
+from tests.train.small import narrow, write_arrays
+
+__all__ = ["narrow"]
+
+DOCS = Path(__file__).parent.parent / "docs"
+TRAINING = (DOCS / "training.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[str]:
+    return [
+        line
+        for page in sorted(DOCS.glob("*.md"))
+        for language, text in BLOCK.findall(page.read_text(encoding="utf-8"))
+        for line in text.splitlines()
+        if language in ("", "sh") and line.startswith("hardy ")
+    ]
+
+
+def test_there_are_commands() -> None:
+    assert len(commands()) >= 10
+
+
+@pytest.mark.parametrize("line", commands())
+def test_commands_have_the_options_they_name(line: str) -> None:
+    """They are not run: that takes models, images and hours."""
+    _, name, *words = shlex.split(line, comments=True)
+    command = typer.main.get_command(cli.app).commands[name]
+    command.make_context(name, words).close()
+
+
+def blocks(language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(TRAINING) if kind == language]
+
+
+def test_the_method_on_the_page_trains(narrow, tmp_path, monkeypatch) -> None:
+    (source,), (points,) = blocks("python"), blocks("toml")
+    assert len(source.split("@dataclass")[1].splitlines()) <= 15
+    (tmp_path / "my_methods.py").write_text(source)
+    named = tomllib.loads(points)["project"]["entry-points"]["hardy.methods"]
+    installed = tmp_path / "my_methods-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: my_methods\nVersion: 1.0\n")
+    lines = [f"{name} = {value}\n" for name, value in named.items()]
+    (installed / "entry_points.txt").write_text(f"[hardy.methods]\n{''.join(lines)}")
+    monkeypatch.setattr(METHODS, "_plugins", None)
+    monkeypatch.setattr(METHODS, "_objects", dict(METHODS._objects))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_methods", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (line,) = (line for line in commands() if line.startswith("hardy train cutout "))
+    data = write_arrays(tmp_path)
+    small = ("--data", str(data), "--net", "narrow", "--epochs", "1", "--device", "cpu")
+    done = CliRunner().invoke(cli.app, [*shlex.split(line)[1:], *small], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    described = json.loads(Path("cutout/run.json").read_text())
+    assert described["method"] == {"name": "cutout", "size": 8}
+    assert described["seen_corruptions"] == []
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_each_method_has_its_line(name: str) -> None:
+    (row,) = re.findall(rf"^\| `{name}`(.*)\|$", TRAINING, re.MULTILINE)
+    cells = [cell.strip() for cell in row.split("|")]
+    method = make_method(name)
+    wanted = [f"{setting.name}=" for setting in dataclasses.fields(method)]
+    if name == "ant3x3":
+        assert cells[0] == ", the same"
+    else:
+        assert re.findall(r"\w+=", cells[0]) == wanted
+    seen = ", ".join(type(method).seen) or "none"
+    assert cells[-1] == ("the one named" if name == "corrupted" else seen)
+
+
+def test_the_recipe_is_the_one_that_is_used() -> None:
+    usual = Recipe()
+    for words in (
+        f"momentum of {usual.momentum}",
+        f"| {usual.lr}, along a {usual.schedule} to {LOWEST_LR:.0e}".replace("e-0", "e-"),
+        f"{usual.epochs} epochs, batches of {usual.batch}",
+        *(f"`{net}`" for net in NETS if net not in (usual.net, "narrow")),
+    ):
+        assert words in TRAINING, words
+    assert (usual.net, usual.weight_decay) == ("wrn_40_2", 5e-4)
