@@ -1,0 +1,71 @@
+"""What randomness depends on, as users give it: a seed, and an id for each image."""
+
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.arrays import rng
+from hardy.errors import InputError
+
+Ids = int | str | Sequence[int | str] | npt.NDArray[Any]
+
+
+def check_seed(seed: object) -> int:
+    if not is_int(seed) or not 0 <= seed < 2**64:
+        raise InputError(f"expected a seed from 0 to 2**64 - 1 as an int, got {seed!r}")
+    return int(seed)
+
+
+def _wrong_count(expected: int, got: int) -> InputError:
+    return InputError(
+        f"expected one id per image, {expected} in all, got {got}; "
+        "leave ids out to number the images from 0"
+    )
+
+
+def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint64]:
+    """One 64-bit number per image; `count` is how many there must be, where that is known."""
+    if ids is None and count is not None:
+        return np.arange(count, dtype=np.uint64)
+    # Neither sets, which have no order, nor text as a sequence of letters.
+    if isinstance(ids, range) and len(ids) == count and min(ids, default=0) >= 0:
+        return np.array(ids, np.uint64)  # each once, without looking at them one by one
+    if isinstance(ids, np.ndarray):
+        ids = ids.tolist()
+    text = isinstance(ids, str | bytes)
+    if count is not None and isinstance(ids, Sequence) and not text and len(ids) != count:
+        raise _wrong_count(count, len(ids))
+    given = list(ids) if isinstance(ids, Sequence) and not text else [ids]
+    numbers: dict[int, object] = {}
+    for value in given:
+        number = _id_number(value)
+        if number in numbers:
+            raise InputError(
+                f"expected a different id for each image, got {value!r} twice; "
+                "equal ids would give equal randomness"
+            )
+        numbers[number] = value
+    if count is not None and len(given) != count:
+        raise _wrong_count(count, len(given))
+    return np.array(list(numbers), dtype=np.uint64)
+
+
+def _id_number(value: object) -> int:
+    if isinstance(value, str):
+        try:
+            return rng.image_id(value)
+        except UnicodeEncodeError as error:
+            raise InputError(f"expected ids in Unicode, got {value!r}; rename it") from error
+    if not is_int(value) or not 0 <= value < 2**64:
+        raise InputError(
+            "expected ids in a list or array, each a name or an int from 0 to 2**64 - 1, "
+            f"got {value!r} ({type(value).__name__})"
+        )
+    return rng.image_id(int(value))
+
+
+def is_int(value: object) -> TypeGuard[int]:
+    """A whole number by type: True and 3.0 are not, NumPy's integers are."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
