@@ -12,6 +12,7 @@ from skimage.data import chelsea
 
 import hardy
 from hardy.images.recipes import eight_sevenths
+from hardy.suites import load
 
 TARGET = Path(__file__).parent.parent / "docs" / "corruptions.jpg"
 COLUMNS, SIDE, LINE, GAP = 5, 176, 20, 4
@@ -19,7 +20,7 @@ COLUMNS, SIDE, LINE, GAP = 5, 176, 20, 4
 
 def main() -> None:
     clean = eight_sevenths(224).prepare(chelsea())
-    names = ["clean", *hardy.corruptions()]
+    names = ["clean", *load("imagenet_c").corruptions]
     pictures = [clean, *(hardy.corrupt(clean, name, severity=3) for name in names[1:])]
     rows = -(-len(names) // COLUMNS)
     size = (COLUMNS * (SIDE + GAP) - GAP, rows * (SIDE + LINE + GAP) - GAP)

@@ -8,25 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardy import cli
 from hardy.execute import Processes, Serial
 from hardy.suites import build
 from tests.suites.helpers import tree, write_photos
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Run `hardy ...` beside a folder `val` of photographs; gives exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
+def run(run, tmp_path: Path):
+    """Beside a folder `val` of photographs."""
     write_photos(tmp_path / "val", 4)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hardy", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
     return run
 
 

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from hardy import cli
 from hardy.predictions.store import find_runs
 from tests.suites.helpers import write_rows
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Run `hardy eval ...` beside rows.npz, 40 images; gives exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
+def run(run, tmp_path: Path):
+    """`hardy eval ...` of rows.npz, 40 images, under contrast."""
     write_rows(tmp_path, 40)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        few = ("--suite", "cifar10_c", "--images", "rows.npz", "--only", "contrast")
-        monkeypatch.setattr(sys, "argv", ["hardy", "eval", *map(str, arguments), *few])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run
+    few = ("--suite", "cifar10_c", "--images", "rows.npz", "--only", "contrast")
+    return lambda *arguments: run("eval", *arguments, *few)
 
 
 def test_a_defended_model_is_stored_beside_the_model(run) -> None:

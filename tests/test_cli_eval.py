@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hardy import cli
 from hardy.cli_eval import in_time
 from hardy.predictions.store import find_runs
 from tests.suites.helpers import write_photos, write_rows
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Run `hardy eval ...` beside rows.npz, 40 images; gives exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
+def run(run, tmp_path: Path):
+    """`hardy eval ...` beside rows.npz, 40 images."""
     write_rows(tmp_path, 40)
     (tmp_path / "model.joblib").write_bytes(b"a pickle")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hardy", "eval", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run
+    return partial(run, "eval")
 
 
 FEW = ("--suite", "cifar10_c", "--images", "rows.npz", "--only", "contrast")

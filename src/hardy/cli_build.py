@@ -16,6 +16,8 @@ from hardy.cli_options import (
     SuiteName,
     end_with_faults,
     numbers,
+    progress,
+    resumable,
     words,
 )
 from hardy.errors import InputError, printable
@@ -74,7 +76,7 @@ def build_suite(
             f"about {in_words(plan.size)}; {out} has {in_words(plan.free)} free"
         )
 
-    try:
+    with resumable():
         outcome = build(
             suite,
             source,
@@ -88,9 +90,6 @@ def build_suite(
                 done, total, "images", lambda one: one.images + len(one.faults)
             ),
         )
-    except KeyboardInterrupt:
-        typer.echo("stopped; what is finished is kept, and the same command resumes", err=True)
-        raise typer.Exit(130) from None
     there = f", {outcome.kept:,} were there" if outcome.kept else ""
     typer.echo(f"built {outcome.built:,} images in {out}{there}")
     bad = [fault.reason for fault in faults] + outcome.faults
@@ -103,7 +102,7 @@ def verify_folder(
     """Compare a built suite with its manifest: missing, extra and altered files."""
     from hardy.suites.verify import verify
 
-    report = verify(folder, lambda units: watch(units, len(units), "units"))
+    report = verify(folder, progress("units"))
     for what, names in (
         ("are missing", report.missing),
         ("are altered", report.altered),

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardy.cli_options import Seed, words
+from hardy.cli_options import (
+    Device,
+    LearningRate,
+    Seed,
+    TrainBatch,
+    TrainPrecision,
+    resumable,
+    training_device,
+    words,
+)
 from hardy.errors import InputError, MissingResource, printable
 from hardy.progress import watch
 
@@ -35,14 +44,10 @@ def overlap_corruptions(
     only: Annotated[str, typer.Option(metavar="NAMES", help="Such as fog,snow.")] = "counted",
     net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_16_4.")] = "wrn_16_4",
     epochs: Annotated[int, typer.Option(help="Of each model; half of the images corrupted.")] = 15,
-    batch: Annotated[int, typer.Option(help="Images per step.")] = 128,
-    lr: Annotated[float, typer.Option(help="Learning rate at the start.")] = 0.1,
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Such as cpu; the best if left out.")
-    ] = None,
-    precision: Annotated[
-        str | None, typer.Option(help="float32 or bfloat16; the latter on a GPU if left out.")
-    ] = None,
+    batch: TrainBatch = 128,
+    lr: LearningRate = 0.1,
+    device: Device = None,
+    precision: TrainPrecision = None,
     proxy: Annotated[
         bool, typer.Option("--proxy", help="Train the clean model only: similarity of features.")
     ] = False,
@@ -79,23 +84,14 @@ def overlap_corruptions(
 def _train(
     suite: str, data: str, out: Path, device: str | None, recipe: dict[str, Any], **others: Any
 ) -> None:
-    from hardy.models.model import need
-
-    torch = need("torch", "torch", "training")
+    kind, recipe["precision"] = training_device(device, recipe["precision"])
     from hardy.design.experiment import run_overlap
     from hardy.train.recipe import Recipe
 
-    kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    recipe["precision"] = recipe["precision"] or (
-        "bfloat16" if kind.startswith("cuda") else "float32"
-    )
-    try:
+    with resumable():
         run_overlap(
             suite, data, out, Recipe(**recipe), device=kind, say=typer.echo, track=watch, **others
         )
-    except KeyboardInterrupt:
-        typer.echo("stopped; what was saved is kept, and the same command resumes", err=True)
-        raise typer.Exit(130) from None
 
 
 def _draw_results(results: Results, out: Path) -> list[Path]:

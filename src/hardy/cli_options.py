@@ -1,6 +1,7 @@
 """What several commands have in common: their options, lists on the line, progress, bad news."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -30,6 +31,15 @@ Subset = Annotated[
     int | None, typer.Option(metavar="N", help="A fixed part, classes in proportion.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Another seed, other randomness.")]
+Device = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out.")
+]
+# Of training.
+TrainPrecision = Annotated[
+    str | None, typer.Option(help="float32 or bfloat16; the latter on a GPU if left out.")
+]
+TrainBatch = Annotated[int, typer.Option(help="Images per step.")]
+LearningRate = Annotated[float, typer.Option(help="Learning rate at the start.")]
 
 
 def words(text: str) -> list[str]:
@@ -62,3 +72,22 @@ def end_with_faults(faults: Sequence[str], thing: str, done: str = "used") -> No
     if faults:
         list_faults(faults, thing, done)
         raise typer.Exit(1)
+
+
+def training_device(device: str | None, precision: str | None) -> tuple[str, str]:
+    """Where and in which precision to train, where not both were said."""
+    from hardy.models.model import need
+
+    torch = need("torch", "torch", "training")
+    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return chosen, precision or ("bfloat16" if chosen.startswith("cuda") else "float32")
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Work that Ctrl-C stops and the same command takes up again."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("stopped; what is finished is kept, and the same command resumes", err=True)
+        raise typer.Exit(130) from None

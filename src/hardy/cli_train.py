@@ -5,6 +5,16 @@ from typing import Annotated
 
 import typer
 
+from hardy.cli_options import (
+    Device,
+    Labels,
+    LearningRate,
+    Seed,
+    TrainBatch,
+    TrainPrecision,
+    resumable,
+    training_device,
+)
 from hardy.errors import InputError
 from hardy.progress import watch
 
@@ -17,9 +27,9 @@ def train_model(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write; hardy:DIR then.")],
     net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_40_2.")] = "wrn_40_2",
     epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 100,
-    lr: Annotated[float, typer.Option(help="Learning rate at the start.")] = 0.1,
+    lr: LearningRate = 0.1,
     schedule: Annotated[str, typer.Option(help="How it falls: cosine or step.")] = "cosine",
-    batch: Annotated[int, typer.Option(help="Images per step.")] = 128,
+    batch: TrainBatch = 128,
     weight_decay: Annotated[float, typer.Option(help="Of all parameters.")] = 5e-4,
     antialias: Annotated[
         int, typer.Option(metavar="N", help="Blur by N taps before down-sampling; 1: do not.")
@@ -40,9 +50,7 @@ def train_model(
         str | None,
         typer.Option(metavar="SRC", help="For ant: stylised images, in a fifth of each batch."),
     ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
-    ] = None,
+    labels: Labels = None,
     recipe: Annotated[
         str, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
     ] = "none@1",
@@ -50,18 +58,12 @@ def train_model(
         str | None,
         typer.Option(metavar="NAME", help="A filter before it, in tests too, such as clahe."),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out."),
-    ] = None,
-    precision: Annotated[
-        str | None,
-        typer.Option(help="float32 or bfloat16; the latter on a GPU if left out."),
-    ] = None,
+    device: Device = None,
+    precision: TrainPrecision = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same weights each time, more slowly.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Another seed, other randomness.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Train a net that holds up better, or one to compare it with.
 
@@ -77,9 +79,8 @@ def train_model(
 
     For several GPUs: torchrun --nproc-per-node N -m hardy.cli train ...
     """
-    from hardy.models.model import Options, need
-
-    torch = need("torch", "torch", "training")
+    kind, precision = training_device(device, precision)
+    from hardy.models.model import Options
     from hardy.models.torch_load import find_device
     from hardy.train.data import read_data
     from hardy.train.loop import train
@@ -92,7 +93,6 @@ def train_model(
     asked = make_method(method, said)
     if stylised is not None:
         need_taker(asked)
-    kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
     with joined(kind.partition(":")[0]) as ranks:
         where = find_device(Options("training", device=kind))
         chosen = Recipe(
@@ -104,7 +104,7 @@ def train_model(
             lr=lr,
             schedule=schedule,
             weight_decay=weight_decay,
-            precision=precision or ("bfloat16" if where.type == "cuda" else "float32"),
+            precision=precision,
             deterministic=deterministic,
             seed=seed,
         )
@@ -118,7 +118,7 @@ def train_model(
                 typer.echo(line)
 
         say(images.described)
-        try:
+        with resumable():
             outcome = train(
                 method,
                 images,
@@ -131,9 +131,6 @@ def train_model(
                 ranks=ranks,
                 track=watch if ranks.first else lambda steps, total, unit: steps,
             )
-        except KeyboardInterrupt:
-            typer.echo("stopped; what was saved is kept, and the same command resumes", err=True)
-            raise typer.Exit(130) from None
     if outcome.epochs:
         last = outcome.log[-1]
         say(

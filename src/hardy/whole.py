@@ -14,19 +14,25 @@ UNFINISHED = ".hardy-unfinished"
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Opened to be written: it has its name when all of it is on the disk, and not before."""
+def whole_file(path: Path, *, wait: bool = True) -> Iterator[IO[bytes]]:
+    """Opened to be written: it has its name when all of it is on the disk, and not before.
+
+    Without `wait` that holds unless the machine itself goes down: for files that are many and can
+    be made again, since the disk takes some milliseconds for each.
+    """
     temporary = path.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")
     try:
         with open(temporary, "xb") as file:  # a new one: never through a link to somewhere else
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if wait:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if wait:
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

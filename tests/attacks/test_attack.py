@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 import torch
 
 import hardy
-from hardy import cli
 from hardy.attacks.work import check_differentiable
 from hardy.errors import InputError
 from hardy.models import load
@@ -196,25 +194,15 @@ def test_a_damaged_file_is_named() -> None:
         render_report(gather(Path("runs")))
 
 
-def test_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_command(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from hardy.attacks import attack
 
-    few = attack.attack.__kwdefaults__ | {"steps": 2}
-    monkeypatch.setattr(attack.attack, "__kwdefaults__", few)
+    short = attack.attack.__kwdefaults__ | {"steps": 2}
+    monkeypatch.setattr(attack.attack, "__kwdefaults__", short)
     np.savez("set.npz", images=IMAGES, labels=LABELS)
     (tmp_path / "colours.py").write_text("from tests.attacks.test_attack import made\n")
-
-    def run(*words: str) -> tuple[int, str, str]:
-        line = ["hardy", "eval", *words, "--suite", "cifar10_c", "--images", "set.npz"]
-        monkeypatch.setattr(sys, "argv", line)
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    code, out, err = run("torch:colours:made", "--attack", "ant", "--epsilon", "5")
+    few = ("--suite", "cifar10_c", "--images", "set.npz")
+    code, out, err = run("eval", "torch:colours:made", "--attack", "ant", "--epsilon", "5", *few)
     assert (code, err) == (0, "")
     assert "adversarial noise, ant" in out
     assert "accuracy on 20 images under noise of L2 norm 5; 95 % intervals" in out
@@ -226,7 +214,7 @@ def test_command(
         (("fake:10", "--attack", "ant", "--dry-run"), "--attack without --dry-run"),
         (("fake:10", "--epsilon", "5"), "--epsilon with --attack"),
     ):
-        code, _, err = run(*words)
+        code, _, err = run("eval", *words, *few)
         assert code == 2
         assert message in err
 

@@ -71,14 +71,14 @@ def digests() -> Digests:
     }
 
 
-def main() -> None:
-    """Write the file, or with `-` print the digests."""
-    text = json.dumps(digests(), indent=1) + "\n"
+def write(file: Path, made: Digests) -> None:
+    """Into the file, or with `-` on the command line to the terminal."""
+    text = json.dumps(made, indent=1) + "\n"
     if sys.argv[1:] == ["-"]:
         sys.stdout.write(text)
     else:
-        FILE.write_text(text)
+        file.write_text(text)
 
 
 if __name__ == "__main__":
-    main()
+    write(FILE, digests())

@@ -7,8 +7,6 @@ own side, without a recipe: a window in a larger base, which Pillow has no part 
 from __future__ import annotations
 
 import hashlib
-import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +14,11 @@ import numpy as np
 import hardy
 from hardy.images.recipes import Recipe
 from hardy.suites import edition, editions
-from tests.golden.make import synthetic
+from tests.golden.make import Digests, synthetic, write
 
 FILE = Path(__file__).with_name("sequences.json")
 WINDOW = "cifar, the middle 32x40 of 37x61"
 CROP = Recipe("crop@1", "", "file_stem", None, np.asarray, lambda height, width: (32, 40))
-
-Digests = dict[str, dict[str, list[str]]]
 
 
 def cases() -> dict[str, tuple[str, tuple[int, int], Recipe | None]]:
@@ -49,14 +45,5 @@ def digests() -> Digests:
     }
 
 
-def main() -> None:
-    """Write the file, or with `-` print the digests."""
-    text = json.dumps(digests(), indent=1) + "\n"
-    if sys.argv[1:] == ["-"]:
-        sys.stdout.write(text)
-    else:
-        FILE.write_text(text)
-
-
 if __name__ == "__main__":
-    main()
+    write(FILE, digests())

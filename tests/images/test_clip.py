@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy import cli, pictures
+from hardy import pictures
 from hardy.images.clip import write_clip
 from hardy.images.recipes import eight_sevenths
 from tests.photos import photos
@@ -75,34 +75,22 @@ def test_without_av(photo: Path, monkeypatch: pytest.MonkeyPatch):
         (("-o", "t.gif", "--sequence", "fog"), 'unknown perturbation "fog"'),
     ],
 )
-def test_what_the_command_refuses(photo: Path, monkeypatch, capsys, arguments, message):
-    monkeypatch.chdir(photo.parent)
-    monkeypatch.setattr(
-        sys, "argv", ["hardy", "show", "photo.png", "--sequence", "tilt", *arguments]
-    )
+def test_what_the_command_refuses(run, photo: Path, arguments, message):
     before = sorted(photo.parent.iterdir())
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
-    assert message in capsys.readouterr().err
+    code, _, err = run("show", "photo.png", "--sequence", "tilt", *arguments)
+    assert code == 2
+    assert message in err
     assert sorted(photo.parent.iterdir()) == before
 
 
-def test_the_command(photo: Path, monkeypatch, capsys):
-    monkeypatch.chdir(photo.parent)
+def test_the_command(run, photo: Path):
     arguments = ["--sequence", "shot_noise", "--level", "3", "--size", "32", "-o", "noise.gif"]
-    monkeypatch.setattr(sys, "argv", ["hardy", "show", "photo.png", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert not ended.value.code
-    assert capsys.readouterr().out == "wrote noise.gif\n"
+    assert run("show", "photo.png", *arguments) == (0, "wrote noise.gif\n", "")
     with Image.open("noise.gif") as clip:
         assert clip.size == (32, 32)
 
 
-def test_perturbations_are_listed(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["hardy", "ls", "perturbations"])
-    with pytest.raises(SystemExit):
-        cli.main()
-    lines = capsys.readouterr().out.splitlines()
+def test_perturbations_are_listed(run):
+    _, out, _ = run("ls", "perturbations")
+    lines = out.splitlines()
     assert tuple(line.split()[0] for line in lines) == hardy.perturbations()

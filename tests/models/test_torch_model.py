@@ -16,21 +16,6 @@ from tests.photos import photos
 PLAIN = Preprocessing((0.5, 0.5, 0.5), (0.25, 0.25, 0.25))
 
 
-class Hungry(Tiny):
-    """Has memory for so many images at once."""
-
-    def __init__(self, room: int) -> None:
-        super().__init__()
-        self.room = room
-        self.seen: list[int] = []
-
-    def forward(self, pixels):
-        self.seen.append(len(pixels))
-        if len(pixels) > self.room:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return super().forward(pixels)
-
-
 def test_logits_are_those_of_the_module_in_evaluation_mode():
     module = tiny()
     model = load(module, preprocessing=PLAIN)
@@ -106,40 +91,6 @@ def test_a_tensor_is_answered_by_a_tensor():
         model.logits(torch.empty(2, 8, 8, 3, dtype=torch.uint8, device="meta"))
     with pytest.raises(InputError, match=r"uint8 \(N, H, W, 3\), got torch.float32 \(7, 12, 12, 3"):
         model.logits(torch.tensor(IMAGES).float())
-
-
-def test_what_does_not_fit_is_halved_and_remembered():
-    module = Hungry(room=20)
-    images = np.concatenate([IMAGES] * 20)  # 140
-    model = load(module)
-    out = model.logits(images)
-    assert module.seen == [64, 32, *[16] * 8, 12]
-    module.seen.clear()
-    np.testing.assert_array_equal(model.logits(images), out)
-    assert module.seen == [*[16] * 8, 12]
-    module.room = 10**6
-    np.testing.assert_allclose(out, load(module, batch=140).logits(images), atol=1e-6)
-
-
-def test_a_short_last_batch_is_halved_from_its_own_size():
-    module = Hungry(room=3)
-    load(module).logits(IMAGES)
-    assert module.seen == [7, 3, 3, 1]
-
-
-def test_no_memory_for_a_single_image_is_an_error_with_advice():
-    module = Hungry(room=0)
-    with pytest.raises(HardyError, match=r"cpu has no memory left for a batch of 1; try a lower"):
-        load(module).logits(IMAGES)
-    assert module.seen == [7, 3, 1]
-
-
-def test_a_batch_that_was_asked_for_is_not_changed():
-    module = Hungry(room=2)
-    load(module, batch=2).logits(IMAGES)
-    assert module.seen == [2, 2, 2, 1]
-    with pytest.raises(HardyError, match="for a batch of 3; ask for a smaller batch or leave it"):
-        load(module, batch=3).logits(IMAGES)
 
 
 def test_other_errors_of_the_module_are_told_in_its_name():

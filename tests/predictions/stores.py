@@ -20,6 +20,10 @@ CELLS = [CLEAN, Cell("fog", 1), Cell("fog", 3), Cell("frost", 3)]
 TILT = Cell("tilt", 1)
 
 
+def files(run: StoredRun) -> list[Path]:
+    return sorted((run.folder / "parts").iterdir())
+
+
 def identity(**other: Any) -> Identity:
     usual: dict[str, Any] = {
         "model": "fake:7",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hardy import cli
 from hardy.suites.cells import CLEAN, Cell
 from tests.scoring.helpers import errors, write_run, write_sequences
 
@@ -32,18 +30,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Run `hardy ...` in an empty folder; gives the exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
+def run(run, monkeypatch: pytest.MonkeyPatch):
+    """On a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hardy", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
     return run
 
 

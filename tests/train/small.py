@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from hardy.train.blurpool import STRIDES, Halving
 from hardy.train.data import Data, read_data
 from hardy.train.nets import NETS, WideResNet
@@ -39,3 +40,14 @@ def write_arrays(folder: Path, count: int = 64, side: int = 16) -> Path:
 
 def small_data(folder: Path, **sizes: int) -> Data:
     return read_data(str(write_arrays(folder, **sizes)), CPU)
+
+
+def described(net: str, classes: int, **recipe: object) -> dict:
+    """A run of such a net, as its folder says it."""
+    return {
+        "format": 1,
+        "data": {"classes": classes},
+        "recipe": {"net": net, "antialias": 1, **recipe},
+        "preprocessing": {"mean": IMAGENET_MEAN, "std": IMAGENET_STD},
+        "seen_corruptions": [],
+    }

@@ -10,7 +10,6 @@ import functools
 import hashlib
 import io
 import os
-import secrets
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError, MissingResource
+from hardy.whole import whole_file
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -263,15 +263,8 @@ def _keep(files: Mapping[str, bytes], where: Path) -> None:
     try:
         where.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
-            temporary = where / f".{name}.{secrets.token_hex(8)}"
-            try:
-                with temporary.open("xb") as stream:
-                    stream.write(data)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                os.replace(temporary, where / name)
-            finally:
-                temporary.unlink(missing_ok=True)
+            with whole_file(where / name) as file:
+                file.write(data)
     except OSError as error:
         raise MissingResource(
             f"pip fetched the frost photographs, but they cannot be kept in {where} ({error}). "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hardy.errors import InputError, MissingResource
 from hardy.images.files import WRITERS, UInt8, replace_file, write_image
@@ -44,15 +44,15 @@ def _write_gif(path: Path, frames: list[UInt8]) -> None:
 
     first, *rest = (Image.fromarray(frame) for frame in frames)
     options = {"save_all": True, "append_images": rest, "duration": 1000 // PER_SECOND, "loop": 0}
-    replace_file(path, lambda temporary: first.save(temporary, format="GIF", **options))
+    replace_file(path, lambda file: first.save(file, format="GIF", **options))
 
 
 def _write_mp4(path: Path, frames: list[UInt8]) -> None:
     av = _av()
     height, width = frames[0].shape[:2]
 
-    def write(temporary: Path) -> None:
-        with av.open(str(temporary), "w", format="mp4") as container:
+    def write(file: IO[bytes]) -> None:
+        with av.open(file, "w", format="mp4") as container:
             stream = container.add_stream("libx264", rate=PER_SECOND, options={"crf": "18"})
             stream.width, stream.height = width, height
             # Most players show 4:2:0 only, and that needs even sides.

@@ -11,8 +11,6 @@ by its SHA-256, on the way in and whenever it is opened: other pictures would be
 import hashlib
 import io
 import json
-import os
-import secrets
 import shutil
 import subprocess
 import tarfile
@@ -29,6 +27,7 @@ import numpy.typing as npt
 from hardy.errors import InputError, MissingResource
 from hardy.images.files import UInt8
 from hardy.images.numpy_files import ArraySource, open_npy
+from hardy.whole import whole_file
 
 NAMES = ("cifar10",)
 CLASSES = (
@@ -182,15 +181,8 @@ def _keep(arrays: Mapping[str, npt.NDArray[np.uint8]], where: Path) -> None:
     try:
         where.mkdir(parents=True, exist_ok=True)
         for name, array in arrays.items():
-            temporary = where / f".{name}.{secrets.token_hex(8)}"
-            try:
-                with temporary.open("xb") as stream:
-                    np.save(stream, array, allow_pickle=False)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                os.replace(temporary, where / f"{name}.npy")
-            finally:
-                temporary.unlink(missing_ok=True)
+            with whole_file(where / f"{name}.npy") as file:
+                np.save(file, array, allow_pickle=False)
     except OSError as error:
         raise MissingResource(
             f"CIFAR-10 was fetched, but cannot be kept in {where} ({error}); make that folder "

@@ -8,17 +8,17 @@ transparency, further frames.
 
 import io
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from stat import S_ISDIR
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.arrays.door import from_pil
 from hardy.errors import HardyError, InputError
+from hardy.whole import whole_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -113,20 +113,15 @@ def write_image(path: Path, pixels: UInt8) -> None:
     from PIL import Image
 
     options = _writer(path)
-    replace_file(path, lambda temporary: Image.fromarray(pixels).save(temporary, **options))
+    replace_file(path, lambda file: Image.fromarray(pixels).save(file, **options))
 
 
-def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Write under a temporary name, then rename: a reader never meets half a file."""
-    # Hidden, so that `walk` passes over what a killed process left behind.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+def replace_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """A whole file in a folder that may have to be made; a reader never meets half of it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            write(temporary)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole_file(path, wait=False) as file:  # there may be thousands
+            write(file)
     except (OSError, ValueError) as error:  # ValueError: too large for the format
         raise HardyError(f"cannot write {path}: {error}") from error
 

@@ -39,18 +39,27 @@ TABLES = Field("a list of tables", all_of(TABLE.fits))
 
 
 def check_fields(
-    data: Mapping[str, Any], schema: Mapping[str, Field], where: str, todo: str
+    data: Mapping[str, Any],
+    schema: Mapping[str, Field],
+    where: str,
+    todo: str,
+    missing: str | None = None,
 ) -> None:
-    """All that the schema names are there and fit; others are nobody's business here."""
+    """All that the schema names are there and fit; others are nobody's business here. `missing` is
+    what to do about one that is not there, where that is something else."""
     for name, field in schema.items():
         if name not in data:
-            raise InputError(f"{where}: {name}: expected {field.expected}, got nothing; {todo}")
-        if not field.fits(data[name]):
             raise InputError(
-                f"{where}: {name}: expected {field.expected}, got {_brief(data[name])}; {todo}"
+                f"{where}: {name}: expected {field.expected}, got nothing; {missing or todo}"
             )
+        expect(field.fits(data[name]), field.expected, data[name], f"{where}: {name}", todo)
 
 
-def _brief(value: Any) -> str:
+def expect(right: bool, expected: str, got: Any, where: str, todo: str) -> None:
+    if not right:
+        raise InputError(f"{where}: expected {expected}, got {brief(got)}; {todo}")
+
+
+def brief(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -6,32 +6,22 @@ library or the images. A run may be read while it is written: what is complete b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from hardy.errors import InputError
-from hardy.images.source import Ids
-from hardy.predictions.head import RUN, id_array, read_details, read_images
+from hardy.predictions.batches import Bools, Contents, Ints, batches, scan
+from hardy.predictions.head import RUN, read_details, read_images
 from hardy.predictions.identity import Identity
-from hardy.predictions.parts import (
-    COLUMNS,
-    FOLDER,
-    KEYS,
-    damaged,
-    list_parts,
-    plain_type,
-    read_groups,
-)
+from hardy.predictions.parts import COLUMNS, damaged
 from hardy.registry import unknown
 from hardy.suites import given, load
 from hardy.suites.cells import Cell
@@ -40,11 +30,8 @@ from hardy.suites.cells import Cell
 READABLE = COLUMNS | {"top1": (np.int32, ("class_1",)), "confidence": (np.float32, ("prob_1",))}
 # More often than this nobody merges files while they are read.
 TRIES = 5
-LEVELS = 128  # severities are int8
 
 Arrays = dict[str, npt.NDArray[Any]]
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 Result = TypeVar("Result")
 
 
@@ -186,7 +173,7 @@ class StoredRun:
         row_of[chosen] = np.arange(len(chosen))
         column_of = {cell: column for column, cell in enumerate(cells)}
         parts = [part for name in columns for part in READABLE[name][1]]
-        for batch in _batches(self.folder, self.ids, parts):
+        for batch in batches(self.folder, self.ids, parts):
             row, column = row_of[batch.image], batch.numbered(column_of)
             use = np.flatnonzero((row >= 0) & (column >= 0))
             frame, frames = batch["frame"][use], shape[2] if len(shape) == 3 else 1
@@ -218,26 +205,6 @@ class StoredRun:
         return tuple(number for number in frames if number is not None)
 
 
-class Contents(NamedTuple):
-    there: dict[Cell, Bools]  # per image
-    pixels: npt.NDArray[np.uint64]  # per image; 0: unknown
-
-
-def scan(folder: Path, ids: Ids) -> Contents:
-    """Which images have which cells."""
-    there: dict[Cell, Bools] = {}
-    pixels = np.zeros(len(ids), np.uint64)
-    for batch in _batches(folder, ids, ["pixels"]):
-        known = (batch.image >= 0) & (batch["pixels"] > 0)
-        pixels[batch.image[known]] = batch["pixels"][known]
-        cells = batch.cells()
-        number = batch.numbered({cell: number for number, cell in enumerate(cells)})
-        for index, cell in enumerate(cells):
-            have = there.setdefault(cell, np.zeros(len(ids) + 1, np.bool_))
-            have[batch.image[number == index]] = True
-    return Contents({cell: have[:-1] for cell, have in there.items()}, pixels)
-
-
 def contents_hash(run: StoredRun) -> str:
     """Of all predictions, whatever order they were made and stored in."""
     digest = sha256()
@@ -247,52 +214,6 @@ def contents_hash(run: StoredRun) -> str:
         for name, values in sorted(run.read([cell], tuple(COLUMNS), images).items()):
             digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
-
-
-class _Batch:
-    """Some rows of a file."""
-
-    def __init__(self, rows: pa.RecordBatch, ids: pa.Array, path: Path) -> None:
-        self.path = path
-        self._rows = rows
-        self.image: Ints = _places(rows.column("image"), ids)  # -1: not among the ids
-        corruption = rows.column("corruption")
-        self._names: list[str] = corruption.dictionary.to_pylist()
-        self._cell = corruption.indices.to_numpy() * LEVELS + self["severity"].astype(np.int64)
-
-    def __getitem__(self, column: str) -> npt.NDArray[Any]:
-        values: npt.NDArray[Any] = self._rows.column(column).to_numpy(zero_copy_only=False)
-        return values
-
-    def cells(self) -> list[Cell]:
-        return [Cell(self._names[c // LEVELS], int(c % LEVELS)) for c in np.unique(self._cell)]
-
-    def numbered(self, numbers: Mapping[Cell, int]) -> Ints:
-        """Per row the number of its cell; -1 of all others."""
-        table = np.full(len(self._names) * LEVELS, -1)
-        for cell, number in numbers.items():
-            if cell.name in self._names:
-                table[self._names.index(cell.name) * LEVELS + cell.level] = number
-        return np.asarray(table[self._cell])
-
-
-def _batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[_Batch]:
-    among = id_array(ids)
-    names = sorted({*KEYS, *columns})
-    for part in list_parts(folder / FOLDER)[0]:
-        path = folder / FOLDER / part.name
-        for table in read_groups(path, names, dictionaries=("image", "corruption")):
-            kind = plain_type(table["image"].type)
-            if kind != among.type:
-                raise damaged(path, f"expected image as {among.type}, got {kind}")
-            yield from (_Batch(rows, among, path) for rows in table.to_batches())
-
-
-def _places(values: pa.Array, among: pa.Array) -> Ints:
-    if pa.types.is_dictionary(values.type):
-        return np.asarray(_places(values.dictionary, among)[values.indices.to_numpy()])
-    found = pc.index_in(values, value_set=among).fill_null(-1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
 
 
 def _retry(read: Callable[[], Result]) -> Result:

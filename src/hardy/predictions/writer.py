@@ -23,6 +23,7 @@ import pyarrow as pa
 from hardy.errors import HardyError, InputError
 from hardy.images.source import Ids
 from hardy.predictions.agree import Images, check_details, check_images, check_pixels, images_of
+from hardy.predictions.batches import scan
 from hardy.predictions.head import (
     RUN,
     check_store,
@@ -36,7 +37,6 @@ from hardy.predictions.head import (
 from hardy.predictions.identity import Identity
 from hardy.predictions.parts import COLUMNS, FOLDER, GROUP, append, merge_tail, sweep, table
 from hardy.predictions.reduce import Columns
-from hardy.predictions.store import scan
 from hardy.suites.cells import Cell
 
 LOCK = "lock"

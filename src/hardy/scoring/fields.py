@@ -1,22 +1,19 @@
-"""Fields of files from elsewhere: one that is missing, unknown or of the wrong kind is refused by
-its name."""
+"""The fields of a result file: one that is missing, unknown or of the wrong kind is refused by its
+name, and so is what no reader could show."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-from hardy.errors import InputError
+from hardy.predictions import fields
+from hardy.predictions.fields import Field, all_of, check_fields
 from hardy.registry import unknown
 
 NAME, PROSE = 1000, 10_000  # letters
 MOST = 10**9  # of any number: ratios to a reference come nowhere near, and nothing overflows
-
-
-class Field(NamedTuple):
-    expected: str
-    fits: Callable[[Any], bool]
+TODO = "correct the file"
 
 
 def _is_text(value: Any, longest: int = NAME) -> bool:
@@ -36,15 +33,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    return is_number(value) and isinstance(value, int) and value > 0
-
-
-def all_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(fits, value))
-
-
-def or_null(field: Field) -> Field:
-    return Field(f"{field.expected} or null", lambda v: v is None or field.fits(v))
+    return is_number(value) and fields.is_whole(value)
 
 
 TEXT = Field(f"text of at most {NAME:,} letters", _is_text)
@@ -55,7 +44,6 @@ NUMBER = Field("a number of at most 1e9", is_number)
 FINITE = Field("a finite number", math.isfinite)
 WHOLE = Field("a whole number above 0", is_whole)
 WHOLES = Field("a list of whole numbers above 0", all_of(is_whole))
-FREE = Field("a table", lambda value: isinstance(value, dict))
 
 
 def check_table(data: Any, schema: Mapping[str, Field], where: str, prefix: str) -> None:
@@ -65,12 +53,8 @@ def check_table(data: Any, schema: Mapping[str, Field], where: str, prefix: str)
             raise unknown(
                 f"field of {where}:", f"{prefix}{name}"[:60], [prefix + n for n in schema]
             )
-    for name, field in schema.items():
-        if name not in data:
-            raise InputError(
-                f"{where}: {prefix}{name}: expected {field.expected}, got nothing; add the field"
-            )
-        check_field(field, data[name], f"{where}: {prefix}{name}")
+    given, wanted = ({prefix + name: each for name, each in one.items()} for one in (data, schema))
+    check_fields(given, wanted, where, TODO, "add the field")
 
 
 def check_field(field: Field, value: Any, where: str) -> None:
@@ -78,8 +62,7 @@ def check_field(field: Field, value: Any, where: str) -> None:
 
 
 def expect(right: bool, expected: str, got: Any, where: str) -> None:
-    if not right:
-        raise InputError(f"{where}: expected {expected}, got {brief(got)}; correct the file")
+    fields.expect(right, expected, got, where, TODO)
 
 
 def check_finite(value: Any, where: str) -> None:
@@ -91,8 +74,3 @@ def check_finite(value: Any, where: str) -> None:
             check_finite(inner, f"{where}[{place}]")
     elif isinstance(value, float):
         check_field(FINITE, value, where)
-
-
-def brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

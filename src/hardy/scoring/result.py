@@ -17,8 +17,8 @@ from hardy.errors import InputError
 from hardy.metrics import Circumstances, Interval, Score
 from hardy.metrics.bootstrap import LEVEL
 from hardy.metrics.score import may_be_negative
+from hardy.predictions.fields import TABLE, TABLES, Field, brief, or_null
 from hardy.scoring.fields import (
-    FREE,
     LONG_TEXT,
     LONG_TEXTS,
     NUMBER,
@@ -26,16 +26,12 @@ from hardy.scoring.fields import (
     TEXTS,
     WHOLE,
     WHOLES,
-    Field,
-    all_of,
-    brief,
     check_field,
     check_finite,
     check_table,
     expect,
     is_number,
     is_whole,
-    or_null,
 )
 from hardy.scoring.scores import HEADLINES, VALIDATION_HEADLINES, Scores
 from hardy.suites import load, names
@@ -105,12 +101,12 @@ SCORE = {
 }
 RESULT = {
     "hardy_result": Field(str(VERSION), lambda v: is_whole(v) and v == VERSION),
-    "model": FREE,
-    "circumstances": FREE,
+    "model": TABLE,
+    "circumstances": TABLE,
     "headline": TEXTS,
-    "scores": Field("a list of scores", all_of(lambda v: isinstance(v, dict))),
+    "scores": Field("a list of scores", TABLES.fits),
     "notes": LONG_TEXTS,
-    "provenance": FREE,
+    "provenance": TABLE,
 }
 
 

@@ -94,8 +94,32 @@ def _key(value: int | str) -> str:
     return str(value).replace(".", "_").replace("/", "_")
 
 
+class FilePerUnit:
+    """What layouts share in which a unit of a cell is one file, and nothing else is needed."""
+
+    folder: Path
+
+    def name(self, unit: range, cell: Cell) -> str:
+        raise NotImplementedError
+
+    def there(self, unit: range, cell: Cell) -> bool:
+        return os.path.exists(f"{self.folder}/{self.name(unit, cell)}")
+
+    def hash(self, unit: range, cell: Cell) -> str | None:
+        return _file_hash(self.folder / self.name(unit, cell))
+
+    def begin(self, cells: Sequence[Cell]) -> None:
+        pass
+
+    def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
+        pass
+
+    def beside(self, labels: Labels | None) -> dict[str, bytes]:
+        return {}
+
+
 @dataclass(frozen=True)
-class Files:
+class Files(FilePerUnit):
     """A file per image and cell, `cell/class/name`: the layout of ImageNet-C and ImageNet-P."""
 
     suite: Suite
@@ -133,21 +157,6 @@ class Files:
         write_file(str(self.folder), self.path(unit.start, cell), data)
         return content_hash(data)
 
-    def there(self, unit: range, cell: Cell) -> bool:
-        return os.path.exists(f"{self.folder}/{self.name(unit, cell)}")
-
-    def hash(self, unit: range, cell: Cell) -> str | None:
-        return _file_hash(self.folder / self.path(unit.start, cell))
-
-    def begin(self, cells: Sequence[Cell]) -> None:
-        pass
-
-    def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
-        pass
-
-    def beside(self, labels: Labels | None) -> dict[str, bytes]:
-        return {}
-
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         return (self.path(index, cell) for cell in cells for index in range(count))
 
@@ -163,7 +172,7 @@ def encode_one(suite: Suite, format: str, cell: Cell, image: UInt8) -> bytes:
 
 
 @dataclass(frozen=True)
-class Shards:
+class Shards(FilePerUnit):
     """Tar files of some hundred images, WebDataset's layout: `key.jpg` beside `key.cls`."""
 
     suite: Suite
@@ -196,21 +205,6 @@ class Shards:
         data = file.getbuffer()
         write_file(str(self.folder), self.name(unit, cell), data)
         return content_hash(data)
-
-    def there(self, unit: range, cell: Cell) -> bool:
-        return os.path.exists(f"{self.folder}/{self.name(unit, cell)}")
-
-    def hash(self, unit: range, cell: Cell) -> str | None:
-        return _file_hash(self.folder / self.name(unit, cell))
-
-    def begin(self, cells: Sequence[Cell]) -> None:
-        pass
-
-    def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
-        pass
-
-    def beside(self, labels: Labels | None) -> dict[str, bytes]:
-        return {}
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         starts = range(0, count, self.size)
