@@ -60,7 +60,7 @@ def test_train_again_and_load(run) -> None:
     first, told, todo = out.splitlines()
     assert first == "64 images of 3 classes, array set.npz"
     assert told.startswith("trained narrow by patch_gaussian, the loss is ")
-    assert told.endswith(" after epoch 1; corruptions seen: gaussian_noise")
+    assert told.endswith(" after epoch 1; corruptions seen: gaussian_noise, noc_gaussian")
     assert todo == "next: hardy eval hardy:out --suite SUITE --images SRC"
     described = json.loads(Path("out/run.json").read_text())
     assert described["method"] == {"name": "patch_gaussian", "size": 7, "sigma": 0.5}

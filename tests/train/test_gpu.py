@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from hardy.train import loop
 from hardy.train.data import read_data
-from hardy.train.graphs import WARM_UP, Recorded, own_stream
+from hardy.train.graphs import WARM_UP, Recorded, running
 from hardy.train.loop import train
 from hardy.train.methods import METHODS
 from tests.train.small import NARROW, narrow, write_arrays
+from tests.train.test_loop import killed_in
 
 __all__ = ["narrow"]
 
@@ -34,7 +36,7 @@ def walk(calls: int, *, recorded: bool) -> torch.Tensor:
     def move(by: torch.Tensor) -> None:
         place.add_(by * torch.rand(8, generator=generator, device=GPU))
 
-    with own_stream(GPU):
+    with running(GPU):
         step = Recorded(move, generator) if recorded else move
         for number in range(calls):
             step(torch.full((8,), float(number), device=GPU))
@@ -47,17 +49,38 @@ def test_what_is_replayed_is_what_would_have_been_done(calls) -> None:
     assert torch.equal(walk(calls, recorded=True), walk(calls, recorded=False))
 
 
-def test_a_recorded_run_learns_as_a_plain_one(tmp_path, narrow) -> None:
+# Both phases of ant, and an extra step in every other step.
+LIKE_PLAIN = {
+    "standard": {},
+    "augmix": {},
+    "ant": {"restart_steps": "5"},
+    "groupwise_inhibition": {"start": "1", "every": "2"},
+}
+
+
+@pytest.mark.parametrize("name", LIKE_PLAIN)
+def test_a_recorded_run_learns_as_a_plain_one(tmp_path, narrow, name) -> None:
     data = read_data(str(write_arrays(tmp_path, count=24 * 12 + 7)), GPU)
-    recipe = replace(NARROW, epochs=4)
+    recipe = replace(NARROW, epochs=3)
     losses = {}
     for deterministic in (False, True):
         out = tmp_path / f"run-{deterministic}"
         chosen = replace(recipe, deterministic=deterministic)
-        log = train("standard", data, out, chosen, device=GPU).log
+        log = train(name, data, out, chosen, settings=LIKE_PLAIN[name], device=GPU).log
         losses[deterministic] = [row["loss"] for row in log]
     assert losses[False] == pytest.approx(losses[True], rel=0.05)
-    assert losses[True][-1] < 0.5 * losses[True][0]
+    assert losses[True][-1] < 0.8 * losses[True][0]
+
+
+def test_a_recorded_run_that_was_stopped_goes_on(tmp_path, narrow, monkeypatch) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    data = read_data(str(write_arrays(tmp_path, count=24 * 12)), GPU)
+    whole = train("augmix", data, tmp_path / "whole", NARROW, device=GPU).log
+    with pytest.raises(KeyboardInterrupt):
+        train("augmix", data, tmp_path / "cut", NARROW, device=GPU, track=killed_in(2))
+    resumed = train("augmix", data, tmp_path / "cut", NARROW, device=GPU)
+    assert resumed.epochs == 1
+    assert resumed.log[1]["loss"] == pytest.approx(whole[1]["loss"], rel=0.05)
 
 
 @pytest.mark.parametrize("name", sorted(METHODS.names()))

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from hardy.errors import HardyError, InputError
 from hardy.train import loop
 from hardy.train.data import crop_and_flip, read_data
-from hardy.train.loop import train
+from hardy.train.loop import Training, train
 from hardy.train.method import Draw
 from hardy.train.methods import METHODS
 from hardy.train.methods.noise import Standard
@@ -89,7 +89,7 @@ def test_it_learns_and_says_how(tmp_path) -> None:
     assert log[-1]["loss"] < 0.6 * math.log(3)
     run = json.loads((out / "run.json").read_text())
     assert run["method"] == {"name": "gauss_mult", "sigmas": [0.1]}
-    assert run["seen_corruptions"] == ["gaussian_noise"]
+    assert run["seen_corruptions"] == ["gaussian_noise", "noc_gaussian"]
     assert run["recipe"]["net"] == "narrow"
     assert run["data"]["classes"] == 3
     assert run["versions"]["torch"] == torch.__version__
@@ -228,7 +228,7 @@ def test_a_damaged_sidecar_is_refused(tmp_path) -> None:
     [
         ({"epochs": 0}, "expected epochs of at least 1, got 0"),
         ({"batch": 0}, "expected batch of at least 1, got 0"),
-        ({"seed": -1}, "expected seed of at least 0, got -1"),
+        ({"seed": -1}, "expected a seed from 0 to"),
         ({"lr": math.nan}, "expected a learning rate above 0, got nan"),
         ({"momentum": 1.0}, "expected a momentum between 0 and 1, got 1.0"),
         ({"weight_decay": -1.0}, "expected a weight decay of at least 0, got -1.0"),
@@ -256,3 +256,34 @@ def test_the_same_data_elsewhere_is_the_same_run(tmp_path) -> None:
         train("standard", small_data(tmp_path / "a"), out, NARROW, track=killed_in(2))
     moved = write_arrays(tmp_path / "b")
     assert train("standard", read_data(str(moved), CPU), out, NARROW).epochs == 1
+
+
+def test_weights_that_are_no_numbers_are_not_written(tmp_path, narrow, monkeypatch) -> None:
+    """Of the last step no loss follows that would tell."""
+    step = Training._update
+
+    def spoil(self, *arguments) -> None:
+        step(self, *arguments)
+        with torch.no_grad():
+            self.net.head.bias[0] = torch.where(self.rate < 1e-3, math.nan, self.net.head.bias[0])
+
+    monkeypatch.setattr(Training, "_update", spoil)
+    monkeypatch.setattr(
+        loop, "learning_rate", lambda recipe, step, steps: 0.05 * (step < steps - 1)
+    )
+    with pytest.raises(HardyError, match="weights are no numbers after epoch 2"):
+        train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_a_finished_run_tells_its_log_again(tmp_path, narrow) -> None:
+    data = small_data(tmp_path)
+    first = train("standard", data, tmp_path / "run", NARROW)
+    again = train("standard", data, tmp_path / "run", NARROW)
+    assert again.epochs == 0
+    assert again.log == first.log
+
+
+def test_the_largest_seed_draws(tmp_path) -> None:
+    seeds = (0, 1, 2**64 - 1)
+    assert len({float(Draw(seed, CPU).normal(1)) for seed in seeds}) == 3

@@ -21,7 +21,7 @@ __all__ = ["narrow"]
 
 
 @pytest.mark.parametrize(
-    ("method", "seen"), [("gauss_single", ("gaussian_noise",)), ("standard", ())]
+    ("method", "seen"), [("gauss_single", ("gaussian_noise", "noc_gaussian")), ("standard", ())]
 )
 def test_from_training_to_scores(
     narrow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str, seen: tuple[str, ...]

@@ -7,6 +7,7 @@ tensors where they were: whatever it changes, it changes in place.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -31,9 +32,6 @@ class Recorded:
         self.inputs: tuple[Tensor, ...] = ()
 
     def __call__(self, *tensors: Tensor) -> None:
-        if torch.cuda.is_current_stream_capturing():  # as a part of something that is recorded
-            self.function(*tensors)
-            return
         self.calls += 1
         if self.calls <= WARM_UP:
             self.function(*tensors)
@@ -65,8 +63,27 @@ def can_record(device: torch.device, ranks: Ranks) -> bool:
 
 
 @contextmanager
-def own_stream(device: torch.device) -> Iterator[None]:
-    """Recording is refused on the default stream, and steps before it must be on the same one."""
+def running(device: torch.device, *, deterministic: bool = False) -> Iterator[None]:
+    """While steps run: on a stream of their own, because recording is refused on the default one
+    and the steps before it must be on the same. Convolutions are tried in several ways and the
+    fastest is kept, or everything gives the same each time, more slowly; for a while, since both
+    change what else the process does on a GPU."""
+    before = torch.are_deterministic_algorithms_enabled()
+    benchmark = torch.backends.cudnn.benchmark
+    if deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # which cuBLAS asks for
+    torch.use_deterministic_algorithms(deterministic or before)
+    torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()
+    try:
+        with _own_stream(device):
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        torch.backends.cudnn.benchmark = benchmark
+
+
+@contextmanager
+def _own_stream(device: torch.device) -> Iterator[None]:
     if device.type != "cuda":
         yield
         return

@@ -8,12 +8,11 @@ are recorded and replayed.
 
 from __future__ import annotations
 
+import gc
 import json
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,18 +22,17 @@ from torch import Tensor, nn
 
 from hardy.errors import HardyError, InputError
 from hardy.models.checkpoint import load_checkpoint
-from hardy.models.model import hash_files
-from hardy.suites.build import versions
+from hardy.train.about import about
 from hardy.train.data import Data, batches, crop_and_flip, endless
 from hardy.train.files import read_tensors, write_tensors
-from hardy.train.graphs import Recorded, can_record, own_stream
+from hardy.train.graphs import Recorded, can_record, running
 from hardy.train.method import Classifier, Draw, Method
-from hardy.train.methods import make_method, settings_of
+from hardy.train.methods import make_method
 from hardy.train.methods.stylised import give_stylised
 from hardy.train.nets import make_net, normalisation
 from hardy.train.ranks import ALONE, Ranks
 from hardy.train.recipe import Recipe, learning_rate
-from hardy.train.run import CHECKPOINT, FORMAT, MODEL, open_run, write_log
+from hardy.train.run import CHECKPOINT, MODEL, open_run, read_log, write_log
 
 # Wraps the steps of an epoch to show progress: so many, and what to call them.
 Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
@@ -67,7 +65,7 @@ def train(
     the weights start as those in a file; `stylised` images take part of each batch of ANT."""
     recipe = recipe or Recipe()
     device = device or torch.device("cpu")
-    with _deterministic(recipe.deterministic), own_stream(device):
+    with running(device, deterministic=recipe.deterministic):
         chosen = make_method(method, settings)
         if stylised is not None:
             give_stylised(chosen, stylised, data, device)
@@ -75,11 +73,11 @@ def train(
         if init is not None:
             load_checkpoint(training.net, init)
         if ranks.first:
-            open_run(out, _described(method, init, stylised, training))
+            open_run(out, about(method, training, init, stylised))
         ranks.wait()
         path = out / CHECKPOINT
         if (out / MODEL).exists():
-            return Outcome(0, [])
+            return Outcome(0, read_log(out))
         if path.exists():
             training.restore(path)
         first = training.epoch
@@ -89,6 +87,7 @@ def train(
             elapsed = sum(row["seconds"] for row in training.log[training.saved :])
             if elapsed >= SAVE_SECONDS:
                 training.save(path)
+        training.finish()
         if ranks.first:
             write_log(out, training.log)
             write_tensors(out / MODEL, training.net.state_dict(), {})
@@ -223,6 +222,19 @@ class Training:
         bad = torch.where(torch.isfinite(loss), self.first_bad, step)
         self.first_bad.copy_(torch.minimum(self.first_bad, bad))
 
+    def finish(self) -> None:
+        """The last step has no loss after it that would tell. And recordings keep memory of the
+        GPU, in cycles that Python frees when it likes."""
+        finite = [torch.isfinite(tensor).all() for tensor in self.net.state_dict().values()]
+        if not bool(torch.stack(finite).all()):
+            raise HardyError(
+                f"weights are no numbers after epoch {self.epoch}; what was saved after epoch "
+                f"{self.saved} is kept; try a lower learning rate, in another folder"
+            )
+        self._recorded.clear()
+        if self.fast:
+            gc.collect()
+
     def _mixed(self) -> Any:
         half = self.recipe.precision == "bfloat16"  # whose range needs no scaling of the loss
         return torch.autocast(self.device.type, torch.bfloat16, enabled=half)
@@ -265,49 +277,3 @@ class Training:
                 f"{path} is no checkpoint of this run ({error!r}); delete it to begin anew"
             ) from error
         self.epoch = self.saved = len(self.log)
-
-
-def _described(
-    method: str, init: Path | None, stylised: Data | None, training: Training
-) -> dict[str, Any]:
-    data, (mean, std) = training.data, training.preprocessing
-    return {
-        "format": FORMAT,
-        "method": {"name": method, **settings_of(training.method)},
-        "seen_corruptions": training.method.seen,
-        "data": {
-            "images": data.described,
-            "shape": data.shape,
-            "classes": data.classes,
-            "sha256": data.sha256,
-        },
-        "input": data.input,
-        "stylised": None if stylised is None else stylised.sha256,
-        "recipe": asdict(training.recipe),
-        "init": None if init is None else hash_files([init]),
-        "processes": training.ranks.world,
-        "preprocessing": {"mean": mean, "std": std},
-        "versions": versions(("numpy", "torch", "safetensors")),
-        "device": _device_name(training.device),
-    }
-
-
-def _device_name(device: torch.device) -> str:
-    return str(torch.cuda.get_device_name(device) if device.type == "cuda" else device.type)
-
-
-@contextmanager
-def _deterministic(wanted: bool) -> Iterator[None]:
-    """For a while: it slows down whatever else the process does on a GPU. Otherwise convolutions
-    are tried in several ways, and the fastest is kept."""
-    before = torch.are_deterministic_algorithms_enabled()
-    benchmark = torch.backends.cudnn.benchmark
-    if wanted:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # which cuBLAS asks for
-    torch.use_deterministic_algorithms(wanted or before)
-    torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before)
-        torch.backends.cudnn.benchmark = benchmark

@@ -9,6 +9,7 @@ the device, draw on the host, or hang on anything that changes from step to step
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
@@ -42,10 +43,9 @@ class Draw:
     """
 
     def __init__(self, seed: int, device: torch.device, ranks: Ranks = ALONE) -> None:
-        self.device, self.ranks = device, ranks
-        # Apart by more than any number of processes.
-        self.there = torch.Generator(device).manual_seed(seed * 2**20 + 1 + ranks.rank)
-        self._here = torch.Generator().manual_seed(seed * 2**20)
+        self.seed, self.device, self.ranks = seed, device, ranks
+        self.there = torch.Generator(device).manual_seed(_apart(seed, f"process {ranks.rank}"))
+        self._here = torch.Generator().manual_seed(_apart(seed, "host"))
         self._tables: dict[tuple[float, ...], Tensor] = {}
 
     def normal(self, *shape: int) -> Tensor:
@@ -79,6 +79,11 @@ class Draw:
     def restore(self, state: Mapping[str, Tensor]) -> None:
         self.there.set_state(state[f"there.{self.ranks.rank}"])
         self._here.set_state(state["here"])
+
+
+def _apart(seed: int, use: str) -> int:
+    """Generators of neighbouring seeds must not be neighbours."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {use}".encode()).digest()[:8])
 
 
 class Method:

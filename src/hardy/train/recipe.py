@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from hardy.arrays.keys import check_seed
 from hardy.errors import InputError
 from hardy.registry import unknown
 
@@ -32,7 +33,8 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, lowest in (("epochs", 1), ("batch", 1), ("seed", 0)):
+        check_seed(self.seed)
+        for name, lowest in (("epochs", 1), ("batch", 1)):
             if getattr(self, name) < lowest:
                 raise InputError(f"expected {name} of at least {lowest}, got {getattr(self, name)}")
         if not 0 < self.lr < math.inf:

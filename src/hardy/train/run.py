@@ -28,6 +28,7 @@ from hardy.train.nets import make_net
 
 FORMAT = 1
 RUN, CHECKPOINT, MODEL = "run.json", "checkpoint.safetensors", "model.safetensors"
+LOG = "log.jsonl"
 # What may differ between the sessions of one run.
 OF_THE_SESSION = ("versions", "device", "data.images", "note")
 # What older runs do not say, and was so.
@@ -100,9 +101,13 @@ def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
     return net, run
 
 
+def read_log(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (folder / LOG).read_text().splitlines()]
+
+
 def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in rows)
-    write_whole(folder / "log.jsonl", lines.encode())
+    write_whole(folder / LOG, lines.encode())
     table = io.StringIO()
     writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
     writer.writeheader()

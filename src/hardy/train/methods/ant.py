@@ -93,7 +93,7 @@ class Ant(TakesStylised):
     restart_lr: float = 5e-4
     restart_steps: int = 1001
     side: ClassVar[int] = 1
-    seen = ("gaussian_noise",)
+    seen = ("gaussian_noise", "noc_gaussian")
 
     def __post_init__(self) -> None:
         need_positive("learning rates", self.generator_lr, self.restart_lr)
@@ -164,12 +164,12 @@ class Ant(TakesStylised):
         batch = pixels.clone()
         with torch.no_grad():
             batch[: shares.current] = self.noisy(self.generator, pixels[: shares.current])
-            for part, old in zip(shares.replayed, self.drawn(), strict=False):
+            for part, old in zip(shares.replayed, self.drawn() if self.phase else (), strict=True):
                 batch[part] = self.noisy(old, pixels[part])
         return batch
 
     def drawn(self) -> tuple[Noise, Noise]:
-        """Two different generators of the history, or the only one twice."""
+        """Two different generators of the history."""
         first = (self.draw.uniform() * self.kept).long()
         second = (first + 1 + (self.draw.uniform() * (self.kept - 1)).long()) % self.kept
         return self.old(first), self.old(second)

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hardy.errors import InputError
 from hardy.train.graphs import can_record
-from hardy.train.method import METHODS, Draw, Method, need_positive, to_pixels
+from hardy.train.method import METHODS, Draw, Method, to_pixels
 from hardy.train.methods.operations import NOTHING, OPERATIONS, operate
 
 CHAINS = 3
@@ -23,8 +24,8 @@ JSD_WEIGHT = 12.0
 class AugMix(Method):
     """(1 − m) · x + m · Σ wᵢ chainᵢ(x), with m uniform on 0..1, w uniform on the simplex (Beta and
     Dirichlet of α = 1), and chains of one to three operations, each at a level uniform between 0.1
-    and `severity`. The severity is 3 for CIFAR and 1 for ImageNet. Of -C none of the nine operations
-    is a corruption; of NOC four resemble one, of -P three."""
+    and `severity`, which is 3 for CIFAR and 1 for ImageNet. Of -C none of the nine operations is a
+    corruption; of NOC four resemble one, of -P three."""
 
     severity: float = 3.0
     seen = (
@@ -33,7 +34,8 @@ class AugMix(Method):
     )
 
     def __post_init__(self) -> None:
-        need_positive("severity", self.severity - LOWEST_LEVEL)
+        if not LOWEST_LEVEL < self.severity < float("inf"):
+            raise InputError(f"expected severity above {LOWEST_LEVEL}, got {self.severity}")
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
         super().begin(draw, shape)

@@ -37,7 +37,7 @@ class GaussSingle(HalfNoisy):
     """N(0, σ²) with one σ; 0.5 was the best for ImageNet at 224 px."""
 
     sigma: float = 0.5
-    seen = ("gaussian_noise",)
+    seen = ("gaussian_noise", "noc_gaussian")
 
     def __post_init__(self) -> None:
         need_positive("sigma", self.sigma)
@@ -52,7 +52,7 @@ class GaussMult(HalfNoisy):
     """N(0, σ²), σ drawn for each image from the severities of ImageNet-C."""
 
     sigmas: tuple[float, ...] = (0.08, 0.12, 0.18, 0.26, 0.38)
-    seen = ("gaussian_noise",)
+    seen = ("gaussian_noise", "noc_gaussian")
 
     def __post_init__(self) -> None:
         need_positive("sigmas", *self.sigmas)

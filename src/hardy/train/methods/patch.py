@@ -52,7 +52,7 @@ class PatchGaussian(Patch):
 
     size: int = 25
     sigma: float = 1.0
-    seen = ("gaussian_noise",)
+    seen = ("gaussian_noise", "noc_gaussian")
 
     def __post_init__(self) -> None:
         _check(self.size, self.sigma, "sigma")

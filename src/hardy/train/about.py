@@ -1,0 +1,47 @@
+"""What `run.json` says about a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hardy.models.model import hash_files
+from hardy.suites.build import versions
+from hardy.train.data import Data
+from hardy.train.methods import settings_of
+from hardy.train.run import FORMAT
+
+if TYPE_CHECKING:
+    from hardy.train.loop import Training
+
+
+def about(
+    method: str, training: Training, init: Path | None, stylised: Data | None
+) -> dict[str, Any]:
+    data, (mean, std) = training.data, training.preprocessing
+    return {
+        "format": FORMAT,
+        "method": {"name": method, **settings_of(training.method)},
+        "seen_corruptions": training.method.seen,
+        "data": {
+            "images": data.described,
+            "shape": data.shape,
+            "classes": data.classes,
+            "sha256": data.sha256,
+        },
+        "input": data.input,
+        "stylised": None if stylised is None else stylised.sha256,
+        "recipe": asdict(training.recipe),
+        "init": None if init is None else hash_files([init]),
+        "processes": training.ranks.world,
+        "preprocessing": {"mean": mean, "std": std},
+        "versions": versions(("numpy", "torch", "safetensors")),
+        "device": device_name(training.device),
+    }
+
+
+def device_name(device: torch.device) -> str:
+    return str(torch.cuda.get_device_name(device) if device.type == "cuda" else device.type)
