@@ -1,6 +1,6 @@
 """`python -m bench.gpu`: the GPU engine against the CPU's bytes, the copy limit, peers and a model.
 
-    python -m bench.gpu reference build/gpu-reference    anywhere: the CPU engine's bytes, 40 MB
+    python -m bench.gpu reference build/gpu-reference    anywhere: the CPU engine's bytes, 53 MB
     python -m bench.gpu measure build/gpu-reference      on the GPU's machine; writes the results
     python -m bench.gpu page                             the page again, from the results
 
@@ -23,7 +23,7 @@ from bench import gpu_parity
 from bench.cpu import RESULTS, commit, machine
 from bench.gpu_page import judge, page
 
-STAGES = ("parity", "cells", "evaluation", "peers")
+STAGES = ("parity", "cells", "c_bar", "evaluation", "peers")
 LIBRARIES = ("torch", "triton", "numpy")
 
 
@@ -81,7 +81,7 @@ def measure(options: argparse.Namespace) -> int:
         print(f"{name}: {time.monotonic() - began:.0f} s so far", flush=True)
 
     began = time.monotonic()
-    if {"parity", "cells"} & set(options.only):
+    if {"parity", "cells", "c_bar"} & set(options.only):
         compile_together(options.folder)
         print(f"{time.monotonic() - began:.0f} s of compilation", flush=True)
     if "parity" in options.only:
@@ -90,7 +90,11 @@ def measure(options: argparse.Namespace) -> int:
     if "cells" in options.only:
         from bench import gpu_speed
 
-        keep("cells", {chosen: gpu_speed.measure(chosen) for chosen in gpu_speed.AT_ONCE})
+        keep("cells", {chosen: gpu_speed.measure(chosen) for chosen in ("224", "cifar")})
+    if "c_bar" in options.only:
+        from bench import gpu_speed
+
+        keep("c_bar", gpu_speed.measure("c_bar"))
     if "evaluation" in options.only:
         from bench import gpu_eval
 

@@ -16,18 +16,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.photos import crops
+from bench.photos import CIFAR, crops
 from hardy.arrays import rng
 from hardy.arrays.ops import Array, Ops, cpu_ops
 from hardy.arrays.rng import Draws
 from hardy.corrupt import CORRUPTIONS, PERTURBATIONS, perturbation
-from hardy.suites import SEVERITIES, edition
+from hardy.suites import edition
 
 Cell = tuple[str, int]
 Moved = Callable[[NDArray[np.uint8]], Array]
 
-# How many images of which size stand for an edition; the last ones are smaller than native.
-CHECKED = {"224": (2, 224, 224), "299": (1, 120, 160), "64": (3, 45, 61), "cifar": (8, 32, 32)}
+# How many images of which size stand for an edition, some of them smaller than native.
+CHECKED = {
+    "224": (2, 224, 224),
+    "299": (1, 120, 160),
+    "64": (3, 45, 61),
+    "cifar": (8, 32, 32),
+    "c_bar": (1, 224, 224),
+    "c_bar_cifar": (8, 32, 32),
+    "noc": (3, 120, 160),
+}
 IDS = np.array([7, 2**63 + 11, 0, 5, 6, 2**40, 1, 2**64 - 1], np.uint64)
 FRAMES = (0, 1, 2, 7)
 STORAGE = 85
@@ -54,14 +62,17 @@ def frames(ops: Ops, images: Array, name: str, ids: NDArray[np.uint64]) -> Array
     return ops.join(list(made.frames(ops, scene, FRAMES, **params)))
 
 
-def cells() -> list[Cell]:
-    return [(name, severity) for name in CORRUPTIONS.names() for severity in SEVERITIES]
+def cells(chosen: str) -> list[Cell]:
+    """Of an edition; none has every corruption, and some have one severity."""
+    has = edition(chosen)
+    names = [name for name in CORRUPTIONS.names() if name in has.corruptions]
+    return [(name, severity) for name in names for severity in has.severities(name)]
 
 
 def pictures(chosen: str) -> NDArray[np.uint8]:
     count, height, width = CHECKED[chosen]
-    if chosen == "cifar":
-        return crops(count, 32)
+    if height == CIFAR:
+        return crops(count, CIFAR)
     return np.ascontiguousarray(crops(count + 8)[8:, 224 - height :, 224 - width :])
 
 
@@ -70,7 +81,7 @@ def everything(ops: Ops, moved: Moved) -> dict[str, Callable[[], Array]]:
     work: dict[str, Callable[[], Array]] = {}
     for chosen, (count, *_) in CHECKED.items():
         images, ids = moved(pictures(chosen)), IDS[:count]
-        for cell in cells():
+        for cell in cells(chosen):
             work[f"{chosen}/{cell[0]}/{cell[1]}"] = (
                 lambda images=images, cell=cell, chosen=chosen, ids=ids: corrupted(
                     ops, images, cell, chosen, ids

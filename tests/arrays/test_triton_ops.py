@@ -12,18 +12,21 @@ from hardy.arrays.ops import Array, Ops, cpu_ops
 from hardy.arrays.rng import Draws, derive_key
 from hardy.arrays.triton_ops import TritonOps, triton_ops
 from hardy.corrupt import CORRUPTIONS
-from hardy.suites import edition
+from hardy.suites import edition, editions
 from tests.arrays.torch_device import DEVICE, assert_same, moved
+from tests.cells import middle
 from tests.photos import photos
 
-SEVERITY = 3
 IDS = np.array([7, 2**63 + 11], np.uint64)
+# Of ImageNet-NOC; they run in torch's own steps.
+PLAIN = {"brighten", "mix", "fade", "turn_hue"}
 every_corruption = pytest.mark.parametrize("name", CORRUPTIONS.names())
 
 
 def corrupted(ops: Ops, images: Array, name: str) -> Array:
-    params = edition("224").params(name, SEVERITY)
-    draws = Draws(ops, derive_key(0, "224", name, SEVERITY), IDS[: len(images)])
+    chosen, severity = editions(name)[0], middle(name)
+    params = edition(chosen).params(name, severity)
+    draws = Draws(ops, derive_key(0, chosen, name, severity), IDS[: len(images)])
     fields = CORRUPTIONS[name].draw(draws, tuple(images.shape[1:3]), **params)
     return CORRUPTIONS[name].apply(ops, images, fields, **params)
 
@@ -33,6 +36,10 @@ def test_corruption(name):
     images = np.array(photos(17, 26)[1:3])
     result = corrupted(TritonOps(torch.device(DEVICE)), moved(images), name)
     assert_same(result, corrupted(cpu_ops(), images, name))
+
+
+def test_every_formula_of_the_cpu_engine_is_there():
+    assert set(TritonOps.fused) == set(cpu_ops().fused) - PLAIN
 
 
 def test_one_backend_for_a_device():

@@ -65,10 +65,6 @@ def test_greys_that_come_out_whole():
             assert_same(result, CPU.fused[name](ramp, field, number))
 
 
-def test_every_formula_of_the_cpu_engine_is_there():
-    assert set(points.FUSED) == set(CPU.fused)
-
-
 def test_colours_where_hues_are_decided():
     levels = np.array([0, 1, 51, 102, 127, 128, 153, 254, 255], np.uint8)
     colours = np.stack(np.meshgrid(levels, levels, levels), -1).reshape(1, 81, 9, 3)

@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hardy.arrays.torch_ops import TorchOps
-from hardy.arrays.triton import digital, fields, filters, jpeg, noise, points, random, warps
+from hardy.arrays.triton import (
+    bar_noise,
+    bar_shapes,
+    bar_warps,
+    digital,
+    fields,
+    filters,
+    jpeg,
+    noise,
+    points,
+    random,
+    warps,
+)
 
 # So many that starting kernels takes no time, and few enough for 6 GB: no primitive has more than
 # a hundred bytes in flight for each pixel.
@@ -19,7 +31,9 @@ _PIXELS_AT_ONCE = 1024 * 224 * 224
 
 
 class TritonOps(TorchOps):
-    fused: Mapping[str, Callable[..., Tensor]] = points.FUSED
+    fused: Mapping[str, Callable[..., Tensor]] = (
+        points.FUSED | bar_noise.FUSED | bar_shapes.FUSED | bar_warps.FUSED
+    )
 
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
@@ -58,6 +72,8 @@ class TritonOps(TorchOps):
     slide = staticmethod(warps.slide)
     run_down = staticmethod(filters.run_down)
     running_mean = staticmethod(filters.running_mean)
+
+    wave_noise = staticmethod(bar_noise.wave_noise)
 
 
 @cache

@@ -50,6 +50,12 @@ def byte_of(unit):
 
 
 @triton.jit
+def level_of(value):
+    """clip to 0..255, truncate."""
+    return tl.minimum(tl.maximum(value, 0.0), 255.0).to(tl.int32).to(tl.uint8)
+
+
+@triton.jit
 def _look_up(images, table, out, count, BLOCK: tl.constexpr):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = place < count

@@ -6,7 +6,6 @@ The arithmetic is that of `cpu.weather`, `cpu.digital` and `cpu.sequences`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hardy.arrays.torch_constants import constant
+from hardy.arrays.triton.by_pixel import by_pixel, pixels_of
 from hardy.arrays.triton.launch import launch, parts
 from hardy.arrays.triton.levels import byte_of, unit32, unit64, whole64
 
@@ -37,33 +37,11 @@ def _single(images, place, inside):
 
 
 @triton.jit
-def _pixels(pixels, pieces, BLOCK: tl.constexpr):
-    """The image a program works on, and which of its pixels."""
-    program = tl.program_id(0)
-    pixel = (program % pieces) * BLOCK + tl.arange(0, BLOCK)
-    return (program // pieces).to(tl.int64), pixel, pixel < pixels
-
-
-def _by_pixel(kernel: Any, images: Tensor, *arguments: Any) -> Tensor:
-    """Run over all pixels: images, their pixels and pieces, arguments, out."""
-    images = images.contiguous()
-    out = torch.empty_like(images)
-    pixels = images.shape[1] * images.shape[2]
-    pieces = parts(pixels, _BLOCK)
-    given = (a.contiguous() if isinstance(a, Tensor) else a for a in arguments)
-    launch(
-        kernel, len(images) * pieces, images.device,
-        images, out, pixels, pieces, *given, BLOCK=_BLOCK,
-    )  # fmt: skip
-    return out
-
-
-@triton.jit
 def _haze(
     images, out, pixels, pieces, peaks, cloud, width, rows, columns, amount: tl.float64,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    image, pixel, inside = _pixels(pixels, pieces, BLOCK)
+    image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     field = cloud + image * rows * columns
     veil = amount * tl.load(field + (pixel // width) * columns + pixel % width, mask=inside)
     m = unit64(tl.load(peaks + image))
@@ -75,7 +53,7 @@ def _haze(
 
 def haze(images: Tensor, cloud: Tensor, amount: float) -> Tensor:
     peaks = images.flatten(1).amax(1)
-    return _by_pixel(_haze, images, peaks, cloud, images.shape[2], *cloud.shape[1:], float(amount))
+    return by_pixel(_haze, images, peaks, cloud, images.shape[2], *cloud.shape[1:], float(amount))
 
 
 @triton.jit
@@ -95,7 +73,7 @@ def _bright(r, g, b):
 def _whiten(
     images, out, pixels, pieces, layer, kept: tl.float32, rest: tl.float32, BLOCK: tl.constexpr
 ):
-    image, pixel, inside = _pixels(pixels, pieces, BLOCK)
+    image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     here, there = _flakes(layer, image, pixel, pixels, inside)
     start, goal = images + image * pixels * 3, out + image * pixels * 3
     r = _single(start, 3 * pixel, inside)
@@ -111,14 +89,14 @@ def _whiten(
 
 
 def whiten(images: Tensor, layer: Tensor, keep: float) -> Tensor:
-    return _by_pixel(_whiten, images, layer, float(keep), 1.0 - keep)
+    return by_pixel(_whiten, images, layer, float(keep), 1.0 - keep)
 
 
 @triton.jit
 def _blanket(
     images, out, pixels, pieces, layer, keep: tl.float64, rest: tl.float64, BLOCK: tl.constexpr
 ):
-    image, pixel, inside = _pixels(pixels, pieces, BLOCK)
+    image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     here, there = _flakes(layer, image, pixel, pixels, inside)
     start, goal = images + image * pixels * 3, out + image * pixels * 3
     floor = _bright(
@@ -133,12 +111,12 @@ def _blanket(
 
 
 def blanket(images: Tensor, layer: Tensor, keep: float) -> Tensor:
-    return _by_pixel(_blanket, images, layer, float(keep), 1.0 - keep)
+    return by_pixel(_blanket, images, layer, float(keep), 1.0 - keep)
 
 
 @triton.jit
 def _splash(images, out, pixels, pieces, amount, colour, BLOCK: tl.constexpr):
-    image, pixel, inside = _pixels(pixels, pieces, BLOCK)
+    image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     shine = tl.load(amount + image * pixels + pixel, mask=inside)
     start = image * pixels * 3
     for c in tl.static_range(3):
@@ -147,12 +125,12 @@ def _splash(images, out, pixels, pieces, amount, colour, BLOCK: tl.constexpr):
 
 
 def splash(images: Tensor, amount: Tensor, colour: Tensor) -> Tensor:
-    return _by_pixel(_splash, images, amount, colour)
+    return by_pixel(_splash, images, amount, colour)
 
 
 @triton.jit
 def _cover(images, out, pixels, pieces, amount, colour, BLOCK: tl.constexpr):
-    image, pixel, inside = _pixels(pixels, pieces, BLOCK)
+    image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     mud = tl.load(amount + image * pixels + pixel, mask=inside)
     start = image * pixels * 3
     for c in tl.static_range(3):
@@ -162,7 +140,7 @@ def _cover(images, out, pixels, pieces, amount, colour, BLOCK: tl.constexpr):
 
 
 def cover(images: Tensor, amount: Tensor, colour: Tensor) -> Tensor:
-    return _by_pixel(_cover, images, amount, colour)
+    return by_pixel(_cover, images, amount, colour)
 
 
 @triton.jit
@@ -170,7 +148,7 @@ def _frosted(
     images, out, pixels, pieces, texture, image_weight: tl.float64, frost_weight: tl.float64,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    image, pixel, inside = _pixels(pixels, pieces, BLOCK)
+    image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     start = image * pixels * 3
     for c in tl.static_range(3):
         place = start + 3 * pixel + c
@@ -181,12 +159,12 @@ def _frosted(
 
 
 def frosted(images: Tensor, texture: Tensor, image_weight: float, frost_weight: float) -> Tensor:
-    return _by_pixel(_frosted, images, texture, float(image_weight), float(frost_weight))
+    return by_pixel(_frosted, images, texture, float(image_weight), float(frost_weight))
 
 
 @triton.jit
 def _stretch(images, out, pixels, pieces, means, gain: tl.float64, BLOCK: tl.constexpr):
-    image, pixel, inside = _pixels(pixels, pieces, BLOCK)
+    image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     start = image * pixels * 3
     for c in tl.static_range(3):
         mean = tl.load(means + 3 * image + c)
@@ -195,7 +173,7 @@ def _stretch(images, out, pixels, pieces, means, gain: tl.float64, BLOCK: tl.con
 
 
 def stretch(images: Tensor, means: Tensor, gain: float) -> Tensor:
-    return _by_pixel(_stretch, images, means, float(gain))
+    return by_pixel(_stretch, images, means, float(gain))
 
 
 @triton.jit
@@ -204,7 +182,7 @@ def _recolour(
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Whatever can be told from levels is told from levels: float64 is dear, and ties are equal."""
-    image, pixel, inside = _pixels(pixels, pieces, BLOCK)
+    image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     start, goal = images + image * pixels * 3, out + image * pixels * 3
     r = tl.load(start + 3 * pixel, mask=inside, other=0).to(tl.int32)
     g = tl.load(start + 3 * pixel + 1, mask=inside, other=0).to(tl.int32)
@@ -246,7 +224,7 @@ def _recolour(
 
 
 def recolour(images: Tensor, shift: float, gain: float, offset: float) -> Tensor:
-    return _by_pixel(_recolour, images, float(shift), float(gain), float(offset))
+    return by_pixel(_recolour, images, float(shift), float(gain), float(offset))
 
 
 @triton.jit
