@@ -21,7 +21,7 @@ from hardy.images import load, open_images
 from hardy.metrics import Circumstances, Resampling, Score
 from hardy.metrics.formulas import Formula, Table, build_scores
 from hardy.train.data import Data, crop_and_flip
-from hardy.train.graphs import Recorded, can_record, own_stream
+from hardy.train.graphs import Recorded, can_record, running
 from hardy.train.loop import Training
 from hardy.train.method import to_pixels
 from hardy.train.methods import make_method
@@ -69,7 +69,7 @@ def speed(data: Data, recipe: Recipe, device: torch.device, epochs: int) -> dict
     """Steps of the standard training against their forward and backward pass alone, and AugMix's
     mixing against its net's. The first epoch is warm-up; a pass alone has its batch ready on the
     device, normalised by the model and recorded like a step."""
-    with own_stream(device):
+    with running(device):
         plain = Training(make_method("standard"), data, recipe, device)
         for _ in range(1 + epochs):
             plain.run_epoch(lambda steps, total, unit: steps)

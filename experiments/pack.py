@@ -114,8 +114,9 @@ def pack(out: Path, sources: dict[str, str], largest: int = LARGEST) -> list[Pat
     for name, block in blocks.items():
         folder = out / str(1 + before * count // total)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(block)
-        (folder / MANIFEST).write_text(json.dumps(manifest))
+        for part, content in ((name, block), (MANIFEST, json.dumps(manifest).encode())):
+            with whole_file(folder / part) as file:
+                file.write(content)
         folders[folder] = None
         before += len(block)
     return list(folders)

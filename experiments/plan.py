@@ -12,12 +12,15 @@ from hardy.suites import edition
 
 # The net and schedule of the papers, in which their figures stand.
 PAPER: Mapping[str, Any] = {"net": "wrn_40_2", "epochs": 100}
-# Candidates. The norms are those of Gaussian noise of the same σ: ε = σ · √(3 · 32 · 32).
+# Candidates. The norms are those of Gaussian noise of the same σ before it is clipped:
+# ε = σ · √(3 · 32 · 32).
 SIGMAS = (0.05, 0.1, 0.2, 0.3)
 VALUES = 3 * 32 * 32
 TUNED = {"gauss_single": "sigma", "ant": "epsilon"}
 AMPLITUDES = WEIGHTS = (0.01, 0.05, 0.1)
 DEFENCES = ("clahe", "nlm", "median", "tencrop", "bn_adapt")
+# The one that adapts, and N: for how many images the model's own statistics count.
+ADAPTED, SOURCE = "bn_adapt", 16
 STANDARD = "standard"
 UNDEFENDED = "standard+none"  # on the images of the defences, some of which are slow
 # Shifts: by up to so many pixels, and pairs of them per image.
@@ -34,6 +37,10 @@ class Configuration:
     chosen_for: str | None = None  # the method whose setting was chosen on validation corruptions
     of: str | None = None  # the configuration whose model this is, with a defence before it
     defend: str | None = None
+
+    @property
+    def adapts(self) -> bool:
+        return (self.defend or "").startswith(ADAPTED)
 
 
 def _severities(corruption: str) -> str:
@@ -86,9 +93,10 @@ def plan() -> list[Configuration]:
     found += [Configuration(name, "methods", name, settings) for name, settings in others.items()]
     found.append(Configuration(UNDEFENDED, "defences", "standard", of=STANDARD))
     found += [
-        Configuration(f"standard+{name}", "defences", "standard", of=STANDARD, defend=name)
+        Configuration(f"standard+{name}", "defences", "standard", of=STANDARD,
+                      defend=f"{name}:{SOURCE}" if name == ADAPTED else name)
         for name in DEFENCES
-    ]
+    ]  # fmt: skip
     found += [
         Configuration(f"stability-u{amplitude}-w{weight}", "grid", "stability", settings)
         for amplitude in AMPLITUDES

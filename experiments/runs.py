@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import torch
 import hardy
 from experiments import kept, measures
 from experiments.plan import TUNED, Configuration, chosen
-from hardy.errors import InputError
-from hardy.evaluation import Run
+from hardy.errors import HardyError, InputError
+from hardy.evaluation import Evaluation, Run
 from hardy.metrics import Score
 from hardy.metrics.score import score_of
 from hardy.metrics.stability import is_noise
@@ -97,7 +97,7 @@ def run(configurations: Iterable[Configuration], place: Place, say: Callable[[st
             break
         except Waits as reason:
             say(f"{name}: waits for {reason}")
-        except Exception as error:  # whatever a method may do: the machine is lent by the minute
+        except Exception as error:  # whatever a method may do: the others can still be run
             failed += 1
             say(f"{name}: failed: {error}\n{traceback.format_exc()}")
         else:
@@ -108,13 +108,18 @@ def run(configurations: Iterable[Configuration], place: Place, say: Callable[[st
 def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
     finished = kept.read([place.results]) if place.results.exists() else {}
     settings, recipe = _settled(configuration, place, finished)
-    asked = {"settings": settings, "recipe": asdict(recipe)}
+    asked = {
+        "settings": settings,
+        "recipe": asdict(recipe),
+        "measured": _measured(configuration, place),
+    }
     if record := finished.get(configuration.name):
-        if any(record[key] != value for key, value in asked.items()):
-            raise InputError(
-                f"{configuration.name} was run as {[record[key] for key in asked]}, not as "
-                f"{list(asked.values())}; name another --work"
-            )
+        for what, value in asked.items():
+            if record.get(what) != value:
+                raise InputError(
+                    f"{configuration.name} was run with the {what} {record.get(what)}, not with "
+                    f"{value}; name another --work"
+                )
         return record
     if configuration.of is not None and configuration.of not in finished:
         raise Waits(configuration.of)
@@ -135,7 +140,9 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
     seconds = {"training": sum(row["seconds"] for row in log)}
     scores: list[dict[str, Any]] = []
     warnings: list[str] = []
-    for what, measure in _measures(configuration, place, folder, warnings.append).items():
+    adapted: list[int] = []  # in batches of so many
+    measures_of = _measures(configuration, place, folder, warnings.append, adapted.append)
+    for what, measure in measures_of.items():
         began = time.monotonic()
         scores += measure()
         seconds[what] = time.monotonic() - began
@@ -147,6 +154,7 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
         **asked,
         "of": configuration.of,
         "defend": configuration.defend,
+        "adapts_in": sorted(set(adapted)),
         "seen_corruptions": about["seen_corruptions"],
         "data": {key: about["data"][key] for key in ("shape", "classes", "sha256")},
         "log": log,
@@ -160,11 +168,9 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
 
 
 def _tidy(device: torch.device) -> None:
-    """Recordings hold memory until they are collected. What is compiled serves all nets of one
-    shape, and is kept; torch would give up on the ninth shape of batches, modes and nets."""
+    """What is compiled serves all nets of one shape, and is kept; torch would give up on the ninth
+    shape of batches, modes and nets."""
     if device.type == "cuda":
-        gc.collect()
-        torch.cuda.empty_cache()
         torch._dynamo.config.recompile_limit = MOST_COMPILED
 
 
@@ -183,10 +189,35 @@ def _settled(
     return settings, recipe
 
 
+@cache
+def _digest(images: str) -> str:
+    return read_data(images, torch.device("cpu")).sha256
+
+
+def _measured(configuration: Configuration, place: Place) -> dict[str, Any]:
+    """What on: the test images, and how many of them each suite takes; None is all."""
+    test = _digest(place.test)
+    if configuration.group == "tuning":
+        return {"test": test, "cifar10_c": None}
+    if configuration.group == "defences":
+        images, frames = place.defence_images, place.defence_images // 10
+    else:
+        images, frames = None, place.frames_images
+    return {"test": test, "cifar10_c": images, "cifar10_p": frames}
+
+
 def _measures(
-    configuration: Configuration, place: Place, folder: Path, warn: Callable[[str], None]
+    configuration: Configuration,
+    place: Place,
+    folder: Path,
+    warn: Callable[[str], None],
+    adapts_in: Callable[[int], None],
 ) -> dict[str, Callable[[], list[dict[str, Any]]]]:
     """What is measured of a finished model; of a candidate the validation corruptions alone."""
+
+    def announced(evaluation: Evaluation) -> None:
+        if configuration.adapts:
+            adapts_in(evaluation.models[0].adapts_in)
 
     def evaluated(suite: str, **options: Any) -> Scores:
         if configuration.defend is not None:
@@ -199,25 +230,27 @@ def _measures(
             store=place.work / "runs" / configuration.name,
             name=configuration.name,
             device=str(place.device),
-            batch=place.batch,
+            # What adapts depends on its batch, which is therefore the usual one everywhere.
+            batch="auto" if configuration.adapts else place.batch,
+            announce=announced,
             warn=warn,
             track=place.until_deadline,
             **options,
         )
-        assert isinstance(found, Run)
+        if not isinstance(found, Run):
+            raise HardyError(f"expected one run of one model, got {len(found)}")
         return found.score()
 
     if configuration.group == "tuning":
         return {"cifar10_c": lambda: of_corruptions(evaluated("cifar10_c", only=VALIDATION))}
-    if configuration.group == "defences":
-        images, frames = place.defence_images, place.defence_images // 10
-    else:
-        images, frames = None, place.frames_images
+    number = _measured(configuration, place)
     found = {
         "cifar10_c": lambda: of_corruptions(
-            evaluated("cifar10_c", only=[*COUNTED, *VALIDATION], subset=images)
+            evaluated("cifar10_c", only=[*COUNTED, *VALIDATION], subset=number["cifar10_c"])
         ),
-        "cifar10_p": lambda: of_sequences(evaluated("cifar10_p", only=PERTURBED, subset=frames)),
+        "cifar10_p": lambda: of_sequences(
+            evaluated("cifar10_p", only=PERTURBED, subset=number["cifar10_p"])
+        ),
     }
     if configuration.of is None:  # a defence is no part of the model
         found["shifts"] = lambda: [

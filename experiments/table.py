@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.table import grid
-from experiments import kept
-from experiments.compared import BANDS, COMPARED, PAIRS, differences, figures, judge, scores_of
+from experiments import compared, kept
+from experiments.compared import COMPARED, PAIRS, differences, figures, scores_of
 from experiments.kept import SHIFT_FLIPS, Records, validation_errors
 from experiments.plan import (
     AMPLITUDES,
@@ -22,10 +22,10 @@ from experiments.plan import (
     stability,
 )
 from hardy.metrics import Comparison, Score
+from hardy.whole import whole_file
 
 GROUPS = ("methods", "architecture")
 NAME = "cifar10"
-ADAPT = ("bn_adapt",)
 
 
 def write(records: Records, out: Path) -> str:
@@ -35,7 +35,8 @@ def write(records: Records, out: Path) -> str:
     records = {**planned, **records}
     text = page(records)
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{NAME}.md").write_text(text, encoding="utf-8")
+    with whole_file(out / f"{NAME}.md") as file:
+        file.write(text.encode())
     kept.write(out / f"{NAME}.json", figures(records))
     return text
 
@@ -43,7 +44,7 @@ def write(records: Records, out: Path) -> str:
 def page(records: Records) -> str:
     parts = [
         ["# Training methods on CIFAR-10", *_circumstances(records)],
-        [f"* {bar}" for bar in judge(records)],
+        [f"* {bar}" for bar in compared.judge(records)],
         *(
             section(records)
             for section in (_bands, _methods, _pairs, _defences, _choice, _grid, _speed, _missing)
@@ -72,7 +73,7 @@ def _circumstances(records: Records) -> Iterator[str]:
         for s in sessions
         if name in s["versions"]
     )
-    commits = _listed((s["commit"] or s["git_commit"] or "unknown")[:19] for s in sessions)
+    commits = _listed(s["commit"] or (s["git_commit"] or "unknown")[:19] for s in sessions)
     yield f"Machine: {machines}. {libraries}. Commit {commits}."
     for record in common[:1]:
         recipe = record["recipe"]
@@ -116,14 +117,14 @@ def _bands(records: Records) -> Iterator[str]:
             f"{published} ± {width}",
             *_row(name, records, ("mean error", "error without noise", "clean error")),
         ]
-        for name, (published, width) in BANDS.items()
+        for name, (published, width) in compared.BANDS.items()
         if name in records
     ]
     if rows:
         yield "## The paper's schedule"
         yield (
-            "AugMix's recipe for WRN-40-2. Band: the published mean -C error, and how near we are "
-            "to come."
+            "AugMix's recipe for WRN-40-2, one training each. Band: the published mean -C error ± "
+            "the tolerance."
         )
         head = ["method", "epochs", "band", "mean -C error", "without noise", "clean error"]
         yield grid(head, rows)
@@ -169,7 +170,10 @@ def _pairs(records: Records) -> Iterator[str]:
     if not chosen_pairs:
         return
     yield "## Differences"
-    yield "Second minus first, on the same images: below 0 the second is better."
+    yield (
+        "Second minus first, on the same images: below 0 the second is better. Intervals are over "
+        "test images, and none is widened for how many there are."
+    )
     rows = [
         [f"{second} − {first}", *(_figure(each.get(name)) for name in COMPARED)]
         for (first, second), each in chosen_pairs.items()
@@ -184,7 +188,10 @@ def _pairs(records: Records) -> Iterator[str]:
     ):
         names = [name for name, one in against.items() if fits(one)]
         if names:
-            yield f"{verdict.capitalize()} the standard training in mean error: {', '.join(names)}."
+            yield (
+                f"{verdict.capitalize()} the standard training in mean error, {compared.ONE_SEED}: "
+                f"{', '.join(names)}."
+            )
 
 
 def _defences(records: Records) -> Iterator[str]:
@@ -196,12 +203,13 @@ def _defences(records: Records) -> Iterator[str]:
     yield "## Defences at test time"
     yield (
         "Before the standard model, which is not trained for them, on fewer images, since some "
-        f"take long: {around}. What adapts sees the test distribution. mFR and differences are to "
-        "the model without a defence."
+        f"take long: {around}. What adapts sees the test distribution, n images at a time beside "
+        "N that its own statistics count for; images of one batch are not independent, as its "
+        "intervals take them. mFR and differences are to the model without a defence."
     )
     rows = [
         [
-            _defence(records[name]["defend"]),
+            _defence(records[name]),
             *_row(name, records, COMPARED),
             _figure(found.get((UNDEFENDED, name), {}).get("mean error")),
         ]
@@ -211,8 +219,10 @@ def _defences(records: Records) -> Iterator[str]:
     yield grid(head, rows)
 
 
-def _defence(name: str | None) -> str:
-    return f"{name or 'none'}{' (adapts)' if name in ADAPT else ''}"
+def _defence(record: Any) -> str:
+    name, _, setting = (record["defend"] or "none").partition(":")
+    together = _listed(record.get("adapts_in", ()))
+    return f"{name} (adapts, N = {setting}, n = {together})" if together else name
 
 
 def _choice(records: Records) -> Iterator[str]:
@@ -223,11 +233,11 @@ def _choice(records: Records) -> Iterator[str]:
     around = scores_of(next(iter(tuned)), records)["validation error"].circumstances
     yield "## The choice of σ and ε"
     yield (
-        f"By the mean error under {', '.join(around.names)} alone, which count in no figure above "
-        f"({around}), after trainings of {epochs} epochs that are used for nothing else. The "
-        "candidates of ε are the norms of Gaussian noise with the candidates of σ: "
-        "ε = σ · √3072. ant3x3 takes the ε of ant; gauss_mult and speckle take the σ of the "
-        "benchmark's five severities at 32 px, as the paper does at 224."
+        f"By the mean error under {', '.join(around.names)} alone, which count in no figure above, "
+        f"but on the test images themselves ({around}), after trainings of {epochs} epochs that "
+        "are used for nothing else. The candidates of ε are the norms of Gaussian noise with the "
+        "candidates of σ before clipping: ε = σ · √3072. ant3x3 takes the ε of ant; gauss_mult and "
+        "speckle take the σ of the benchmark's five severities at 32 px, as the paper does at 224."
     )
     errors = validation_errors(records)
     rows = [

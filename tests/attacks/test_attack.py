@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import pytest
 import torch
 
 import hardy
+from hardy.attacks.attack import Part
 from hardy.attacks.work import check_differentiable
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 from hardy.models import load
 from hardy.models.defences import trained_behind
-from hardy.predictions.attacked import Attacked, read_attacks
+from hardy.predictions.attacked import Attacked, hash_set, read_attacks
 from hardy.predictions.store import find_runs
 from hardy.report.data import gather
 from hardy.report.page import render_report
@@ -79,11 +81,37 @@ def test_attack_leaves_its_numbers_beside_the_run() -> None:
         assert one.low <= one.value <= one.high
     assert got.difference.value == pytest.approx(got.adversarial.value - got.gaussian.value)
     assert sum(got.shares) == pytest.approx(100, abs=0.1)
-    # The same again, from the same seed; another seed, other noise.
+    # The same again, from the same seed.
     again = hardy.attack(net, images=IMAGES, labels=LABELS, noise="ant3x3", **QUICK)
     assert replace(again, session={}) == replace(got, session={})
-    other = hardy.attack(net, images=IMAGES, labels=LABELS, noise="ant3x3", seed=1, **QUICK)
-    assert other.shares != got.shares
+    assert len(read_attacks(run)) == 1
+
+
+def test_no_attack_takes_the_place_of_another() -> None:
+    made = [
+        hardy.attack(ByColour(), **({"images": IMAGES, "labels": LABELS} | QUICK | changes))
+        for changes in (
+            {},
+            {"epsilon": 4.0},
+            {"steps": 1},
+            {"seed": 1},
+            {"noise": "ant3x3"},
+            {"images": IMAGES[:30], "labels": LABELS[:30]},
+        )
+    ]
+    assert made[3].shares != made[0].shares  # another seed, other noise
+    found = [one for run in find_runs(Path("runs")) for one in read_attacks(run)]
+    assert sorted(map(repr, found)) == sorted(map(repr, made))
+    assert len({one.digest for one in made}) == 6
+    assert len({one.measured_hash for one in made}) == len({one.fitted_hash for one in made}) == 2
+
+
+def test_a_set_of_images_is_known_in_any_order() -> None:
+    pixels, labels = np.array([5, 2**64 - 1, 7], np.uint64), np.array([0, 1, 2])
+    known = hash_set(pixels, labels)
+    assert hash_set(pixels[::-1], labels[::-1]) == known
+    assert hash_set(pixels, labels[::-1]) != known
+    assert hash_set(pixels + np.uint64(1), labels) != known
 
 
 def test_halves_have_no_image_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +145,54 @@ def test_images_to_fit_on_can_be_named() -> None:
     )
     assert (got.images, got.fitted_on) == (40, "12 images named for it")
     assert got.epsilon == 4
+    assert got.fitted_hash != got.measured_hash
+
+
+def test_an_image_to_fit_on_that_is_measured_too_is_refused() -> None:
+    """Also under another id, and when it is one of many."""
+    shown = np.concatenate([coloured(11, seed=3), IMAGES[7:8]])
+    np.savez("more.npz", images=shown, labels=LABELS[:12])
+    with pytest.raises(InputError, match=r'got 1 in both, the first of them "7"; name others'):
+        hardy.attack(ByColour(), images=IMAGES, labels=LABELS, attack_images="more.npz", **QUICK)
+    assert not list(Path().glob("runs/**/attack-*"))
+
+
+def test_an_image_that_is_there_twice_is_not_fitted_on_and_measured() -> None:
+    images, labels = np.concatenate([IMAGES, IMAGES[:10]]), np.concatenate([LABELS, LABELS[:10]])
+    got = hardy.attack(ByColour(), images=images, labels=labels, **QUICK)
+    assert got.images == 25
+    assert int(got.fitted_on.split()[0]) < 25
+    twice = np.repeat(IMAGES[:1], 4, axis=0)
+    with pytest.raises(InputError, match="expected images that differ"):
+        hardy.attack(
+            ByColour(),
+            images=twice,
+            labels=np.repeat(LABELS[:1], 4),
+            **(QUICK | {"store": "other"}),
+        )
+
+
+def test_a_full_disk_is_told_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hardy.predictions import attacked
+
+    def full(path: Path) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(attacked, "whole_file", full)
+    words = r"attack-ant-\w+\.json could not be written \(No space .*%.* Gaussian .* attacks again"
+    with pytest.raises(HardyError, match=words):
+        hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **QUICK)
+
+
+def test_what_has_no_clean_images_is_refused() -> None:
+    class Without:
+        classes = SimpleNamespace(labels=np.zeros(3, np.int64))
+
+        def clean_images(self, rows: Any) -> None:
+            return None
+
+    with pytest.raises(InputError, match="expected clean images"):
+        Part(Without(), np.arange(3)).images(slice(0, 2))
 
 
 def test_the_run_of_an_attack_goes_on_as_any_other() -> None:
@@ -170,24 +246,39 @@ def test_the_page_shows_the_noise() -> None:
     alts = [image["alt"] for image in page.all("img")]
     assert sum("noise" in alt.lower() for alt in alts) == 6
     assert any(one["id"] == "cifar10-c-noise-0" for one in page.all("div") if "id" in one)
+    assert "<b>net, 1 × 1, ε 19.29" in " ".join(" ".join(page.text).split()).replace(" ,", ",")
+    assert len([one for one in page.all("div") if one.get("aria-label", "").startswith("Adv")]) == 1
+    # What was measured on other images stands apart.
+    np.savez("more.npz", images=coloured(12, seed=3), labels=LABELS[:12])
+    hardy.attack(
+        ByColour(), images=IMAGES, labels=LABELS, name="<b>net", attack_images="more.npz", **QUICK
+    )
+    apart = Parsed(render_report(gather(Path("runs"))))
+    check_safe(apart)
+    assert [
+        one["aria-label"][-7:] for one in apart.all("div") if "Adv" in one.get("aria-label", "")
+    ] == ["group 1", "group 2"]
+    assert "Measured on 40 images (" in " ".join(apart.text)
     # Without an attack there is nothing of it.
-    (Path(stored().folder) / "attack-ant.json").unlink()
+    for path in stored().folder.glob("attack-ant-*.json"):
+        path.unlink()
     assert "Adversarial noise" not in " ".join(Parsed(render_report(gather(Path("runs")))).text)
 
 
 def test_a_damaged_file_is_named() -> None:
     hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **QUICK)
-    path = stored().folder / "attack-ant.json"
+    (path,) = stored().folder.glob("attack-ant-*.json")
     content = json.loads(path.read_bytes())
     for field, wrong in (
-        ("hardy_attack", 2),
+        ("hardy_attack", 1),
+        ("measured_hash", None),
         ("clean", [1, 2]),
         ("samples", [["?", "?"]]),
         ("edges", [0.0]),
         ("epsilon", None),
     ):
         path.write_text(json.dumps(content | {field: wrong}))
-        with pytest.raises(InputError, match=r"attack-ant\.json: .*expected .*delete it"):
+        with pytest.raises(InputError, match=r"attack-ant-\w+\.json: .*expected .*delete it"):
             read_attacks(stored())
     path.write_text(json.dumps(content | {"patches": ["AAAA"]}))
     with pytest.raises(InputError, match="expected pictures in its attacks"):

@@ -55,6 +55,19 @@ def test_parts_come_together_again(packed) -> None:
         assert source.labels.tolist() == [k % 3 for k in range(len(images))]
 
 
+def test_a_full_disk_leaves_the_parts_as_they_were(packed, tmp_path, monkeypatch) -> None:
+    out, _, _ = packed
+    before = {path: path.read_bytes() for path in out.glob("*/*")}
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        pack.pack(out, {"train": str(tmp_path / "test.npz")}, largest=1000)
+    assert {path: path.read_bytes() for path in out.glob("*/*")} == before
+
+
 def test_a_part_that_is_not_there_is_named(packed) -> None:
     out, _, folders = packed
     (folders[0] / "train-00000.bz2").unlink()

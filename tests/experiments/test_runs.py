@@ -102,7 +102,32 @@ def test_again_is_quick_and_another_schedule_is_refused(place, monkeypatch) -> N
     monkeypatch.setattr(runs, "train", never)
     assert run(place, "standard")[0].rpartition(";")[0] == first
     longer = replace(place, recipe=replace(place.recipe, epochs=3))
+    assert "run with the recipe " in run(longer, "standard")[0]
     assert "name another --work" in run(longer, "standard")[0]
+    with np.load(place.test) as file:
+        images, labels = file["images"], file["labels"]
+    np.savez(place.work / "other.npz", images=images[::-1], labels=labels)
+    more = {"test": str(place.work / "other.npz"), "frames_images": 11}
+    for option, value in more.items():
+        changed = replace(place, **{option: value})
+        assert "run with the measured " in run(changed, "standard")[0]
+    fewer = replace(place, defence_images=10)  # of which no training is a part
+    assert run(fewer, "standard")[0].rpartition(";")[0] == first
+    run(place, "standard+none")
+    assert "name another --work" in run(fewer, "standard+none")[0]
+
+
+def test_what_adapts_has_the_usual_batch_whatever_the_others_have(place) -> None:
+    few = replace(place, batch=8, defence_images=20)
+    run(few, "standard", "standard+none", "standard+bn_adapt")
+    records = kept.read([place.bundle])
+    assert records["standard+bn_adapt"]["adapts_in"] == [64]
+    assert records["standard+none"]["adapts_in"] == []
+    (store,) = (place.work / "runs" / "standard+bn_adapt").glob("*--cifar10_c--*")
+    about = json.loads((store / "run.json").read_text())
+    assert "statistics of 64 test images" in about["defence"]
+    (row,) = [line for line in table.page(records).splitlines() if line.startswith("| bn_adapt")]
+    assert row.startswith("| bn_adapt (adapts, N = 16, n = 64) |")
 
 
 def test_the_time_runs_out_and_the_rest_is_done_later(place) -> None:

@@ -8,7 +8,7 @@ import pytest
 from experiments import kept
 from experiments.compared import differences, judge, mean_flip_rate, scores_of
 from experiments.plan import stability
-from experiments.table import figures, page
+from experiments.table import figures, page, write
 from hardy.errors import InputError
 from hardy.metrics import Circumstances, Score
 from hardy.metrics.score import score_of
@@ -19,7 +19,7 @@ RECIPE = {
 }  # fmt: skip
 SESSION = {
     "gpu": "a GPU", "cpu": "a CPU", "cores": 2, "versions": {"torch": "2", "numpy": "2"},
-    "commit": "abcdef", "git_commit": None,
+    "commit": "abcdef and what is longer than that", "git_commit": None,
 }  # fmt: skip
 NOISE = np.random.default_rng(0).normal(size=1000)
 
@@ -94,6 +94,19 @@ def test_differences_are_paired() -> None:
     assert scores_of("standard", together(record("standard", 30)))["mFR"].value == 100
 
 
+def test_a_full_disk_leaves_the_page_as_it_was(tmp_path, monkeypatch) -> None:
+    first = write(together(record("standard", 30)), tmp_path)
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write(together(record("standard", 31)), tmp_path)
+    assert (tmp_path / "cifar10.md").read_text() == first
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cifar10.json", "cifar10.md"]
+
+
 def test_two_schedules_are_not_compared() -> None:
     other = record("augmix", 29, recipe={"epochs": 31})
     with pytest.raises(InputError, match="epochs 30 and 31"):
@@ -103,7 +116,8 @@ def test_two_schedules_are_not_compared() -> None:
 @pytest.mark.parametrize(("error", "holds"), [(28.5, True), (25.5, True), (28.6, False)])
 def test_bands(error, holds) -> None:
     found = bars(record("band-standard", error, group="bands", recipe={"epochs": 100}))
-    (band,) = [each for what, each in found.items() if "27.0 ± 1.5" in what]
+    (band,) = [each for what, each in found.items() if "one training" in what]
+    assert "within the published 27.0 ± 1.5 %" in next(iter(found))
     assert band[1] is holds
     assert band[0].startswith(f"{error}")
 
@@ -111,12 +125,14 @@ def test_bands(error, holds) -> None:
 def test_ant_is_judged_whichever_way_it_falls() -> None:
     trio = [record("standard", 30), record("gauss_single", 25), record("ant", 25.5)]
     found = bars(*trio, record("antialias", 29, group="architecture", shifts=4.0))
-    assert not found["ant better than gauss_single, mean -C error"][1]
-    assert found["ant better than standard, mean -C error"][1]
-    assert found["anti-aliasing lowers the share of flips between shifts"][1]
+    seeds = "of these trainings, one seed each"
+    assert not found[f"ant better than gauss_single, {seeds}, mean -C error"][1]
+    assert found[f"ant better than standard, {seeds}, mean -C error"][1]
+    assert found[f"anti-aliasing lowers the share of flips between shifts, {seeds}"][1]
     text = page(together(*trio))
     assert "ant − gauss_single" in text
-    assert "Better than the standard training in mean error: gauss_single, ant." in text
+    assert f"Better than the standard training in mean error, {seeds}: gauss_single, ant." in text
+    assert "none is widened for how many there are" in text
 
 
 @pytest.mark.parametrize(("high", "holds"), [(-0.5, True), (0.5, False)])
@@ -148,7 +164,11 @@ def test_the_page_has_every_part() -> None:
     lines = text.splitlines()
     assert "30 epochs" in text
     assert "a GPU" in text
-    assert "abcdef" in text
+    assert "Commit abcdef and what is longer than that." in text
+    assert "on the test images themselves" in text
+    assert "the candidates of σ before clipping" in text
+    assert "images of one batch are not independent" in text
+    assert text.count("one training each") == 1
     (row,) = [line for line in lines if line.startswith("| median")]
     assert "+4.0" in row
     (row,) = [line for line in lines if line.startswith("| ant ") and "5.54" in line]

@@ -49,7 +49,18 @@ def test_what_does_not_vary() -> None:
     assert math.isnan(spearman([], []))
     assert math.isnan(fisher_interval(math.nan, 9).low)
     assert math.isnan(fisher_interval(0.5, 3).high)
-    assert fisher_interval(1.0, 9) == (1, 1)
+
+
+def test_a_perfect_correlation_of_few_is_no_certainty() -> None:
+    assert fisher_interval(1.0, 9) == fisher_interval(-1.0, 9) == (-1, 1)
+    for number in (5, 9, 40):
+        swapped = np.arange(number)
+        swapped[:2] = 1, 0
+        nearest = spearman(np.arange(number), swapped)
+        low, high = fisher_interval(1.0, number, ranks=True)
+        assert (low, high) == pytest.approx((fisher_interval(nearest, number, ranks=True).low, 1))
+        assert fisher_interval(-1.0, number, ranks=True) == pytest.approx((-1, -low))
+    assert fisher_interval(1.0, 5, ranks=True).low < 0 < fisher_interval(1.0, 9, ranks=True).low
 
 
 @pytest.mark.parametrize(("x", "y"), [([1, 2], [1]), ([1, math.nan], [1, 2]), ([[1]], [[1]])])

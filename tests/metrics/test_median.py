@@ -27,6 +27,12 @@ def test_few_numbers_and_many() -> None:
         median_interval([])
 
 
+def test_five_cannot_reach_the_level() -> None:
+    draws = np.random.default_rng(2).exponential(size=(4000, 5))
+    inside = [low <= np.log(2) <= high for low, high in map(median_interval, draws)]
+    assert np.mean(inside) == pytest.approx(1 - 2 / 2**5, abs=0.012)
+
+
 def test_it_covers() -> None:
     draws = np.random.default_rng(1).exponential(size=(2000, 30))
     inside = [low <= np.log(2) <= high for low, high in map(median_interval, draws)]

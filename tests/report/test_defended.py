@@ -21,7 +21,10 @@ from tests.scoring.helpers import FEW, errors, write_run
 
 MARKED = "mine+bn_adapt:16 (adapted)"
 WORDS = "bn_adapt:16: batch norm by the statistics of 64 test images"
-TOLD = f"adapted to the images it is tested on, which others never see: {WORDS}"
+TOLD = (
+    f"adapted to the images it is tested on, which others never see: {WORDS}; intervals take "
+    "images for independent, and those of one batch are not"
+)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """A generator of noise against one model (Rusak et al., 2020), and what its noise does.
 
 The generator turns white noise into noise and never sees the image; the model stays as it is, and
-in evaluation mode. This file imports torch.
+in evaluation mode. It is fitted by the steps of the training method. This file imports torch.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.train.method import Draw, to_pixels
-from hardy.train.methods.ant import Generator
+from hardy.train.methods.ant import Ant, Ant3x3, Generator
 from hardy.train.projection import project
 
-SIDES = {"ant": 1, "ant3x3": 3}  # of the kernel of the generator's second layer
-BATCH, RATE = 70, 5e-4
+KINDS = {"ant": Ant, "ant3x3": Ant3x3}
+STEPS = Ant.restart_steps
+BATCH = 70
 # The search: 1.8^0 .. 1.8^10, then as many halvings.
 GROWTH, COARSE, HALVINGS = 1.8, 11, 40
 
@@ -28,10 +29,26 @@ Classify = Callable[[Tensor], Tensor]  # pixels 0..1, float (N, 3, H, W), to log
 Follow = Callable[[Iterable[int], int], Iterable[int]]
 
 
-def side_of(noise: str) -> int:
-    if noise not in SIDES:
-        raise unknown("kind of adversarial noise", noise, tuple(SIDES))
-    return SIDES[noise]
+def check_kind(noise: str) -> None:
+    if noise not in KINDS:
+        raise unknown("kind of adversarial noise", noise, tuple(KINDS))
+
+
+class _Attacked(nn.Module):
+    """What the steps of a training take: without weights, so that none are touched."""
+
+    def __init__(self, classify: Classify) -> None:
+        super().__init__()
+        self.classify = classify
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        logits = self.classify(pixels)
+        if not logits.requires_grad:
+            raise InputError(
+                "expected a model that can be differentiated, got one whose logits have no "
+                "gradient; adversarial noise is learned by gradients alone"
+            )
+        return logits
 
 
 def fit_generator(
@@ -40,29 +57,20 @@ def fit_generator(
     labels: Tensor,
     draw: Draw,
     *,
-    side: int,
+    noise: str,
     epsilon: float,
     steps: int,
     follow: Follow = lambda items, total: items,
 ) -> Generator:
     """A new one, by Adam on −CE. `images` are uint8 (N, 3, H, W) on the draws' device."""
-    generator = Generator(side, draw)
-    weights = list(generator.parameters())
-    adam = torch.optim.Adam(weights, RATE)
+    game = KINDS[noise](epsilon=epsilon)
+    game.epochs = 0  # none to be kept for later epochs
+    game.begin(draw, tuple(images.shape[1:]))
+    model = _Attacked(classify)
     for _ in follow(range(steps), steps):
         rows = draw.integers(len(images), BATCH)
-        pixels = to_pixels(images[rows])
-        fooled = project(pixels, generator(white(draw, pixels.shape, side)), epsilon)
-        loss = -functional.cross_entropy(classify(fooled), labels[rows])
-        if not loss.requires_grad:
-            raise InputError(
-                "expected a model that can be differentiated, got one whose logits have no "
-                "gradient; adversarial noise is learned by gradients alone"
-            )
-        # Of the generator only: what a lent module gathers for its own training is left alone.
-        for weight, slope in zip(weights, torch.autograd.grad(loss, weights), strict=True):
-            weight.grad = slope
-        adam.step()
+        game.fool(model, to_pixels(images[rows]), labels[rows])
+    generator: Generator = game.generator
     generator.requires_grad_(False)
     return generator
 

@@ -11,14 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from hardy.attacks.noise import (
-    Follow,
-    Outcome,
-    fit_generator,
-    measure,
-    side_of,
-    white,
-)
+from hardy.attacks.noise import STEPS, Follow, Outcome, fit_generator, measure, white
 from hardy.errors import InputError
 from hardy.execute import Threads
 from hardy.images.inline import encode
@@ -31,14 +24,16 @@ from hardy.metrics import (
 from hardy.models import Model
 from hardy.models.defences import Defended, undefended
 from hardy.models.torch_model import TorchModel
-from hardy.predictions.attacked import Attacked, Measured
+from hardy.predictions.attacked import Attacked, Measured, hash_set
 from hardy.predictions.provenance import session
+from hardy.predictions.subject import pixel_hashes
+from hardy.suites.generate import Prepared
 from hardy.train.method import Draw, to_pixels
 from hardy.train.methods.ant import Generator, usual_epsilon
 from hardy.train.projection import project
 
 if TYPE_CHECKING:
-    from hardy.attacks.attack import Part
+    from hardy.attacks.attack import Chosen, Part
 
 # Images measured at a time: few enough values for the projection's copies in float64.
 VALUES, MOST = 10_000_000, 512
@@ -66,22 +61,24 @@ def check_differentiable(model: Model) -> TorchModel:
 
 def run_attack(
     model: Model,
-    fitted: Part,
-    measured: Part,
+    chosen: Chosen,
     *,
     name: str,
     noise: str,
     epsilon: float | None,
-    steps: int,
+    steps: int | None,
     seed: int,
-    fitted_on: str,
     workers: int,
     follow: Follow,
 ) -> Attacked:
     target = check_differentiable(model)
+    fitted, measured = chosen.fitted, chosen.measured
     device = torch.device(target.device)
     draw = Draw(seed, device)
     images, labels = map(torch.cat, zip(*_batches(fitted, MOST, device, workers), strict=True))
+    hashes = _hashes(images)
+    _check_apart(hashes, chosen)
+    steps = STEPS if steps is None else steps
     values = images[0].numel()
     radius = epsilon or usual_epsilon(values)
     with target.from_pixels() as classify:
@@ -90,7 +87,7 @@ def run_attack(
             images,
             labels,
             draw,
-            side=side_of(noise),
+            noise=noise,
             epsilon=radius,
             steps=steps,
             follow=follow,
@@ -109,13 +106,32 @@ def run_attack(
         epsilon=radius,
         values=values,
         images=len(measured),
-        fitted_on=fitted_on,
+        fitted_on=f"{len(fitted):,} {chosen.how}",
+        fitted_hash=hash_set(hashes, fitted.labels),
+        measured_hash=hash_set(chosen.hashes, measured.labels),
         steps=steps,
         seed=seed,
         **_numbers(outcome, values),
         **_pictures(generator, draw, first, radius),
         session=session(device=target.device, precision=target.precision),
     )
+
+
+def _hashes(images: Tensor) -> npt.NDArray[np.uint64]:
+    """Of uint8 (N, 3, H, W), as the store has them of the images it was shown."""
+    arrays = images.permute(0, 2, 3, 1).cpu().numpy()
+    return pixel_hashes([Prepared(array, array.shape) for array in arrays])
+
+
+def _check_apart(hashes: npt.NDArray[np.uint64], chosen: Chosen) -> None:
+    common = np.flatnonzero(np.isin(chosen.hashes, hashes))
+    if len(common):
+        first = chosen.measured.subject.ids[chosen.measured.rows[common[0]]]
+        raise InputError(
+            f"expected other images to fit the noise on than to measure it on, got {len(common):,} "
+            f'in both, the first of them "{first}"; name others by --attack-images, or leave that '
+            "out, and one half is fitted on"
+        )
 
 
 def _batches(

@@ -41,11 +41,20 @@ def average_ranks(values: npt.ArrayLike) -> Floats:
 
 def fisher_interval(r: float, number: int, *, ranks: bool = False) -> Interval:
     """95 % of Fisher's z = artanh r, whose standard error is 1/√(n − 3); of rank correlations
-    √((1 + r²/2)/(n − 3)) (Bonett & Wright 2000). Points are taken for independent."""
+    √((1 + r²/2)/(n − 3)) (Bonett & Wright 2000). Points are taken for independent.
+
+    At |r| = 1 z is infinite, and would leave no doubt however few points there are. Ranks that
+    agree wholly get the near end of those with two neighbours swapped, r = 1 − 12/(n³ − n), the
+    nearest to 1 that n points can come, and reach to 1; of points on a line nothing is known,
+    −1 to 1.
+    """
     if number < 4 or math.isnan(r):
         return Interval(math.nan, math.nan)
+    if abs(r) == 1 and not ranks:
+        return Interval(-1.0, 1.0)
     if abs(r) == 1:
-        return Interval(r, r)
+        near = fisher_interval(r * (1 - 12 / (number**3 - number)), number, ranks=True)
+        return Interval(near.low, 1.0) if r > 0 else Interval(-1.0, near.high)
     spread = _Z * math.sqrt((1 + r * r / 2 if ranks else 1) / (number - 3))
     return Interval(math.tanh(math.atanh(r) - spread), math.tanh(math.atanh(r) + spread))
 

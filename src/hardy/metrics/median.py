@@ -11,7 +11,8 @@ from hardy.metrics.bootstrap import LEVEL, Interval
 
 def median_interval(values: npt.ArrayLike) -> Interval:
     """Of the median, whatever the distribution: from the k-th smallest to the k-th largest, k as
-    large as P(X < k) ≤ 2.5 % allows for X ~ Bin(n, ½). With fewer than six it is all of them.
+    large as P(X < k) ≤ 2.5 % allows for X ~ Bin(n, ½). With fewer than six it is all of them,
+    which is less than 95 %: 1 − 2/2ⁿ, of five 93.75 %.
     """
     ordered = np.sort(np.asarray(values, np.float64))
     number = len(ordered)

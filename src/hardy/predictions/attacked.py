@@ -1,4 +1,7 @@
-"""What an attack left in a run's folder: `attack-ant.json`, numbers and small pictures."""
+"""What attacks left in a run's folder: `attack-ant-0123456789.json`, numbers and small pictures.
+
+The digits tell attacks apart that differ in what decides their numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hardy.errors import InputError
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import HardyError, InputError
 from hardy.predictions.fields import (
     TABLE,
     TEXT,
@@ -23,8 +30,9 @@ from hardy.predictions.fields import (
 from hardy.predictions.store import StoredRun
 from hardy.whole import whole_file
 
-VERSION = 1
+VERSION = 2
 FILES = "attack-*.json"
+DIGITS = 10
 
 
 class Measured(NamedTuple):
@@ -49,6 +57,8 @@ class Attacked:
     values: int  # of an image
     images: int  # it was measured on
     fitted_on: str
+    fitted_hash: str  # of the pixels and labels it was fitted on, in any order
+    measured_hash: str
     steps: int
     seed: int
     clean: Measured
@@ -70,6 +80,19 @@ class Attacked:
     def learned(self) -> bool:
         """Worse for the model than Gaussian noise of the same norm, and not by chance."""
         return self.difference.high < 0
+
+    @property
+    def digest(self) -> str:
+        """Of what decides the numbers of a model."""
+        decisive = [self.noise, self.epsilon, self.steps, self.seed]
+        text = json.dumps([*decisive, self.fitted_hash, self.measured_hash])
+        return sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def hash_set(pixels: npt.NDArray[np.uint64], labels: npt.NDArray[np.int64]) -> str:
+    """Of images by their hashes, and their labels: the same in any order."""
+    pairs = sorted(zip(pixels.tolist(), labels.tolist(), strict=True))
+    return sha256(json.dumps(pairs).encode()).hexdigest()
 
 
 def _is_number(value: Any) -> bool:
@@ -96,7 +119,7 @@ _PAIRS = Field(
     all_of(lambda pair: all_of(_is_picture)(pair) and len(pair) == 2),
 )
 FIELDS = {
-    **dict.fromkeys(("model", "noise", "fitted_on"), TEXT),
+    **dict.fromkeys(("model", "noise", "fitted_on", "fitted_hash", "measured_hash"), TEXT),
     **dict.fromkeys(("values", "images"), WHOLE),
     **dict.fromkeys(("steps", "seed", "never"), _COUNT),
     **dict.fromkeys(
@@ -111,16 +134,26 @@ FIELDS = {
 
 
 def write_attack(folder: Path, attacked: Attacked) -> Path:
-    path = folder / FILES.replace("*", attacked.noise)
+    """The same again takes its own place, and no other's."""
+    path = folder / FILES.replace("*", f"{attacked.noise}-{attacked.digest}")
     content = {"hardy_attack": VERSION, **asdict(attacked)}
-    with whole_file(path) as file:
-        file.write(json.dumps(content, indent=1, allow_nan=False).encode())
+    try:
+        with whole_file(path) as file:
+            file.write(json.dumps(content, indent=1, allow_nan=False).encode())
+    except OSError as error:
+        raise HardyError(
+            f"{path} could not be written ({error.strerror}); measured were "
+            f"{attacked.adversarial.figure()} % at ε {attacked.epsilon:.4g}, and "
+            f"{attacked.gaussian.figure()} % under Gaussian noise. The predictions of clean images "
+            "are kept, and the same command attacks again"
+        ) from error
     return path
 
 
 def read_attacks(run: StoredRun) -> tuple[Attacked, ...]:
-    """Those on a run's model, by the kind of noise."""
-    return tuple(_read(path) for path in sorted(run.folder.glob(FILES)))
+    """Those on a run's model, by the kind of noise and its norm."""
+    found = [_read(path) for path in sorted(run.folder.glob(FILES))]
+    return tuple(sorted(found, key=lambda one: (one.noise, one.epsilon)))
 
 
 def _read(path: Path) -> Attacked:

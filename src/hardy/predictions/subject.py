@@ -120,7 +120,7 @@ class Subject:
         if not good:
             return Loaded(kept, None, np.empty(0, np.uint64), faults)
         indices = self.indices[good].tolist()
-        pixels = _hashes(images) if images else np.zeros(len(good), np.uint64)
+        pixels = pixel_hashes(images) if images else np.zeros(len(good), np.uint64)
         if isinstance(self.variants, Generated):
             return Loaded(kept, self.variants.together(indices, images), pixels, faults)
         clean = np.stack([image.image for image in images]) if images else None
@@ -215,5 +215,5 @@ class StoredImages:
         return StoredImages(self.variants, [self.indices[place] for place in places], clean)
 
 
-def _hashes(images: Sequence[Prepared]) -> npt.NDArray[np.uint64]:
+def pixel_hashes(images: Sequence[Prepared]) -> npt.NDArray[np.uint64]:
     return np.array([int(image.hash()[:16], 16) or 1 for image in images], np.uint64)

@@ -31,7 +31,7 @@ class Shown(NamedTuple):
 
     @property
     def kind(self) -> str:
-        return NAMES.get(self.attacked.noise, self.attacked.noise)
+        return _kind(self.attacked)
 
     @property
     def sentence(self) -> str:
@@ -43,13 +43,19 @@ class Shown(NamedTuple):
         return f"Not clearly worse for it than Gaussian noise of the same norm: {points}."
 
 
-def shown(section: Section) -> list[Shown]:
-    """With pictures of the best models' only, as noise takes much room."""
+def shown(section: Section) -> list[list[Shown]]:
+    """In groups that were measured on the same images. With pictures of the best models' only, as
+    noise takes much room."""
     found = [(entry, one) for entry in section.entries for one in entry.attacks]
-    return [
-        _pictured(entry, one) if place < PICTURED else Shown(entry, one)
-        for place, (entry, one) in enumerate(found)
-    ]
+    groups: dict[str, list[Shown]] = {}
+    for place, (entry, one) in enumerate(found):
+        made = _pictured(entry, one) if place < PICTURED else Shown(entry, one)
+        groups.setdefault(one.measured_hash, []).append(made)
+    return list(groups.values())
+
+
+def _kind(one: Attacked) -> str:
+    return NAMES.get(one.noise, one.noise)
 
 
 def _pictured(entry: Entry, one: Attacked) -> Shown:
@@ -79,7 +85,7 @@ def figures(section: Section) -> list[Figure]:
     if not found:
         return []
     panels = tuple(
-        Panel(f"{entry.label}, {NAMES.get(one.noise, one.noise)}", _series(entry, one))
+        Panel(f"{entry.label}, {_kind(one)}, ε {one.epsilon:.4g}", _series(entry, one))
         for entry, one in found
     )
     return [

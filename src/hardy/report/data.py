@@ -17,7 +17,7 @@ from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
 from hardy.predictions.attacked import Attacked, read_attacks
 from hardy.predictions.store import StoredRun, find_runs
 from hardy.scoring import Scores, score
-from hardy.suites import load
+from hardy.scoring.selection import suite_of
 from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.schema import Suite
 
@@ -146,13 +146,15 @@ def gather(store: Path, *, track: Track = iter) -> Report:
         )
 
     sections = []
-    for name in sorted({one.run.suite for one in scored}, key=lambda name: (load(name).kind, name)):
+    kinds = {one.run.suite: one.kind for one in scored}
+    for name in sorted(kinds, key=lambda name: (kinds[name], name)):
         groups = _groups([one for one in scored if one.run.suite == name])
         for number, group in enumerate(groups, 1):
             group.sort(key=lambda one: (one.headline[0].value, labels[_key(one.run)]))
             entries = tuple(map(entry, group))
             apart = tuple(differences(groups[0][0].headline[0], group[0].headline[0]))
-            sections.append(Section(load(name), entries, number, len(groups), apart))
+            suite = suite_of(group[0].run)
+            sections.append(Section(suite, entries, number, len(groups), apart))
     return Report(tuple(sections), tuple(map(str, left_out)))
 
 
@@ -204,7 +206,7 @@ def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
 
 def _same_set(one: Scores, other: Scores) -> bool:
     """Images of the same kind and classes, corrupted one way and the other."""
-    sets = [(load(run.suite), run.details["labels"], run) for run in (one.run, other.run)]
+    sets = [(suite_of(run), run.details["labels"], run) for run in (one.run, other.run)]
     keys = [
         (suite.edition.name, suite.classes, labels, run.classes if labels == "own" else None)
         for suite, labels, run in sets

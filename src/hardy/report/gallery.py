@@ -32,6 +32,7 @@ class Strip(NamedTuple):
 
 class Gallery(NamedTuple):
     suite: str
+    suite_hash: str  # users' suites may share a name
     title: str
     unit: str  # what the slider moves along: "severity" or "frame"
     side: int
@@ -64,6 +65,7 @@ def make_gallery(
         strips.append(Strip(name, summary, len(images), data_uri(encode(strip(images)))))
     return Gallery(
         suite=suite.name,
+        suite_hash=suite.content_hash(),
         title=suite.title,
         unit="frame" if sequences else "severity",
         side=side,

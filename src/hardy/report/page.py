@@ -28,7 +28,7 @@ FOR_WORST = 1_500_000
 
 def render_report(report: Report, galleries: Iterable[Gallery] = ()) -> bytes:
     """The page; a gallery stands at the end of its suite's first section."""
-    by_suite = {gallery.suite: gallery for gallery in galleries}
+    by_suite = {gallery.suite_hash: gallery for gallery in galleries}
     drawn: dict[str, Any] = {}
     parts = [
         _part(section, by_suite, drawn) | {"worst": worst}
@@ -64,7 +64,7 @@ def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]
         "singles": _singles(section),
         "attacks": attacks.shown(section),
         "runs": [(entry, describe_run(entry)) for entry in section.entries],
-        "gallery": galleries.get(section.suite.name) if section.number == 1 else None,
+        "gallery": galleries.pop(section.suite.content_hash(), None),
     }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from hardy.errors import InputError
-from hardy.predictions.store import find_runs
+from hardy.predictions.store import StoredRun, find_runs
 from hardy.report.data import Track, gather
 from hardy.report.export import as_csv, as_json, as_markdown
 from hardy.report.figures import figures
@@ -15,7 +16,8 @@ from hardy.report.files import check_target, write_whole
 from hardy.report.gallery import Gallery, make_gallery
 from hardy.report.page import render_report
 from hardy.report.static import overview
-from hardy.suites import load
+from hardy.scoring.selection import suite_of
+from hardy.suites.schema import Suite
 
 FORMATS = ("html", "md", "csv", "json", "png")
 TEXTS = {"md": as_markdown, "csv": as_csv, "json": as_json}
@@ -55,12 +57,15 @@ def _content(form: str, store: Path, photo: Path | None, track: Track) -> bytes:
 
 def render_store(store: Path, photo: Path | None = None, *, track: Track = iter) -> bytes:
     """The page; pictures are made while scores are computed."""
-    suites = sorted({run.suite for run in find_runs(store, [])})
     with ThreadPoolExecutor(1) as aside:
-        made = aside.submit(_galleries, suites, photo)
+        made = aside.submit(_galleries, find_runs(store, []), photo)
         report = gather(store, track=track)
         return render_report(report, made.result())
 
 
-def _galleries(suites: list[str], photo: Path | None) -> list[Gallery]:
-    return [] if photo is None else [make_gallery(load(name), photo) for name in suites]
+def _galleries(runs: list[StoredRun], photo: Path | None) -> list[Gallery]:
+    suites: dict[str, Suite] = {}
+    for run in runs if photo else ():
+        with suppress(InputError):  # one that cannot be scored is not shown
+            suites.setdefault(run.details["suite_hash"], suite_of(run))
+    return [make_gallery(suite, photo) for suite in suites.values() if photo]

@@ -160,7 +160,10 @@ def _defence(run: StoredRun) -> list[str]:
     if run.defence is None:
         return []
     if run.adapted:
-        return [f"adapted to the images it is tested on, which others never see: {run.defence}"]
+        return [
+            f"adapted to the images it is tested on, which others never see: {run.defence}; "
+            "intervals take images for independent, and those of one batch are not"
+        ]
     return [f"defended by {run.defence}"]
 
 
