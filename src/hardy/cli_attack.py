@@ -25,22 +25,19 @@ def attack_models(
     options: Mapping[str, Any],
 ) -> None:
     """One after the other; `options` are those of `evaluate`."""
-    from hardy.attacks.attack import attack
+    from hardy.attacks.attack import attack_each
     from hardy.scoring.tables import to_terminal
 
     faults: list[str] = []
-    found = [
-        attack(
-            model,
-            noise=noise,
-            attack_images=attack_images,
-            epsilon=epsilon,
-            follow=lambda steps, total: watch(steps, total, "steps"),
-            faults=faults if place == 0 else None,  # the images are the same for all
-            **options,
-        )
-        for place, model in enumerate(models)
-    ]
+    found = attack_each(
+        models,
+        noise=noise,
+        attack_images=attack_images,
+        epsilon=epsilon,
+        follow=lambda steps, total: watch(steps, total, "steps"),
+        faults=faults,
+        **options,
+    )
     to_terminal([attack_table(found)])
     store: Path = options["store"]
     typer.echo(f"stored in {store}; `hardy report {store}` shows the noise")

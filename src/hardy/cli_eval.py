@@ -158,11 +158,12 @@ def evaluate_models(
         "warn": lambda text: typer.secho(f"WARNING: {printable(text)}", fg="yellow", err=True),
         "track": track,
     }
-    with resumable():
-        if attack is not None:
-            check_alone(only=only != "counted", severities=bool(severities), dry_run=dry_run)
+    if attack is not None:
+        check_alone(only=only != "counted", severities=bool(severities), dry_run=dry_run)
+        with resumable("the same command fits all noise anew"):
             attack_models(models, attack, attack_images, epsilon, options)
-            return
+        return
+    with resumable():
         found = evaluate(models, only=words(only), severities=numbers(severities), **options)
     assert isinstance(found, list)  # one for each model of a list
     for run in found:

@@ -84,10 +84,10 @@ def training_device(device: str | None, precision: str | None) -> tuple[str, str
 
 
 @contextmanager
-def resumable() -> Iterator[None]:
-    """Work that Ctrl-C stops and the same command takes up again."""
+def resumable(then: str = "the same command resumes") -> Iterator[None]:
+    """Work that Ctrl-C stops; `then` is what the same command does, if it does not resume."""
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo("stopped; what is finished is kept, and the same command resumes", err=True)
+        typer.echo(f"stopped; what is finished is kept, and {then}", err=True)
         raise typer.Exit(130) from None

@@ -6,7 +6,7 @@ the CIFAR edition. Nothing is downloaded, and no deep-learning framework is need
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from hardy.errors import MissingResource
 from hardy.evaluation import evaluate
 from hardy.models import Model, load
+from hardy.predictions.runner import Track
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -24,8 +25,6 @@ SUITES = ("cifar10_c", "cifar10_p")
 SIDE = 32
 TRAINED_ON = 1000  # the rest, 797, is for testing
 SEED = 0
-
-Track = Callable[[Iterator[int], int], Iterable[int]]
 
 
 def run_demo(folder: Path, *, track: Track = lambda done, total: done) -> Path:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import hardy
 from hardy.attacks.attack import Part
@@ -148,6 +149,36 @@ def test_images_to_fit_on_can_be_named() -> None:
     assert got.fitted_hash != got.measured_hash
 
 
+def test_images_to_fit_on_have_the_size_of_those_to_measure() -> None:
+    """Also where they differ among themselves."""
+    for place in range(10):
+        side = 32 if place < 9 else 16
+        Path(f"more/{place}").mkdir(parents=True)
+        image = coloured(1, seed=3 + place)[0, :side]
+        Image.fromarray(image).save(f"more/{place}/a.png")
+    np.savez("small.npz", images=coloured(12, seed=3)[:, :16, :16], labels=LABELS[:12])
+    for images, shape in (("small.npz", "16, 16, 3"), ("more", "16, 32, 3")):
+        with pytest.raises(InputError, match=rf"\(32, 32, 3\), got \({shape}\) of .*; resize"):
+            hardy.attack(
+                ByColour(), images=IMAGES, labels=LABELS, attack_images=images, **QUICK
+            )
+    assert not list(Path().glob("runs/**/attack-*"))
+
+
+def test_images_to_fit_on_have_the_classes_of_those_to_measure() -> None:
+    np.savez("more.npz", images=coloured(12, seed=3), labels=np.arange(12))
+    with pytest.raises(InputError, match="of the 10 classes of those to measure, got 12"):
+        hardy.attack(
+            ByColour(),
+            images=IMAGES,
+            labels=np.arange(40) % 10,
+            attack_images="more.npz",
+            own_classes=True,
+            **QUICK,
+        )
+    assert not Path("runs").exists()
+
+
 def test_an_image_to_fit_on_that_is_measured_too_is_refused() -> None:
     """Also under another id, and when it is one of many."""
     shown = np.concatenate([coloured(11, seed=3), IMAGES[7:8]])
@@ -212,6 +243,8 @@ def test_the_run_of_an_attack_goes_on_as_any_other() -> None:
         ({"model": [ByColour()]}, "expected one model to attack"),
         ({"noise": "ant4x4"}, 'did you mean "ant3x3"'),
         ({"epsilon": 0.0}, "expected epsilon above 0, got 0.0"),
+        ({"epsilon": 55.5}, "at most 55.43, the distance from black to white at 32 px, got 55.5"),
+        ({"epsilon": 1e300}, r"at most 55.43, .* got 1e\+300, which no noise reaches"),
         ({"suite": "cifar10_p"}, "expected a suite of corruptions"),
         ({"labels": None}, "label"),
         ({"images": IMAGES[:3], "labels": LABELS[:3]}, "at least 4 images to attack, got 3"),
@@ -288,8 +321,8 @@ def test_a_damaged_file_is_named() -> None:
 def test_command(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from hardy.attacks import attack
 
-    short = attack.attack.__kwdefaults__ | {"steps": 2}
-    monkeypatch.setattr(attack.attack, "__kwdefaults__", short)
+    short = attack.attack_each.__kwdefaults__ | {"steps": 2}
+    monkeypatch.setattr(attack.attack_each, "__kwdefaults__", short)
     np.savez("set.npz", images=IMAGES, labels=LABELS)
     (tmp_path / "colours.py").write_text("from tests.attacks.test_attack import made\n")
     few = ("--suite", "cifar10_c", "--images", "set.npz")
@@ -304,10 +337,38 @@ def test_command(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (("fake:10", "--attack", "ant", "--only", "fog"), "--attack without --only"),
         (("fake:10", "--attack", "ant", "--dry-run"), "--attack without --dry-run"),
         (("fake:10", "--epsilon", "5"), "--epsilon with --attack"),
+        (("torch:colours:made", "--attack", "ant", "--epsilon", "1e300"), "which no noise reaches"),
     ):
         code, _, err = run("eval", *words, *few)
         assert code == 2
         assert message in err
+
+
+def test_all_models_are_looked_at_before_the_first_is_attacked(run, tmp_path: Path) -> None:
+    np.savez("set.npz", images=IMAGES, labels=LABELS)
+    (tmp_path / "colours.py").write_text("from tests.attacks.test_attack import made\n")
+    few = ("--suite", "cifar10_c", "--images", "set.npz")
+    code, _, err = run("eval", "torch:colours:made", "fake:10", "--attack", "ant", *few)
+    assert code == 2
+    assert "torch can differentiate" in err
+    assert not Path("runs").exists()
+
+
+def test_stopping_says_that_noise_is_fitted_anew(
+    run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from hardy.attacks import work
+
+    def stop(*given: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(work, "fit_generator", stop)
+    np.savez("set.npz", images=IMAGES, labels=LABELS)
+    (tmp_path / "colours.py").write_text("from tests.attacks.test_attack import made\n")
+    few = ("--suite", "cifar10_c", "--images", "set.npz")
+    code, _, err = run("eval", "torch:colours:made", "--attack", "ant", *few)
+    assert code == 130
+    assert err.endswith("what is finished is kept, and the same command fits all noise anew\n")
 
 
 def test_learned_is_said_only_by_the_interval() -> None:

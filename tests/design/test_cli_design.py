@@ -14,15 +14,10 @@ from hardy import cli_design
 from hardy.design.accuracy import square_csv
 from hardy.design.results import Results
 from hardy.errors import InputError, MissingResource
-from hardy.suites import given, load
+from hardy.suites import load
 from hardy.train.recipe import Recipe
 from tests.design.matrices import blocks
 from tests.design.test_overlap import three
-
-
-@pytest.fixture(autouse=True)
-def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(given, "SUITES", {})
 
 
 @pytest.fixture

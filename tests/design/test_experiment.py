@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardy.design.accuracy import NONE
 from hardy.design.collect import collect
 from hardy.design.experiment import run_overlap, sized
 from hardy.design.proxy import read_features
 from hardy.design.results import summarise, write_results
 from hardy.errors import InputError
-from hardy.predictions.store import find_runs
+from hardy.predictions.store import StoredRun, find_runs
+from hardy.scoring import score
 from hardy.suites import load
-from hardy.suites.cells import Cell
+from hardy.suites.cells import NONE, Cell
 from tests.train.small import NARROW, narrow, write_arrays
 
 __all__ = ["narrow"]
@@ -48,6 +49,14 @@ def run(folder: Path, say=lambda line: None, **changes) -> Path:
         clean_only=wanted.get("clean_only", False),
     )
     return folder / "out"
+
+
+def turned(run: StoredRun) -> StoredRun:
+    """As if the images had been others, with the same ids and labels."""
+    other = replace(run)
+    contents = run._contents
+    other.__dict__["_contents"] = contents._replace(pixels=contents.pixels[::-1])
+    return other
 
 
 @pytest.fixture(scope="module")
@@ -135,10 +144,47 @@ def test_what_is_written(finished) -> None:
 
 
 def test_another_experiment_is_refused(finished, narrow) -> None:
-    with pytest.raises(InputError, match=r"holds another overlap: recipe is .*'epochs': 2"):
+    with pytest.raises(InputError, match=r"holds another overlap: recipe\.epochs is 2 and was 1;"):
         run(finished.parent, recipe=NARROW)
     with pytest.raises(InputError, match="holds another overlap: cells is"):
         run(finished.parent, only=NAMES[:3])
+
+
+def test_predictions_on_other_images_are_refused(finished) -> None:
+    runs = {one.model: one for one in find_runs(finished / "predictions")}
+    runs = {name: runs[name] for name in (NONE, *NAMES)}
+    cells = [Cell(name, 1) for name in NAMES]
+    recorded = json.loads((finished / "experiment.json").read_text())["test_hash"]
+    assert collect(runs, cells, recorded).accuracy.names == NAMES
+    mixed = {**runs, "contrast": turned(runs["contrast"])}
+    with pytest.raises(InputError, match="same images, but contrast has other pixels than none"):
+        collect(mixed, cells)
+    every = {name: turned(one) for name, one in runs.items()}
+    with pytest.raises(InputError, match="images that the overlap was begun with, got others"):
+        collect(every, cells, recorded)
+
+
+def test_predictions_can_be_scored(finished) -> None:
+    """By a copy of the suite, which was fitted to the images."""
+    for one in find_runs(finished / "predictions"):
+        assert one.suite == "cifar10_c_at_16"
+        assert score(one)["mean error"].circumstances.names == NAMES
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("models/contrast/finished.json", "{}", "finished.json: predictions: expected text"),
+        ("models/contrast/finished.json", '{"predictions": 3}', "predictions: expected text"),
+        ("experiment.json", '{"format": 1}', "experiment.json: cells: expected a list"),
+        ("experiment.json", '{"format": 1, "cells": ["x"]}', r"cells: expected .* got \['x'\]"),
+    ],
+)
+def test_damaged_records(finished, tmp_path, file, content, message) -> None:
+    out = shutil.copytree(finished, tmp_path / "out")
+    (out / file).write_text(content)
+    with pytest.raises(InputError, match=message):
+        summarise(out)
 
 
 def test_folders_with_other_things(tmp_path, narrow) -> None:
@@ -208,5 +254,6 @@ def test_a_suite_is_fitted_to_the_images() -> None:
     assert (made.name, made.recipe, made.storage) == ("imagenet_c_at_32", "none@1", None)
     assert made.edition.side == 32
     assert made.edition.params("fog", 3) == large.edition.params("fog", 3)
+    assert made.reference == large.reference
     with pytest.raises(InputError, match="expected square training images, got 32 x 16"):
         sized(cifar, (32, 16))

@@ -57,9 +57,15 @@ def test_features_are_kept(tmp_path) -> None:
     assert found.names == ("a", "b", "c")
     for one, two in zip(found[1:], by_hand()[1:], strict=True):
         assert np.array_equal(one, two)
-    (tmp_path / "f.npz").write_bytes(b"nothing")
-    with pytest.raises(InputError, match="expected the features of an overlap"):
-        read_features(tmp_path / "f.npz")
+
+
+def test_damaged_features(tmp_path) -> None:
+    write_features(tmp_path / "f.npz", by_hand())
+    whole = (tmp_path / "f.npz").read_bytes()
+    for content in (b"nothing", b"", whole[:-30], whole[: len(whole) // 2]):
+        (tmp_path / "f.npz").write_bytes(content)
+        with pytest.raises(InputError, match="expected the features of an overlap"):
+            read_features(tmp_path / "f.npz")
 
 
 def test_agreement_is_over_pairs_and_not_the_diagonal() -> None:

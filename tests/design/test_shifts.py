@@ -141,3 +141,22 @@ def test_from_a_store(tmp_path) -> None:
     ]
     assert one.drop == pytest.approx(right[0] - right[1])
     assert one.drop != two.drop
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"images": photos(32)[::-1]}, r"image sets \("),
+        ({"images": photos(32)[:6], "labels": np.arange(6)}, r"numbers of images \(8 and 6\)"),
+        ({"only": "snow"}, "only the second has snow"),
+        ({"severities": [1, 2]}, "severities"),
+        ({"seed": 1}, "ways of making the images"),
+    ],
+)
+def test_models_that_were_run_differently_are_not_put_together(tmp_path, change, message) -> None:
+    usual = {"images": photos(32), "labels": np.arange(8) % 10, "only": "fog"}
+    for store, model, other in (("a", "fake:10", {}), ("b", "fake:10:1", change)):
+        evaluate(model, suite="cifar10_c", store=tmp_path / store, **usual | other)
+    rows = [*stored_rows(tmp_path / "a"), *stored_rows(tmp_path / "b")]
+    with pytest.raises(InputError, match=f"fake:10 and fake:10:1 alike on cifar10_c.*{message}"):
+        correlate(rows)

@@ -10,13 +10,8 @@ import pytest
 from hardy import evaluate
 from hardy.design.suite import suite_toml, write_suite
 from hardy.errors import InputError
-from hardy.suites import given, load
+from hardy.suites import load, text_of
 from tests.photos import photos
-
-
-@pytest.fixture(autouse=True)
-def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(given, "SUITES", {})
 
 
 def test_it_runs_at_once(tmp_path) -> None:
@@ -78,3 +73,34 @@ def test_refused(tmp_path, target, base, names, message) -> None:
     with pytest.raises(InputError, match=message):
         write_suite(tmp_path / target, base, names, "x")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_it_wrote_is_written_over(tmp_path) -> None:
+    mine = tmp_path / "mine.toml"
+    for names in (["fog", "snow"], ["fog", "frost"]):
+        write_suite(mine, "cifar10_c", names, "x")
+    assert load(str(mine)).counted == ("fog", "frost")
+    by_hand = text_of(load("cifar10_c")).replace('"cifar10_c"', '"pyproject"')
+    for text in ("[project]\n", by_hand, ""):
+        (tmp_path / "pyproject.toml").write_text(text)
+        with pytest.raises(InputError, match="is no suite that `hardy design` wrote"):
+            write_suite(tmp_path / "pyproject.toml", "cifar10_c", ["fog"], "x")
+        assert (tmp_path / "pyproject.toml").read_text() == text
+
+
+def test_the_base_is_not_written_over(tmp_path) -> None:
+    mine = write_suite(tmp_path / "mine.toml", "cifar10_c", ["fog", "snow"], "x")
+    (tmp_path / "link.toml").symlink_to(mine)
+    for target in (mine, tmp_path / "." / "mine.toml", tmp_path / "link.toml"):
+        with pytest.raises(InputError, match="it is the suite that is chosen from"):
+            write_suite(target, str(mine), ["fog"], "y")
+    assert load(str(mine)).counted == ("fog", "snow")
+
+
+def test_nothing_is_written_into_a_run(tmp_path) -> None:
+    (tmp_path / "run.json").touch()
+    with pytest.raises(InputError, match="holds the predictions of a run"):
+        write_suite(tmp_path / "mine.toml", "cifar10_c", ["fog"], "x")
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(InputError, match="it is a folder"):
+        write_suite(tmp_path / "folder.toml", "cifar10_c", ["fog"], "x")

@@ -13,21 +13,19 @@ from hardy.errors import InputError
 from hardy.execute import executor
 from hardy.images.opening import open_images
 from hardy.predictions.store import find_runs
+from hardy.report.data import gather
 from hardy.scoring import score
+from hardy.scoring.selection import suite_of
 from hardy.suites import given, load, text_of
 from hardy.suites.build import build
 from hardy.suites.cells import choose_cells
 from hardy.suites.manifest import Writer
+from hardy.suites.stored import open_stored
 from hardy.suites.verify import verify
 from tests.photos import photos
 from tests.suites.helpers import write_rows
 
-MINE = text_of("cifar10_c").replace('"cifar10_c"', '"mine"').replace('"snow", "frost", ', "")
-
-
-@pytest.fixture(autouse=True)
-def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(given, "SUITES", {})
+MINE = text_of(load("cifar10_c")).replace('"cifar10_c"', '"mine"').replace('"snow", "frost", ', "")
 
 
 @pytest.fixture
@@ -37,14 +35,17 @@ def mine(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_file_is_a_suite_and_then_known_by_name(mine) -> None:
-    with pytest.raises(InputError, match='unknown suite "mine"'):
-        load("mine")
+def test_a_file_is_a_suite_by_its_path_alone(mine) -> None:
+    """A name is Hardy's: of files there may be several that are called the same."""
     suite = load(mine)
     assert len(suite.counted) == 13
-    assert load("mine") is suite
-    assert text_of("mine") == MINE
+    assert text_of(suite) == MINE
+    assert suite.content_hash() != load("cifar10_c").content_hash()
+    Path(mine).write_text(f"# A remark.\n{MINE}")
+    assert load(mine).content_hash() == suite.content_hash()
     assert "mine" not in hardy.suites()
+    with pytest.raises(InputError, match='unknown suite "mine"'):
+        load("mine")
 
 
 def test_scored_without_the_file(mine, tmp_path) -> None:
@@ -54,9 +55,30 @@ def test_scored_without_the_file(mine, tmp_path) -> None:
     )
     assert run.suite == "mine"
     Path(mine).unlink()
-    given.SUITES.clear()
     (found,) = find_runs(tmp_path / "runs")
     assert score(found)["mean error"].circumstances.suite == "mine"
+
+
+def test_runs_of_two_suites_of_one_name(mine, tmp_path) -> None:
+    """Each is scored by its own copy, whatever was read last."""
+    labels = np.arange(8) % 10
+    for text in (MINE, MINE.replace('"fog", ', "")):
+        Path(mine).write_text(text)
+        evaluate(
+            "fake:10",
+            suite=mine,
+            images=photos(32),
+            labels=labels,
+            store=tmp_path / "runs",
+            only="contrast",
+        )
+    runs = find_runs(tmp_path / "runs")
+    counted = sorted(len(suite_of(run).counted) for run in runs)
+    assert counted == [12, 13]
+    assert len({score(run)["mean error"].circumstances.suite_hash for run in runs}) == 2
+    report = gather(tmp_path / "runs")
+    assert report.left_out == ()
+    assert sorted(len(section.suite.counted) for section in report.sections) == [12, 13]
 
 
 def test_built_in_other_processes_and_verified_without_the_file(mine, tmp_path) -> None:
@@ -66,8 +88,27 @@ def test_built_in_other_processes_and_verified_without_the_file(mine, tmp_path) 
     cells = choose_cells(suite, ["contrast"], [1])
     build(suite, source, out, cells, executor=executor(2), seed=0, format=None)
     Path(mine).unlink()
-    given.SUITES.clear()
     assert verify(out).fine
+
+
+def test_other_processes_build_what_was_read(mine, tmp_path) -> None:
+    """Not what the file says by the time that they begin."""
+    suite = load(mine)
+    source = open_images(write_rows(tmp_path / "rows", 4), id_rule=suite.id_rule)
+    Path(mine).write_text("no suite at all")
+    cells = choose_cells(suite, ["contrast"], [1])
+    build(suite, source, tmp_path / "built", cells, executor=executor(2), seed=0, format=None)
+    assert verify(tmp_path / "built").fine
+
+
+def test_files_that_were_built_from_another_of_that_name(mine, tmp_path) -> None:
+    suite = load(mine)
+    source = open_images(write_rows(tmp_path / "rows", 4), id_rule=suite.id_rule)
+    out = tmp_path / "built"
+    build(suite, source, out, choose_cells(suite, ["contrast"]), executor=executor(1))
+    Path(mine).write_text(MINE.replace('"fog", ', ""))
+    with pytest.raises(InputError, match="holds mine with other contents than this mine"):
+        open_stored(out, load(mine))
 
 
 @pytest.mark.parametrize(("where", "step"), [(Writer, "begin"), (given, "keep_beside")])
@@ -85,7 +126,6 @@ def test_built_after_a_stop_at_the_very_start(where, step, mine, tmp_path, monke
         with pytest.raises(KeyboardInterrupt):
             build(suite, source, out, cells, executor=executor(1), seed=0, format=None)
     build(suite, source, out, cells, executor=executor(1), seed=0, format=None)
-    given.SUITES.clear()
     assert verify(out).fine
 
 

@@ -49,7 +49,7 @@ def changed(file: str, path: str, value: Any) -> dict[str, Any]:
         (
             "corruptions/fog/severities",
             [[1, 2]] * 4,
-            r"\[fog\]: severities: expected 5 rows, got '4",
+            r"\[fog\]: severities: expected 1 or 5 rows, got '4",
         ),
         ("corruptions/fog/severities/2", [1], r"expected 2 values per row, got \[1\]"),
         ("corruptions/fog/severities/2", 1, "expected 2 values per row, got 1"),
@@ -187,3 +187,12 @@ def test_reading_a_suite_compiles_and_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_one_number_of_severities_in_a_suite():
+    """What is built, scored and printed of a suite goes by one number of them."""
+    constants = dict(edition("cifar").corruptions)
+    constants["fog"] = constants["fog"][:1]
+    mixed = replace(edition("cifar"), corruptions=constants)
+    with pytest.raises(InputError, match=r"as many severities of each .* '1 of fog and 5 of "):
+        parse_suite(raw("cifar10_c.toml"), "cifar10_c.toml", lambda name: mixed)

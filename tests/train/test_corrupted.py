@@ -9,14 +9,16 @@ import torch
 import hardy
 from hardy.arrays.rng import derive_key
 from hardy.corrupt import CORRUPTIONS, engine
+from hardy.design.suite import suite_toml
 from hardy.errors import InputError
 from hardy.suites import load
 from hardy.train.loop import train
+from hardy.train.method import Draw
 from hardy.train.methods import make_method
 from hardy.train.methods.corrupted import Corrupted
 from hardy.train.run import read_run
 from tests.photos import random_images
-from tests.train.small import NARROW, narrow, small_data
+from tests.train.small import CPU, NARROW, narrow, small_data
 
 __all__ = ["narrow"]
 
@@ -26,6 +28,7 @@ IMAGES = torch.from_numpy(random_images(41, 32, 32))
 def method(**settings: str) -> Corrupted:
     made = make_method("corrupted", {"corruption": "gaussian_noise", **settings})
     assert isinstance(made, Corrupted)
+    made.begin(Draw(0, CPU), (3, 32, 32))
     return made
 
 
@@ -46,7 +49,9 @@ def test_another_half_in_each_epoch() -> None:
 def test_the_same_again_and_another_with_another_seed() -> None:
     first = method().epoch_images(3, IMAGES)
     assert torch.equal(first, method().epoch_images(3, IMAGES))
-    assert not torch.equal(first, method(seed="1").epoch_images(3, IMAGES))
+    other = method()
+    other.begin(Draw(1, CPU), (3, 32, 32))
+    assert not torch.equal(first, other.epoch_images(3, IMAGES))
 
 
 def test_the_bytes_are_the_engines_at_all_severities() -> None:
@@ -97,7 +102,35 @@ def test_a_run_says_what_it_has_seen(tmp_path, narrow) -> None:
     train("corrupted", small_data(tmp_path / "data"), tmp_path / "out", NARROW, settings=settings)
     run = read_run(tmp_path / "out")
     assert run["seen_corruptions"] == ["contrast"]
-    assert run["method"] == {"name": "corrupted", "seed": 0, **settings}
+    suite_hash = load("cifar10_c").content_hash()
+    assert run["method"] == {"name": "corrupted", "suite_hash": suite_hash, **settings}
+
+
+def test_a_suite_of_the_users_is_known_by_its_contents(tmp_path, narrow) -> None:
+    """Wherever its file lies, and not by what it is called."""
+    data, out = small_data(tmp_path / "data"), tmp_path / "out"
+    text = suite_toml("cifar10_c", "mine", ["contrast", "fog"], "x")
+    for place in ("a", "b", "c"):
+        (tmp_path / place).mkdir()
+        changed_in_c = text.replace("fog", "snow") if place == "c" else text
+        (tmp_path / place / "mine.toml").write_text(changed_in_c)
+    settings = {"corruption": "contrast", "suite": str(tmp_path / "a/mine.toml")}
+    train("corrupted", data, out, NARROW, settings=settings)
+    assert read_run(out)["method"]["suite"] == "mine"
+    (tmp_path / "a/mine.toml").unlink()
+    again = settings | {"suite": str(tmp_path / "b/mine.toml")}
+    assert train("corrupted", data, out, NARROW, settings=again).epochs == 0
+    other = settings | {"suite": str(tmp_path / "c/mine.toml")}
+    with pytest.raises(InputError, match=r"another run: method\.suite_hash is '"):
+        train("corrupted", data, out, NARROW, settings=other)
+
+
+def test_the_suite_is_read_once(tmp_path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(suite_toml("cifar10_c", "mine", ["gaussian_noise"], "x"))
+    made = method(suite=str(path))
+    path.unlink()
+    assert len(changed(made.epoch_images(0, IMAGES))) == 20
 
 
 def test_unknown_names() -> None:
@@ -105,5 +138,5 @@ def test_unknown_names() -> None:
         method(corruption="fogg")
     with pytest.raises(InputError, match='unknown suite "cifar10"'):
         method(suite="cifar10")
-    with pytest.raises(InputError, match="expected corrupted: seed as a whole number"):
-        method(seed="x")
+    with pytest.raises(InputError, match='unknown setting of corrupted "seed"'):
+        method(seed="1")

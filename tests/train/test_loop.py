@@ -271,7 +271,7 @@ def test_weights_that_are_no_numbers_are_not_written(tmp_path, narrow, monkeypat
     monkeypatch.setattr(
         loop, "learning_rate", lambda recipe, step, steps: 0.05 * (step < steps - 1)
     )
-    with pytest.raises(HardyError, match="weights are no numbers after epoch 2"):
+    with pytest.raises(HardyError, match="the net gives no numbers after epoch 2"):
         train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
     assert not (tmp_path / "run" / "model.safetensors").exists()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hardy.errors import HardyError, InputError
+from hardy.errors import InputError
 from hardy.evaluation import AnyModel, Evaluation, Run, evaluate
 from hardy.metrics import stratified_subset
 from hardy.models.model import need
@@ -47,57 +48,102 @@ def attack(
     those of `evaluate`, which stores the predictions of the clean images first: the result lies in
     that run's folder, as JSON.
     """
+    if isinstance(model, list | tuple):
+        raise InputError("expected one model to attack, got several; attack them one by one")
+    (attacked,) = attack_each(
+        [model],
+        suite=suite,
+        noise=noise,
+        attack_images=attack_images,
+        epsilon=epsilon,
+        steps=steps,
+        seed=seed,
+        faults=faults,
+        announce=announce,
+        follow=follow,
+        **options,
+    )
+    return attacked
+
+
+def attack_each(
+    models: Sequence[AnyModel],
+    *,
+    suite: str,
+    noise: str,
+    attack_images: Images | None,
+    epsilon: float | None,
+    faults: list[str] | None,
+    follow: Callable[[Iterable[int], int], Iterable[int]],
+    steps: int | None = None,
+    seed: int = 0,
+    announce: Callable[[Evaluation], None] = lambda evaluation: None,
+    **options: Any,
+) -> list[Attacked]:
+    """As `attack`, one after the other; what is wrong with any of them is told before the first."""
     need("torch", "torch", "an attack")
     from hardy.attacks.noise import check_kind
     from hardy.attacks.work import run_attack
 
     check_kind(noise)  # known before anything is computed
-    if isinstance(model, list | tuple):
-        raise InputError("expected one model to attack, got several; attack them one by one")
-    if epsilon is not None and not 0 < epsilon < float("inf"):
-        raise InputError(f"expected epsilon above 0, got {epsilon}")
-    known: list[Evaluation] = []
+    known: list[tuple[Evaluation, Subject | None]] = []
 
     def begin(evaluation: Evaluation) -> None:
         _check_attackable(evaluation)
-        known.append(evaluation)
+        _check_epsilon(epsilon, evaluation.subject)
+        others = None if attack_images is None else _open_others(evaluation, attack_images)
+        known.append((evaluation, others))
         announce(evaluation)
 
-    run = evaluate(model, suite=suite, only=CLEAN.name, seed=seed, announce=begin, **options)
-    if not isinstance(run, Run):
-        raise HardyError(f"expected one run of one model, got {len(run)}")
-    if faults is not None:
-        faults += run.faults
-    (evaluation,) = known
-    attacked = run_attack(
-        evaluation.models[0],
-        _split(evaluation, *_readable(evaluation.subject, run), attack_images),
-        name=run.model,
-        noise=noise,
-        epsilon=epsilon,
-        steps=steps,
-        seed=seed,
-        workers=evaluation.workers,
-        follow=follow,
+    runs = evaluate(
+        list(models), suite=suite, only=CLEAN.name, seed=seed, announce=begin, **options
     )
-    write_attack(run.folder, attacked)
-    return attacked
+    assert isinstance(runs, list)  # one for each model of a list
+    if faults is not None:
+        faults += runs[0].faults  # the images are the same for all
+    ((evaluation, others),) = known
+    made = []
+    for model, run in zip(evaluation.models, runs, strict=True):
+        attacked = run_attack(
+            model,
+            _split(evaluation.subject, *_readable(evaluation.subject, run), others),
+            name=run.model,
+            noise=noise,
+            epsilon=epsilon,
+            steps=steps,
+            seed=seed,
+            workers=evaluation.workers,
+            follow=follow,
+        )
+        write_attack(run.folder, attacked)
+        made.append(attacked)
+    return made
 
 
 class Part:
-    """Some rows of a subject, and their labels."""
+    """Some rows of a subject, and their labels; all of one `shape`, where that is known."""
 
-    def __init__(self, subject: Subject, rows: Rows) -> None:
-        self.subject, self.rows = subject, rows
+    def __init__(
+        self, subject: Subject, rows: Rows, shape: tuple[int, ...] | None = None
+    ) -> None:
+        self.subject, self.rows, self.shape = subject, rows, shape
         self.labels: npt.NDArray[np.int64] = subject.classes.labels[rows].astype(np.int64)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def images(self, places: slice) -> npt.NDArray[np.uint8]:
-        found = self.subject.clean_images(self.rows[places])
+        return np.concatenate([self._image(row) for row in self.rows[places]])
+
+    def _image(self, row: int) -> npt.NDArray[np.uint8]:
+        found = self.subject.clean_images(np.array([row]))
         if found is None:
             raise InputError("expected clean images to add noise to, got none; name them by images")
+        if found.shape[1:] != (self.shape or found.shape[1:]):
+            raise InputError(
+                f"expected images to fit the noise on of the shape of those to measure, "
+                f'{self.shape}, got {found.shape[1:]} of "{self.subject.ids[row]}"; resize them'
+            )
         return found
 
     def choose(self, most: int) -> Rows:
@@ -116,9 +162,40 @@ class Chosen(NamedTuple):
 def _check_attackable(evaluation: Evaluation) -> None:
     from hardy.attacks.work import check_differentiable
 
-    check_differentiable(evaluation.models[0])
+    for model in evaluation.models:
+        check_differentiable(model)
     if (evaluation.subject.classes.labels < 0).any():
         raise InputError("expected labels for all images, which the noise is learned against")
+
+
+def _check_epsilon(epsilon: float | None, subject: Subject) -> None:
+    if epsilon is None:
+        return
+    if not 0 < epsilon < float("inf"):
+        raise InputError(f"expected epsilon above 0, got {epsilon}")
+    side = subject.suite.edition.side
+    most = sqrt(3 * side**2)
+    if epsilon > most:
+        raise InputError(
+            f"expected epsilon of at most {most:.4g}, the distance from black to white at {side} "
+            f"px, got {epsilon:g}, which no noise reaches"
+        )
+
+
+def _open_others(evaluation: Evaluation, images: Images) -> Subject:
+    """To fit on: of the classes of those to measure."""
+    subject = evaluation.subject
+    own = evaluation.own_classes
+    others = open_subject(subject.suite, images=images, only=[CLEAN.name], own_classes=own)
+    theirs, ours = others.classes, subject.classes
+    if (theirs.labels < 0).any():
+        raise InputError("expected labels for the images to fit on, got some without")
+    if theirs.width > ours.width or (theirs.names and ours.names and theirs.names != ours.names):
+        raise InputError(
+            f"expected images to fit the noise on of the {ours.width:,} classes of those to "
+            f"measure, got {theirs.width:,}{'' if theirs.width != ours.width else ' others'}"
+        )
+    return others
 
 
 def _readable(subject: Subject, run: Run) -> tuple[Rows, Hashes]:
@@ -134,29 +211,22 @@ def _readable(subject: Subject, run: Run) -> tuple[Rows, Hashes]:
     return np.array(rows, np.int64), np.array(hashes, np.uint64)
 
 
-def _split(
-    evaluation: Evaluation, rows: Rows, hashes: Hashes, attack_images: Images | None
-) -> Chosen:
-    subject = evaluation.subject
+def _split(subject: Subject, rows: Rows, hashes: Hashes, others: Subject | None) -> Chosen:
     everything = Part(subject, rows)
-    if attack_images is None:
+    if others is None:
         if len(rows) < 2 * LEAST:
             raise InputError(f"expected at least {2 * LEAST} images to attack, got {len(rows)}")
         half = everything.choose(len(rows) // 2)
-        others = np.delete(np.arange(len(rows)), half)
-        half = half[~np.isin(hashes[half], hashes[others])]  # some sets have an image twice
+        rest = np.delete(np.arange(len(rows)), half)
+        half = half[~np.isin(hashes[half], hashes[rest])]  # some sets have an image twice
         if not len(half):
             raise InputError("expected images that differ, got each of them twice or more often")
-        fitted, everything = Part(subject, rows[half]), Part(subject, rows[others])
-        hashes, how = hashes[others], "other images of the same set"
+        fitted, everything = Part(subject, rows[half]), Part(subject, rows[rest])
+        hashes, how = hashes[rest], "other images of the same set"
     else:
-        own = evaluation.own_classes
-        other = open_subject(subject.suite, images=attack_images, only=["clean"], own_classes=own)
-        fitted = Part(other, np.arange(len(other)))
-        if (fitted.labels < 0).any():
-            raise InputError("expected labels for the images to fit on, got some without")
-        how = "images named for it"
+        fitted, how = Part(others, np.arange(len(others))), "images named for it"
     if len(everything) < LEAST:
         raise InputError(f"expected at least {LEAST} images to measure, got {len(everything)}")
-    few = Part(fitted.subject, fitted.rows[fitted.choose(MOST_FITTED)])
+    shape = everything.images(slice(1)).shape[1:]
+    few = Part(fitted.subject, fitted.rows[fitted.choose(MOST_FITTED)], shape)
     return Chosen(few, everything, hashes, how)

@@ -79,7 +79,8 @@ def run_attack(
     hashes = _hashes(images)
     _check_apart(hashes, chosen)
     steps = STEPS if steps is None else steps
-    values = images[0].numel()
+    first, _ = next(_batches(measured, SHOWN, device, 1))
+    values = first[0].numel()
     radius = epsilon or usual_epsilon(values)
     with target.from_pixels() as classify:
         generator = fit_generator(
@@ -99,7 +100,6 @@ def run_attack(
             )
         ]
     outcome = Outcome(*(torch.cat(column).cpu() for column in zip(*outcomes, strict=True)))
-    first, _ = next(_batches(measured, SHOWN, device, 1))
     return Attacked(
         model=name,
         noise=noise,

@@ -12,8 +12,7 @@ import numpy as np
 
 from hardy.errors import InputError
 from hardy.metrics.classification import Floats
-
-NONE = "none"  # how the clean row and column are called
+from hardy.suites.cells import NONE
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hardy.design.accuracy import NONE, Accuracy
+from hardy.design.accuracy import Accuracy
 from hardy.errors import InputError
 from hardy.metrics import Resampling, wrong
 from hardy.metrics.classification import Floats
 from hardy.predictions.store import StoredRun
-from hardy.scoring.selection import resampling
-from hardy.suites.cells import CLEAN, Cell
+from hardy.scoring.selection import images_hash, resampling, sorted_places
+from hardy.suites.cells import CLEAN, NONE, Cell
 
 
 class Collected(NamedTuple):
@@ -25,9 +25,12 @@ class Collected(NamedTuple):
     how: Resampling
 
 
-def collect(runs: Mapping[str, StoredRun], cells: Sequence[Cell]) -> Collected:
+def collect(
+    runs: Mapping[str, StoredRun], cells: Sequence[Cell], images: str | None = None
+) -> Collected:
     """`runs` are those of the models by what they were trained with, "none" among them; `cells` are
-    all severities of these corruptions, over which an accuracy is the mean."""
+    all severities of these corruptions, over which an accuracy is the mean; `images` is the hash of
+    those that all were to be tested on."""
     names = tuple(name for name in runs if name != NONE)
     missing = [name for name in (NONE, *(cell.name for cell in cells)) if name not in runs]
     if missing:
@@ -45,12 +48,22 @@ def collect(runs: Mapping[str, StoredRun], cells: Sequence[Cell]) -> Collected:
         raise InputError(
             "expected test images of two or more classes, got one: every model is always right"
         )
+    if images is not None and images_hash(first, sorted_places(first)) != images:
+        raise InputError(
+            "expected predictions on the test images that the overlap was begun with, got others; "
+            "begin anew in another folder"
+        )
     correct = np.empty((len(first.ids), len(runs), len(columns)), np.uint8)
     for row, name in enumerate((NONE, *names)):
         run = runs[name]
         if run.ids != first.ids or not np.array_equal(run.labels, first.labels):
             raise InputError(
                 f"expected all models on the same images, but {name} has others than {NONE}"
+            )
+        if not np.array_equal(run.pixels, first.pixels):
+            raise InputError(
+                f"expected all models on the same images, but {name} has other pixels than {NONE}; "
+                "begin anew in another folder"
             )
         ranks = run.read([cell for column in columns for cell in column], ["rank"])["rank"]
         ends = np.cumsum(severities)[:-1]

@@ -7,21 +7,32 @@ their corruption alone. This file imports torch.
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, replace
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from hardy import models as adapters
-from hardy.design.accuracy import NONE, check_names
+from hardy.design.accuracy import check_names
 from hardy.design.features import measure_features
 from hardy.design.proxy import write_features
-from hardy.design.record import FEATURES, FINISHED, FORMAT, MODELS, PREDICTIONS, begin, write_json
+from hardy.design.record import (
+    FEATURES,
+    FINISHED,
+    FORMAT,
+    MODELS,
+    PREDICTIONS,
+    begin_overlap,
+)
+from hardy.design.suite import as_toml
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation
-from hardy.execute import count_workers
+from hardy.execute import Threads, count_workers, processors
 from hardy.images import open_images
 from hardy.images.datasets import NAMES
 from hardy.images.recipes import RECIPES
@@ -30,23 +41,24 @@ from hardy.models.torch_load import find_device
 from hardy.predictions.opening import Images, open_subject
 from hardy.predictions.store import open_run
 from hardy.predictions.subject import Subject
-from hardy.suites import given, load
+from hardy.resume import write_record
+from hardy.scoring.selection import hash_images
+from hardy.suites import given, load, parse, text_of
 from hardy.suites.build import versions
-from hardy.suites.cells import CLEAN, choose_cells
+from hardy.suites.cells import CLEAN, NONE, choose_cells
 from hardy.suites.schema import Suite
+from hardy.train.about import device_name
 from hardy.train.data import Data, read_data
-from hardy.train.loop import train
+from hardy.train.loop import Track, train
 from hardy.train.recipe import Recipe
 from hardy.train.run import MODEL
-
-Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
 
 
 class Task(NamedTuple):
     """What all models of an experiment have in common."""
 
     out: Path
-    suite: str  # as another process would load it
+    suite: str  # as the training loads it
     data: Data
     subject: Subject
     recipe: Recipe
@@ -87,8 +99,9 @@ def run_overlap(
     if chosen is not base and isinstance(test, str | os.PathLike):
         test = open_images(test)  # with ids of their own kind, where the suite's may be another
     subject = open_subject(chosen, images=test, only=names, own_classes=True)
-    begin(out, _described(chosen, training, subject, recipe, where))
-    task = Task(out, given.address(base), training, subject, recipe, where, track)
+    begin_overlap(out, _described(chosen, training, subject, recipe, where, track))
+    # All models take the same, whatever becomes of the user's file.
+    task = Task(out, given.keep_beside(out, chosen), training, subject, recipe, where, track)
     every = (NONE,) if clean_only else (NONE, *names)
     for number, name in enumerate(every, 1):
         folder = out / MODELS / name
@@ -108,20 +121,18 @@ def sized(suite: Suite, shape: tuple[int, ...]) -> Suite:
         raise InputError(f"expected square training images, got {height} x {width}")
     if RECIPES[suite.recipe].side is None and suite.edition.side == height:
         return suite
-    return replace(
-        suite,
-        name=f"{suite.name}_at_{height}",
-        recipe="none@1",
-        recipe_description=f"None: images of {height} x {height} are taken as they are.",
-        storage=None,
-        edition=replace(suite.edition, side=height),
-    )
+    name = f"{suite.name}_at_{height}"
+    description = f"None: images of {height} x {height} are taken as they are."
+    data = tomllib.loads(text_of(suite)) | {"name": name, "side": height}
+    data["recipe"] = {"name": "none@1", "description": description}
+    data.pop("storage", None)
+    return parse(as_toml(data), name)
 
 
 def _run_model(task: Task, name: str) -> float:
     """Its accuracy on clean images."""
     folder = task.out / MODELS / name
-    settings = {"corruption": name, "suite": task.suite, "seed": str(task.recipe.seed)}
+    settings = {"corruption": name, "suite": task.suite}
     train(
         "corrupted",
         task.data,
@@ -148,7 +159,7 @@ def _run_model(task: Task, name: str) -> float:
         found = measure_features(folder, subject, task.device, task.track)
         write_features(task.out / FEATURES, found)
     accuracy = _clean_accuracy(outcome.folders[0])
-    write_json(
+    write_record(
         folder / FINISHED, {"predictions": outcome.folders[0].name, "clean_accuracy": accuracy}
     )
     (folder / MODEL).unlink()
@@ -160,8 +171,28 @@ def _clean_accuracy(folder: Path) -> float:
     return float((ranks == 0).mean())
 
 
+def _test_hash(subject: Subject, track: Track) -> str:
+    """As the stored predictions of any model on all of these images have it."""
+    rows = np.arange(len(subject))
+    parts = [rows[at : at + subject.chunk_size] for at in range(0, len(rows), subject.chunk_size)]
+    pixels = np.zeros(len(rows), np.uint64)
+    with closing(Threads(processors()).run(lambda: subject.load, parts)) as read:
+        for loaded in track(read, len(parts), "parts of the test images read"):
+            if loaded.faults:
+                raise InputError(f"cannot test on all images: {next(iter(loaded.faults.values()))}")
+            pixels[loaded.rows] = loaded.pixels
+    order = np.array(sorted(rows.tolist(), key=subject.ids.__getitem__))
+    ids = [subject.ids[row] for row in order]
+    return hash_images(ids, subject.classes.labels[order], pixels[order])
+
+
 def _described(
-    suite: Suite, data: Data, subject: Subject, recipe: Recipe, device: torch.device
+    suite: Suite,
+    data: Data,
+    subject: Subject,
+    recipe: Recipe,
+    device: torch.device,
+    track: Track,
 ) -> dict[str, Any]:
     return {
         "format": FORMAT,
@@ -173,7 +204,8 @@ def _described(
         "classes": data.classes,
         "test": subject.variants.describe(),
         "test_images": len(subject),
+        "test_hash": _test_hash(subject, track),
         "recipe": asdict(recipe),
-        "device": str(torch.cuda.get_device_name(device) if device.type == "cuda" else device.type),
+        "device": device_name(device),
         "versions": versions(("numpy", "torch")),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,11 @@ from hardy.design.proxy import Features
 from hardy.errors import InputError
 from hardy.predictions.subject import Subject
 from hardy.suites.cells import CLEAN
+from hardy.train.loop import Track
 from hardy.train.method import Classifier, to_pixels
 from hardy.train.run import trained_net
 
 BATCH = 1024
-
-Track = Callable[[Iterable[int], int, str], Iterable[int]]
 
 
 def measure_features(

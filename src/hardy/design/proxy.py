@@ -15,6 +15,7 @@ import io
 import math
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -127,8 +128,11 @@ def write_features(path: Path, features: Features) -> None:
 
 def read_features(path: Path) -> Features:
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             names = tuple(map(str, held["names"]))
             return Features(names, *(held[name] for name in ("shifts", "sizes", "products")))
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path}: expected the features of an overlap ({error})") from error
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
+        raise InputError(
+            f"{path}: expected the features of an overlap ({error}); delete it and the clean "
+            "model's finished.json, and the same `hardy overlap` measures them again"
+        ) from error

@@ -3,6 +3,7 @@
 | name              | what                                                                         |
 |-------------------|------------------------------------------------------------------------------|
 | `experiment.json` | what is trained and tested; begun once, then only continued                  |
+| `SUITE.toml`      | the suite, where it is none of Hardy's or was fitted to the images           |
 | `models/NAME/`    | the log of each training; weights until the model has been tested            |
 | `predictions/`    | a store, as `hardy eval` makes it                                            |
 | `features.npz`    | how corruptions move the clean model's features (`hardy.design.proxy`)       |
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
-from hardy.whole import whole_file
+from hardy.predictions.fields import Field, check_fields
+from hardy.resume import begin
 
 FORMAT = 1
 EXPERIMENT, FEATURES, FINISHED = "experiment.json", "features.npz", "finished.json"
@@ -25,28 +27,13 @@ MODELS, PREDICTIONS = "models", "predictions"
 OF_THE_SESSION = ("versions", "device", "data", "test")
 
 
-def begin(out: Path, wanted: Mapping[str, Any]) -> None:
+def begin_overlap(out: Path, wanted: Mapping[str, Any]) -> None:
     """Begin the experiment, or make sure that the one in the folder is the same."""
-    if not (out / EXPERIMENT).exists():
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise InputError(f"{out} holds other things than an overlap; name a folder that is new")
-        (out / MODELS).mkdir(parents=True)
-        write_json(out / EXPERIMENT, wanted)
-        return
-    before, now = read_json(out / EXPERIMENT), json.loads(json.dumps(wanted))
-    changed = [
-        f"{name} is {now.get(name)!r} and was {before.get(name)!r}"
-        for name in sorted({*before, *now} - set(OF_THE_SESSION))
-        if before.get(name) != now.get(name)
-    ]
-    if changed:
-        raise InputError(
-            f"{out} holds another overlap: {'; '.join(changed)}; ask for the same to resume it, or "
-            "name another folder"
-        )
+    begin(out / EXPERIMENT, wanted, read_json, "an overlap", of_the_session=OF_THE_SESSION)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str, Any]:
+    """A record of which at least the fields of the schema are used."""
     try:
         found = json.loads(path.read_text())
     except FileNotFoundError:
@@ -57,9 +44,5 @@ def read_json(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is damaged ({error}); begin anew in another folder") from error
     if not isinstance(found, dict):
         raise InputError(f"{path} is damaged (no table); begin anew in another folder")
+    check_fields(found, schema or {}, str(path), "restore the file, or begin anew elsewhere")
     return found
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    with whole_file(path) as file:
-        file.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode())

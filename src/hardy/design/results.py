@@ -4,12 +4,13 @@ agrees. Neither torch nor the images are needed."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hardy.design.accuracy import NONE, Accuracy, square_csv
+from hardy.design.accuracy import Accuracy, square_csv
 from hardy.design.collect import collect
 from hardy.design.overlap import FORMS, Overlap, resample_accuracy, resampled_overlap
 from hardy.design.proxy import Agreement, agree, read_features, similarities
@@ -21,14 +22,27 @@ from hardy.design.record import (
     MODELS,
     PREDICTIONS,
     read_json,
-    write_json,
 )
 from hardy.errors import InputError
 from hardy.metrics.classification import Floats
+from hardy.predictions.fields import TABLE, TEXT, Field, all_of
 from hardy.predictions.store import StoredRun, open_run
+from hardy.resume import write_record
 from hardy.scoring.tables import to_csv
+from hardy.suites.cells import NONE
 from hardy.suites.manifest import parse_cell
 from hardy.whole import whole_file
+
+# What is used of an experiment's record.
+RECORDED = {
+    "format": Field(f"{FORMAT} (update hardy for a later one)", (FORMAT,).__contains__),
+    "cells": Field(
+        "a list of corruptions with severities, such as fog:3",
+        all_of(lambda cell: isinstance(cell, str) and re.fullmatch(r"\w+:\d+", cell) is not None),
+    ),
+    "suite": TEXT,
+    "recipe": TABLE,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +73,7 @@ class Results:
 
 def summarise(out: Path) -> Results:
     """Of all models, or, while only the clean one is finished, of the stand-in."""
-    experiment = read_json(out / EXPERIMENT)
-    if experiment.get("format") != FORMAT:
-        raise InputError(
-            f"{out / EXPERIMENT}: expected format {FORMAT}, got {experiment.get('format')!r}; "
-            "update hardy"
-        )
+    experiment = read_json(out / EXPERIMENT, RECORDED)
     cells = [parse_cell(text) for text in experiment["cells"]]
     names = tuple(dict.fromkeys(cell.name for cell in cells))
     found = similarities(read_features(out / FEATURES))
@@ -77,7 +86,8 @@ def summarise(out: Path) -> Results:
             f"expected all {len(names)} models of {out}, but {len(missing)} are not finished, such "
             f"as that of {missing[0]}; the same `hardy overlap` goes on with them"
         )
-    gathered = collect({name: _run(out, name) for name in (NONE, *names)}, cells)
+    runs = {name: _run(out, name) for name in (NONE, *names)}
+    gathered = collect(runs, cells, experiment.get("test_hash"))
     replicates = resample_accuracy(gathered.correct, gathered.severities, gathered.how)
     overlaps = tuple(resampled_overlap(gathered.accuracy, replicates, form) for form in FORMS)
     agreements: dict[str, dict[str, Agreement]] = {
@@ -114,7 +124,7 @@ def write_results(results: Results, out: Path) -> list[Path]:
     for name, text in texts.items():
         with whole_file(out / name) as file:
             file.write(text.encode())
-    write_json(out / "overlap.json", _as_json(results))
+    write_record(out / "overlap.json", _as_json(results))
     return [out / name for name in (*texts, "overlap.json")]
 
 
@@ -123,7 +133,8 @@ def _known(value: float) -> float | None:
 
 
 def _run(out: Path, name: str) -> StoredRun:
-    return open_run(out / PREDICTIONS / read_json(out / MODELS / name / FINISHED)["predictions"])
+    finished = read_json(out / MODELS / name / FINISHED, {"predictions": TEXT})
+    return open_run(out / PREDICTIONS / finished["predictions"])
 
 
 def _as_json(results: Results) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.metrics import Interval, percentile_interval
+from hardy.metrics import Interval, Score, differences, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.metrics.correlation import LEAST, fisher_interval, pearson, spearman
 from hardy.predictions.store import find_runs
@@ -35,6 +35,7 @@ class Row(NamedTuple):
     model: str
     suite: str
     drop: float  # of accuracy; of sequences the flip probability
+    made: Score | None = None  # where it is from a store, which says on what it was made
 
 
 class Correlation(NamedTuple):
@@ -96,12 +97,25 @@ def correlate(
 
 def _by_suite(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     drops: dict[str, dict[str, float]] = {}
+    first: dict[str, Row] = {}
     for row in rows:
         of_suite = drops.setdefault(row.suite, {})
         if row.model in of_suite:
             raise InputError(f"expected each model once on {row.suite}, got {row.model} twice")
         of_suite[row.model] = row.drop
+        if row.made is not None:
+            _check_alike(first.setdefault(row.suite, row), row)
     return drops
+
+
+def _check_alike(one: Row, two: Row) -> None:
+    """On other images, or other corruptions, a model may lose more or less for that alone."""
+    apart = differences(one.made, two.made) if one.made and two.made else []
+    if apart:
+        raise InputError(
+            f"expected the runs of {one.model} and {two.model} alike on {one.suite}, got "
+            f"{', '.join(apart)}; run both on the same"
+        )
 
 
 def _correlate(
@@ -184,5 +198,5 @@ def stored_rows(store: Path) -> list[Row]:
         if scores.kind == "corruptions":
             what = f"{run.model} on {run.suite}"
             lost = drop(1 - scores["clean error"].value / 100, 1 - lost, what)
-        rows.append(Row(run.model, run.suite, lost))
+        rows.append(Row(run.model, run.suite, lost, scores[name]))
     return rows

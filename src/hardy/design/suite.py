@@ -11,16 +11,19 @@ from typing import Any
 
 from hardy.errors import InputError
 from hardy.registry import unknown
+from hardy.report.files import check_target, write_whole
 from hardy.suites import load, text_of
 from hardy.suites import names as own_suites
-from hardy.whole import whole_file
+
+MARK = "# Written by hardy design, which writes over its own files only."
 
 
 def write_suite(target: Path, base: str, counted: Sequence[str], source: str) -> Path:
     """The corruptions of a base suite, under the name of the file."""
-    name = check_target(target)
-    with whole_file(target) as file:
-        file.write(suite_toml(base, name, counted, source).encode())
+    text = suite_toml(base, _name(target), counted, source)
+    check_target(target)
+    _check_ours(target, base)
+    write_whole(target, f"{MARK}\n{text}".encode())
     return target
 
 
@@ -32,7 +35,7 @@ def suite_toml(base: str, name: str, counted: Sequence[str], source: str) -> str
     for one in counted:
         if one not in suite.corruptions:
             raise unknown(f"corruption of {suite.name}", one, suite.corruptions)
-    data = tomllib.loads(text_of(suite.name))
+    data = tomllib.loads(text_of(suite))
     data |= {"name": name, "version": 1, "counted": list(counted), "validation": []}
     data["title"] = f"{name}: {len(counted)} corruptions of {suite.title}"
     data["source"] = f"{source}; {suite.source}"
@@ -40,11 +43,15 @@ def suite_toml(base: str, name: str, counted: Sequence[str], source: str) -> str
         if isinstance(errors, dict):
             for other in set(errors) - set(counted):
                 del errors[other]
-    return "\n".join(_lines(data)) + "\n"
+    return as_toml(data)
 
 
-def check_target(target: Path) -> str:
-    """The name of the suite that goes into a file."""
+def as_toml(table: Mapping[str, Any]) -> str:
+    return "\n".join(_lines(table)) + "\n"
+
+
+def _name(target: Path) -> str:
+    """Of the suite that goes into a file."""
     name = target.stem
     if target.suffix != ".toml" or not re.fullmatch(r"[a-z0-9_]+", name):
         raise InputError(
@@ -52,9 +59,23 @@ def check_target(target: Path) -> str:
         )
     if name in own_suites():
         raise InputError(f"{name} is a suite of Hardy's own; give the new one another name")
-    if not target.parent.is_dir():
-        raise InputError(f"cannot write {target}: the folder {target.parent} is not there; make it")
     return name
+
+
+def _check_ours(target: Path, base: str) -> None:
+    """What is there already, if anything, was written here, and is not what is chosen from."""
+    if not target.exists():
+        return
+    if base.endswith(".toml") and target.samefile(base):
+        raise InputError(
+            f"cannot write {target}: it is the suite that is chosen from; name another file"
+        )
+    with target.open("rb") as file:
+        if file.read(len(MARK)) != MARK.encode():
+            raise InputError(
+                f"cannot write {target}: it is no suite that `hardy design` wrote; name another "
+                "file, or delete that one"
+            )
 
 
 def _lines(table: Mapping[str, Any], above: str = "") -> Iterator[str]:

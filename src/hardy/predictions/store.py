@@ -25,6 +25,7 @@ from hardy.predictions.parts import COLUMNS, damaged
 from hardy.registry import unknown
 from hardy.suites import given, load
 from hardy.suites.cells import Cell
+from hardy.suites.schema import Suite
 
 # What `read` gives: also the best class alone, at a fifth of the memory.
 READABLE = COLUMNS | {"top1": (np.int32, ("class_1",)), "confidence": (np.float32, ("prob_1",))}
@@ -69,10 +70,9 @@ def open_run(folder: Path) -> StoredRun:
     details = read_details(folder)
     if details is None:
         raise InputError(f"expected the folder of a run of `hardy eval`, got {folder}")
-    own = given.beside(folder, details["suite"])
-    if own != details["suite"]:
-        load(own)  # from now on its name is known
-    return StoredRun(folder, details, *read_images(folder))
+    copy = given.beside(folder, details["suite"])
+    own = None if copy == details["suite"] else load(copy)
+    return StoredRun(folder, details, *read_images(folder), own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,8 @@ class StoredRun:
     # Sorted, so that runs of the same images have the same order.
     ids: list[int] | list[str] = field(repr=False)
     labels: npt.NDArray[np.int32] = field(repr=False)  # -1: none
+    # The suite, where it is none of Hardy's: others may have the same name.
+    own_suite: Suite | None = field(default=None, repr=False)
 
     @property
     def identity(self) -> Identity:

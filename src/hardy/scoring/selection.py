@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 def suite_of(run: StoredRun) -> Suite:
     """The suite as it was when the run was made."""
-    suite = load(run.suite)
+    suite = run.own_suite or load(run.suite)
     if run.details["suite_hash"] != suite.content_hash():
         raise InputError(
             f"{run.model} was run on version {run.details['suite_version']} of {suite.name}, with "
@@ -124,9 +124,15 @@ def circumstances(run: StoredRun, suite: Suite, part: Part) -> Circumstances:
 
 
 def images_hash(run: StoredRun, places: Places) -> str:
-    """Of ids, labels and pixels: rows of arrays have the same ids everywhere."""
     ids = [run.ids[place] for place in places]
-    content = [ids, run.labels[places].tolist(), run.pixels[places].tolist()]
+    return hash_images(ids, run.labels[places], run.pixels[places])
+
+
+def hash_images(
+    ids: Sequence[Id], labels: npt.NDArray[np.int32], pixels: npt.NDArray[np.uint64]
+) -> str:
+    """Of ids, labels and pixels: rows of arrays have the same ids everywhere."""
+    content = [list(ids), labels.tolist(), pixels.tolist()]
     return sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
 
 

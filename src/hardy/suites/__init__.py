@@ -14,10 +14,10 @@ from typing import Any
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.suites import given
+from hardy.suites.reference import Reference
 from hardy.suites.schema import (
     SEVERITIES,
     Edition,
-    Reference,
     Suite,
     parse_edition,
     parse_suite,
@@ -36,6 +36,7 @@ __all__ = [
     "load",
     "names",
     "nearest_edition",
+    "parse",
     "text_of",
 ]
 
@@ -49,25 +50,25 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Suite:
-    """The suite of that name, or in that file: "my_suite.toml" is then known by its name, too."""
-    if name.endswith(".toml"):
-        return given.load(Path(name), names(), edition)
-    return given.SUITES[name].suite if name in given.SUITES else _load(name)
+    """The suite of that name, or in that file, such as "my_suite.toml"."""
+    return given.load(Path(name), names(), edition) if name.endswith(".toml") else _load(name)
+
+
+def parse(text: str, name: str) -> Suite:
+    """A suite that is in no file yet."""
+    return given.parse(text, Path(f"{name}.toml"), names(), edition)
 
 
 @cache
 def _load(name: str) -> Suite:
     if name not in names():
-        raise unknown("suite", name, (*names(), *given.SUITES))
+        raise unknown("suite", name, names())
     return parse_suite(_read(f"{name}.toml"), f"{name}.toml", edition)
 
 
-def text_of(name: str) -> str:
+def text_of(suite: Suite) -> str:
     """The TOML of a suite."""
-    load(name)
-    if name in given.SUITES:
-        return given.SUITES[name].text
-    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    return suite.toml or (_FOLDER / f"{suite.name}.toml").read_text(encoding="utf-8")
 
 
 @cache

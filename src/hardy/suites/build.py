@@ -20,7 +20,7 @@ import numpy as np
 from hardy.errors import HardyError, InputError
 from hardy.execute import Executor
 from hardy.images.source import Source
-from hardy.suites import given, load
+from hardy.suites import given
 from hardy.suites.cells import Cell
 from hardy.suites.generate import Generated, Prepared
 from hardy.suites.layout import Layout, units_of
@@ -95,7 +95,7 @@ def build(
     _check_folder(folder)
     made_by = Generated(suite, source, tuple(cells), seed, stored=False)
     index, first = _first(made_by)
-    job = Job(given.address(suite), source, seed, format, str(folder), first.shape)
+    job = Job(suite, source, seed, format, str(folder), first.shape)
     header = describe(job) | {"first_image": [index, first.hash()]}
     _check_same_build(folder, header)
     before = (read_header(folder) or {}).get("cells", ())
@@ -149,7 +149,7 @@ def _first(made_by: Generated) -> tuple[int, Prepared]:
 
 def describe(job: Job) -> dict[str, Any]:
     """The manifest's head: what decides the bytes, then what is good to know."""
-    suite = load(job.suite)
+    suite = job.suite
     ids = sha256("\n".join(map(str, job.source.ids)).encode(errors="surrogateescape"))
     if job.source.labels is not None:
         ids.update(np.ascontiguousarray(job.source.labels, np.int64).tobytes())

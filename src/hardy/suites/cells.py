@@ -22,6 +22,7 @@ class Cell(NamedTuple):
 
 
 CLEAN = Cell("clean", 0)  # no corruption: what the others are measured against
+NONE = "none"  # what a model is trained with that sees no corruption
 
 
 def levels(suite: Suite, name: str) -> tuple[int, ...]:

@@ -13,12 +13,13 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, SupportsIndex
 
 from hardy.errors import InputError
 from hardy.registry import unknown
-from hardy.suites.checks import check_keys, check_name, check_rows, expect, is_number
+from hardy.suites.checks import check_keys, check_name, check_rows, expect
+from hardy.suites.reference import Reference, parse_reference
 from hardy.suites.sequences import (
     FlipReference,
     Steps,
@@ -72,22 +73,6 @@ class Edition:
 
 
 @dataclass(frozen=True)
-class Reference:
-    """The errors of the model that scores are measured against, as fractions."""
-
-    name: str
-    source: str
-    clean_error: float
-    paper: dict[str, float]
-    fine: dict[str, float]
-
-    @property
-    def errors(self) -> dict[str, float]:
-        """Mean error per corruption, as a score uses it: the fine value where there is one."""
-        return {**self.paper, **self.fine}
-
-
-@dataclass(frozen=True)
 class Suite:
     """A benchmark: images, preprocessing, constants, what counts, and the reference."""
 
@@ -109,6 +94,7 @@ class Suite:
     reference: Reference | None  # of corruptions
     flips: FlipReference | None  # of perturbations
     score: str = RATIOS[0]
+    toml: str | None = field(default=None, repr=False, compare=False)  # of one that is not Hardy's
 
     @property
     def corruptions(self) -> tuple[str, ...]:
@@ -139,6 +125,7 @@ class Suite:
         content["edition"][self.kind] = {name: constants[name] for name in own}
         if self.score == RATIOS[0]:
             del content["score"]
+        del content["toml"]
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -197,6 +184,8 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
             raise unknown(f"{where} {one} of edition {its_edition.name}", name, known)
     twice = sorted({name for name in listed if listed.count(name) > 1})
     expect(not twice, where, "counted and validation", f"each {one} once", twice)
+    if kind == "corruptions":
+        _check_severities(its_edition, listed, where)
 
     reference = data.get("reference")
     return Suite(
@@ -216,7 +205,7 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
         counted=tuple(data["counted"]),
         validation=tuple(data["validation"]),
         reference=(
-            _parse_reference(reference, where, listed)
+            parse_reference(reference, where, listed)
             if reference is not None and kind == "corruptions"
             else None
         ),
@@ -236,31 +225,17 @@ def _parse_rows(table: Any, where: str) -> tuple[dict[str, float], ...]:
     """
     check_keys(table, where, {"parameters": list, "severities": list})
     header, rows = table["parameters"], table["severities"]
-    expect(len(rows) in (1, len(SEVERITIES)), where, "severities", "5 rows", f"{len(rows)} rows")
+    right = len(rows) in (1, len(SEVERITIES))
+    expect(right, where, "severities", f"1 or {len(SEVERITIES)} rows", f"{len(rows)} rows")
     return check_rows(rows, header, where, "severities")
 
 
-def _parse_reference(table: Mapping[str, Any], where: str, listed: list[str]) -> Reference:
-    where = f"{where} [reference]"
-    required = {"name": str, "source": str, "clean_percent": float}
-    check_keys(table, where, required | {"paper_percent": dict}, {"fine_fraction": dict})
-    paper, fine = table["paper_percent"], table.get("fine_fraction", {})
-    for name in {**paper, **fine}:
-        if name not in listed:
-            raise unknown(f"{where} corruption", name, listed)
-    missing = [name for name in listed if name not in paper]
-    expect(not missing, where, "paper_percent", "every corruption of the suite", f"no {missing}")
-    for key, values, most in (("paper_percent", paper, 100), ("fine_fraction", fine, 1)):
-        for value in values.values():
-            in_range = is_number(value) and 0 < value <= most
-            expect(in_range, where, key, f"errors above 0, up to {most}", value)
-    return Reference(
-        name=table["name"],
-        source=table["source"],
-        clean_error=table["clean_percent"] / 100,
-        paper={name: percent / 100 for name, percent in paper.items()},
-        fine=dict(fine),
-    )
+def _check_severities(edition: Edition, names: Iterable[str], where: str) -> None:
+    """Arrays, scores and tables have as many columns for each."""
+    some = {len(edition.severities(name)): name for name in names}
+    got = " and ".join(f"{number} of {name}" for number, name in sorted(some.items()))
+    what = "counted and validation"
+    expect(len(some) <= 1, where, what, "as many severities of each corruption as of others", got)
 
 
 def _check_storage(storage: str, kind: str, where: str, key: str) -> None:

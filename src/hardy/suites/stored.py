@@ -85,6 +85,11 @@ def open_stored(folder: Path, suite: Suite | None = None) -> Stored:
         named = load(given.beside(folder, header["suite"]))
         if suite is not None and suite.name != named.name:
             raise InputError(f"{folder} holds {named.name}, expected {suite.name}; name that suite")
+        if suite is not None and suite.content_hash() != named.content_hash():
+            raise InputError(
+                f"{folder} holds {named.name} with other contents than this {suite.name} has; name "
+                "the copy that lies there, or build anew"
+            )
         return _open_built(folder, header, named)
     if suite is None:
         raise InputError(f"{folder} has no manifest, so expected the name of its suite")

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.images.source import Source
-from hardy.suites import load
 from hardy.suites.cells import Cell
 from hardy.suites.generate import Generated, Prepared
 from hardy.suites.layout import Layout, open_layout, units_of
+from hardy.suites.schema import Suite
 
 Faults = dict[int, str]  # an image, and what is wrong with it
 
@@ -19,7 +19,7 @@ Faults = dict[int, str]  # an image, and what is wrong with it
 class Job(NamedTuple):
     """All a worker needs; it travels to other processes."""
 
-    suite: str
+    suite: Suite
     source: Source
     seed: int
     format: str
@@ -28,7 +28,7 @@ class Job(NamedTuple):
 
 
 def layout_of(job: Job) -> Layout:
-    return open_layout(load(job.suite), Path(job.folder), job.format, job.source, job.shape)
+    return open_layout(job.suite, Path(job.folder), job.format, job.source, job.shape)
 
 
 class Task(NamedTuple):
@@ -64,7 +64,7 @@ def worker(job: Job) -> Callable[[Task], list[Done]]:
     units = units_of(len(job.source), layout.size)
 
     def work(task: Task) -> list[Done]:
-        made_by = Generated(load(job.suite), job.source, task.cells, job.seed, stored=False)
+        made_by = Generated(job.suite, job.source, task.cells, job.seed, stored=False)
         images, faults = try_images(
             made_by, (index for unit in task.units for index in units[unit])
         )

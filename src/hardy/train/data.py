@@ -20,6 +20,7 @@ from hardy.train.method import Draw
 
 # Of the device's free memory; the rest is the net's.
 LARGEST_SHARE = 0.5
+MOST_CLASSES = 100_000  # the net has an output for each
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ def read_data(
     # One batch, so that images of other sizes are refused by name.
     batch = next(load(source, recipe, batch=len(source)))
     classes = len(source.classes) if source.classes else int(source.labels.max()) + 1
+    if classes > MOST_CLASSES:
+        raise InputError(
+            f"{where}: expected labels below {MOST_CLASSES:,}, got {classes - 1:,}; number the "
+            "classes 0, 1, 2, ..."
+        )
     if classes < 2:
         raise InputError(f"{where}: expected at least 2 classes, got {classes}")
     digest = hashlib.sha256(batch.images.data)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,27 @@ def write_whole(target: Path, content: bytes) -> None:
             f"{target} could not be written ({error.strerror}); what was saved before is kept, and "
             "the same command resumes from there"
         ) from error
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """The folder, made if need be, for this process alone."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(
+            f"expected a folder to train in, got {folder} ({error.strerror}); name another"
+        ) from error
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise InputError(
+            f"another process is training in {folder}; wait for it, or name another folder"
+        ) from error
+    finally:
+        os.close(held)
 
 
 def write_tensors(target: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:

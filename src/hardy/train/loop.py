@@ -12,6 +12,7 @@ import gc
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,19 +25,19 @@ from hardy.errors import HardyError, InputError
 from hardy.models.checkpoint import load_checkpoint
 from hardy.train.about import about
 from hardy.train.data import Data, batches, crop_and_flip, endless
-from hardy.train.files import read_tensors, write_tensors
+from hardy.train.files import alone_in, read_tensors, write_tensors
 from hardy.train.graphs import Recorded, can_record, running
-from hardy.train.method import Classifier, Draw, Method
+from hardy.train.method import Classifier, Draw, Method, to_pixels
 from hardy.train.methods import make_method
 from hardy.train.methods.stylised import give_stylised
 from hardy.train.nets import make_net, normalisation
 from hardy.train.ranks import ALONE, Ranks
 from hardy.train.recipe import Recipe, learning_rate
 from hardy.train.run import CHECKPOINT, MODEL, open_run, read_log, write_log
+from hardy.train.trial import try_out
 
 # Wraps the steps of an epoch to show progress: so many, and what to call them.
 Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
-
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
 # A checkpoint costs less than a second: epochs shorter than this share one.
@@ -72,28 +73,35 @@ def train(
         training = Training(chosen, data, recipe, device, ranks)
         if init is not None:
             load_checkpoint(training.net, init)
-        if ranks.first:
-            open_run(out, about(method, training, init, stylised))
-        ranks.wait()
-        path = out / CHECKPOINT
-        if (out / MODEL).exists():
-            return Outcome(0, read_log(out))
-        if path.exists():
-            training.restore(path)
-        first = training.epoch
-        while training.epoch < recipe.epochs:
-            training.run_epoch(track)
-            # By the sum of the log, which is the same in all processes; a clock is not.
-            elapsed = sum(row["seconds"] for row in training.log[training.saved :])
-            if elapsed >= SAVE_SECONDS:
-                training.save(path)
-        training.finish()
-        if ranks.first:
-            write_log(out, training.log)
-            write_tensors(out / MODEL, training.net.state_dict(), {})
-            path.unlink(missing_ok=True)
-        ranks.wait()
-        return Outcome(recipe.epochs - first, training.log)
+        with alone_in(out) if ranks.first else nullcontext():
+            if ranks.first:
+                open_run(out, about(method, training, init, stylised))
+            ranks.wait()
+            return _finished(training, out, ranks, track)
+
+
+def _finished(training: Training, out: Path, ranks: Ranks, track: Track) -> Outcome:
+    """Trains what is left."""
+    path, target = out / CHECKPOINT, out / MODEL
+    if target.exists():
+        load_checkpoint(training.net, target)  # or it is damaged, and says so
+        return Outcome(0, read_log(out))
+    if path.exists():
+        training.restore(path)
+    first = training.epoch
+    while training.epoch < training.recipe.epochs:
+        training.run_epoch(track)
+        # By the sum of the log, which is the same in all processes; a clock is not.
+        elapsed = sum(row["seconds"] for row in training.log[training.saved :])
+        if elapsed >= SAVE_SECONDS:
+            training.save(path)
+    training.finish()
+    if ranks.first:
+        write_log(out, training.log)
+        write_tensors(target, training.net.state_dict(), {})
+        path.unlink(missing_ok=True)
+    ranks.wait()
+    return Outcome(training.epoch - first, training.log)
 
 
 class Training:
@@ -135,6 +143,7 @@ class Training:
         self.fast = can_record(device, ranks)
         self.compiled = torch.compile(self.model, dynamic=False) if self.fast else self.model
         self._recorded: dict[tuple[str, int], Recorded] = {}
+        try_out(self.net, data, recipe, device, ranks)
         whole, rest = divmod(len(data.images), recipe.batch)
         self.steps = whole + (rest >= ranks.world)
         if not self.steps or recipe.batch < ranks.world:
@@ -223,23 +232,31 @@ class Training:
         self.first_bad.copy_(torch.minimum(self.first_bad, bad))
 
     def finish(self) -> None:
-        """The last step has no loss after it that would tell. And recordings keep memory of the
-        GPU, in cycles that Python frees when it likes."""
-        finite = [torch.isfinite(tensor).all() for tensor in self.net.state_dict().values()]
-        if not bool(torch.stack(finite).all()):
-            raise HardyError(
-                f"weights are no numbers after epoch {self.epoch}; what was saved after epoch "
-                f"{self.saved} is kept; try a lower learning rate, in another folder"
-            )
+        """Recordings keep memory of the GPU, in cycles that Python frees when it likes."""
+        self._check_sound()
         self._recorded.clear()
         if self.fast:
             gc.collect()
+
+    def _check_sound(self) -> None:
+        """The last step has no loss after it that would tell."""
+        some = self.data.images[:64].to(self.device).permute(0, 3, 1, 2)
+        self.model.eval()
+        with torch.no_grad():
+            logits = self.model(to_pixels(some))
+        self.model.train()
+        if not bool(torch.isfinite(logits).all()):
+            raise HardyError(
+                f"the net gives no numbers after epoch {self.epoch}; what was saved after epoch "
+                f"{self.saved} is kept; try a lower learning rate, in another folder"
+            )
 
     def _mixed(self) -> Any:
         half = self.recipe.precision == "bfloat16"  # whose range needs no scaling of the loss
         return torch.autocast(self.device.type, torch.bfloat16, enabled=half)
 
     def save(self, path: Path) -> None:
+        self._check_sound()
         momentum = {
             name: self.optimizer.state[parameter]["momentum_buffer"]
             for name, parameter in self.net.named_parameters()
@@ -272,7 +289,11 @@ class Training:
             self.method.restore(part("method"))
             self.draw.restore(part("draw"))
             self.log = json.loads(notes["log"])
-        except (KeyError, RuntimeError, ValueError) as error:
+            if [row["epoch"] for row in self.log] != list(range(1, len(self.log) + 1)):
+                raise ValueError("its log is not of the epochs 1, 2, ...")
+            if not 0 < len(self.log) <= self.recipe.epochs:
+                raise ValueError(f"its log is of {len(self.log)} epochs")
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise InputError(
                 f"{path} is no checkpoint of this run ({error!r}); delete it to begin anew"
             ) from error

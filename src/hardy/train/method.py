@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from dataclasses import asdict
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -98,6 +99,10 @@ class Method:
     draw: Draw
     # Where it differs, the step is another, and is recorded anew; to be set as an epoch begins.
     phase = 0
+
+    def described(self) -> dict[str, Any]:
+        """What a run's record says of it, and a resumed run must say again."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
         """Once, before anything else; `shape` is that of an image, (3, H, W)."""

@@ -23,6 +23,8 @@ from torch import nn
 
 from hardy.errors import InputError
 from hardy.models.checkpoint import load_checkpoint
+from hardy.predictions.fields import TABLE, TEXT, TEXTS, WHOLE, Field, check_fields, or_null
+from hardy.resume import begin
 from hardy.train.files import write_whole
 from hardy.train.nets import make_net
 
@@ -41,29 +43,16 @@ RECONSTRUCTED = (
 
 def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
     """Begin a run, or make sure that the one in the folder is the same."""
-    wanted = json.loads(json.dumps(wanted))  # tuples are lists, as in the file
     if wanted["recipe"].get("blur_after_conv"):
         wanted = {**wanted, "note": RECONSTRUCTED}
-    if not (folder / RUN).exists():
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError(
-                f"{folder} holds other things than a training run; name a folder that is new"
-            )
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / RUN, (json.dumps(wanted, indent=1) + "\n").encode())
-        return
-    found = read_run(folder)
-    before, now = {**LATER, **_flat(found)}, _flat(wanted)
-    changed = [
-        f"{name} is {now.get(name)!r} and was {before.get(name)!r}"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name) and not _of_the_session(name)
-    ]
-    if changed:
-        raise InputError(
-            f"{folder} holds another run: {'; '.join(changed)}; ask for the same to resume it, or "
-            "name another folder"
-        )
+    begin(
+        folder / RUN,
+        wanted,
+        lambda path: read_run(path.parent),
+        "a training run",
+        of_the_session=OF_THE_SESSION,
+        later=LATER,
+    )
 
 
 def read_run(folder: Path) -> dict[str, Any]:
@@ -75,7 +64,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"expected a folder that `hardy train` wrote, got {folder}, which has no {RUN}"
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} is damaged ({error!r}); train anew in another folder") from error
     if form != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}, got {form!r}; update hardy")
@@ -90,6 +79,7 @@ def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
             f"{folder}: its training has not finished; run the same `hardy train` again, which "
             "resumes it"
         )
+    _check_run(run, folder / RUN)
     recipe = run["recipe"]
     net = make_net(
         recipe["net"],
@@ -99,6 +89,29 @@ def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
     )
     load_checkpoint(net, folder / MODEL)
     return net, run
+
+
+def _is_triple(value: Any) -> bool:
+    numbers = isinstance(value, list) and all(isinstance(one, int | float) for one in value)
+    return numbers and len(value) == 3
+
+
+_PARTS = dict.fromkeys(("recipe", "data", "preprocessing"), TABLE)
+_SCHEMA = {"seen_corruptions": TEXTS, "input": or_null(TEXT)}
+_INSIDE = {
+    "recipe": {"net": TEXT, "antialias": WHOLE},
+    "data": {"classes": WHOLE},
+    "preprocessing": dict.fromkeys(("mean", "std"), Field("three numbers", _is_triple)),
+}
+
+
+def _check_run(run: Mapping[str, Any], path: Path) -> None:
+    """What a net is made by: the file may have been edited."""
+    todo = "train anew in another folder"
+    check_fields(run, _PARTS, str(path), todo)
+    check_fields({"input": None, **run}, _SCHEMA, str(path), todo)
+    for part, schema in _INSIDE.items():
+        check_fields(run[part], schema, f"{path}: {part}", todo)
 
 
 def read_log(folder: Path) -> list[dict[str, float]]:
@@ -113,17 +126,3 @@ def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_whole(folder / "log.csv", table.getvalue().encode())
-
-
-def _of_the_session(name: str) -> bool:
-    return any(name == other or name.startswith(f"{other}.") for other in OF_THE_SESSION)
-
-
-def _flat(found: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in found.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat

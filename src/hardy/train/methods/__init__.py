@@ -51,7 +51,7 @@ def make_method(name: str, settings: Mapping[str, str] | None = None) -> Method:
 
 
 def settings_of(method: Method) -> dict[str, Any]:
-    return dataclasses.asdict(method)  # type: ignore[call-overload, no-any-return]
+    return method.described()
 
 
 def _parse(text: str, hint: Any, what: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,10 +14,8 @@ from hardy.arrays.rng import Draws, derive_key
 from hardy.corrupt import CORRUPTIONS, engine
 from hardy.registry import unknown
 from hardy.suites import load
-from hardy.suites.cells import levels
+from hardy.suites.cells import NONE, levels
 from hardy.train.method import METHODS, Method
-
-NONE = "none"
 
 
 @METHODS.register("corrupted")
@@ -30,25 +29,29 @@ class Corrupted(Method):
     of each kind; where it counts 40 epochs, that is 80 here. It flips before it corrupts and does
     not crop; here the corrupted images are cropped and flipped like all others.
 
-    The bytes are those of the engine, keyed by seed, epoch, severity and the image's number, apart
-    from those of every evaluation.
+    The bytes are those of the engine, keyed by the seed of the run, epoch, severity and the image's
+    number, apart from those of every evaluation.
     """
 
     corruption: str = NONE
     suite: str = "cifar10_c"
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        suite = load(self.suite)
+        self._suite = suite = load(self.suite)
         if self.corruption not in (NONE, *suite.corruptions):
             known = (NONE, *suite.corruptions)
             raise unknown(f"corruption of {suite.name}", self.corruption, known)
         self.seen = () if self.corruption == NONE else (self.corruption,)
 
+    def described(self) -> dict[str, Any]:
+        """A user's suite is known by what is in it, not by where it lies."""
+        suite = self._suite
+        return super().described() | {"suite": suite.name, "suite_hash": suite.content_hash()}
+
     def epoch_images(self, epoch: int, images: Tensor) -> Tensor:
         if self.corruption == NONE:
             return images
-        suite = load(self.suite)
+        suite = self._suite
         there = levels(suite, self.corruption)
         chosen, severity = self._chosen(epoch, len(images), len(there))
         made = images.clone()
@@ -75,4 +78,6 @@ class Corrupted(Method):
         return numbers[chosen], draws.integers("severity", (), severities)[chosen]
 
     def _key(self, epoch: int, edition: str, level: int) -> int:
-        return derive_key(self.seed, f"training epoch {epoch}/{edition}", self.corruption, level)
+        return derive_key(
+            self.draw.seed, f"training epoch {epoch}/{edition}", self.corruption, level
+        )

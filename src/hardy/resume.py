@@ -1,0 +1,75 @@
+"""Work that goes on in its folder: a record says what it is, is written once, and then compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hardy.errors import HardyError, InputError
+from hardy.whole import whole_file
+
+Record = Mapping[str, Any]
+
+
+def begin(
+    path: Path,
+    wanted: Record,
+    read: Callable[[Path], Record],
+    kind: str,
+    *,
+    of_the_session: tuple[str, ...],
+    later: Record | None = None,
+) -> None:
+    """Begin work of a kind, such as "a training run", or make sure that what was begun is the same.
+
+    The record lies in the work's folder, which is to be new. What is `of_the_session` may differ;
+    `later` is what older records do not say, and was so.
+    """
+    folder = path.parent
+    wanted = json.loads(json.dumps(wanted))  # tuples are lists, as in the file
+    if not path.exists():
+        if folder.exists() and (not folder.is_dir() or _filled(folder)):
+            raise InputError(f"{folder} holds other things than {kind}; name a folder that is new")
+        write_record(path, wanted)
+        return
+    before, now = {**(later or {}), **_flat(read(path))}, _flat(wanted)
+    changed = [
+        f"{name} is {now.get(name)!r} and was {before.get(name)!r}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name) and not _within(name, of_the_session)
+    ]
+    if changed:
+        raise InputError(
+            f"{folder} holds another {kind.split()[-1]}: {'; '.join(changed)}; ask for the "
+            "same to resume it, or name another folder"
+        )
+
+
+def write_record(path: Path, content: Record) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            file.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+    except OSError as error:
+        raise HardyError(f"{path} could not be written ({error.strerror})") from error
+
+
+def _filled(folder: Path) -> bool:
+    """By more than what a kill in the first instant leaves, which is hidden."""
+    return any(not path.name.startswith(".") for path in folder.iterdir())
+
+
+def _within(name: str, names: tuple[str, ...]) -> bool:
+    return any(name == other or name.startswith(f"{other}.") for other in names)
+
+
+def _flat(found: Record, prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

@@ -1,0 +1,36 @@
+"""Whether a net takes the images at all, before a run of it is begun."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import nn
+
+from hardy.errors import InputError
+from hardy.train.data import Data
+from hardy.train.ranks import Ranks
+from hardy.train.recipe import Recipe
+
+
+def try_out(net: nn.Module, data: Data, recipe: Recipe, device: torch.device, ranks: Ranks) -> None:
+    """A pass of a copy, in training mode, with few images; with one, where the last batch of an
+    epoch leaves one to a process: a net that ends in one pixel cannot normalise that."""
+    last = len(data.images) % recipe.batch // ranks.world
+    few = 1 if last == 1 or recipe.batch == 1 else 2
+    tried = copy.deepcopy(net).train()
+    images = torch.zeros(few, *data.shape, device=device)
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            logits = tried(images)
+    except Exception as error:  # a net of any library, which may raise anything
+        raise InputError(
+            f"{recipe.net} cannot train on {few} of the images, {data.shape[1]} x {data.shape[2]} "
+            f"pixels ({error}); choose another net, images of another size, or another batch "
+            f"than {recipe.batch} of {len(data.images)}"
+        ) from error
+    if not isinstance(logits, torch.Tensor) or logits.shape != (few, data.classes):
+        raise InputError(
+            f"expected {recipe.net} to give {data.classes} numbers for an image in training, got "
+            f"{type(logits).__name__} {tuple(getattr(logits, 'shape', ()))}; choose another net"
+        )

@@ -1,0 +1,129 @@
+"""Folders, checkpoints and nets that are not what a run expects: said before anything is lost."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from hardy.errors import InputError
+from hardy.train import loop
+from hardy.train.data import read_data
+from hardy.train.files import alone_in, read_tensors, write_tensors
+from hardy.train.loop import train
+from hardy.train.nets import NETS
+from hardy.train.run import trained_net
+from tests.train.small import CPU, NARROW, narrow, small_data
+from tests.train.test_loop import killed_in
+
+__all__ = ["narrow"]
+
+
+class OfOneSize(torch.nn.Module):
+    """It wants 8 x 8 pixels, and normalises over the images alone."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Flatten(), torch.nn.Linear(192, 4), torch.nn.BatchNorm1d(4)
+        )
+        self.head = torch.nn.Linear(4, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.layers(x))
+
+
+@pytest.mark.parametrize(
+    ("side", "batch", "message"),
+    [
+        (16, 24, "of_one_size cannot train on 2 of the images, 16 x 16"),
+        (8, 63, "cannot train on 1 of the images.* another batch than 63 of 64"),
+    ],
+)
+def test_a_net_that_cannot_take_the_images(tmp_path, monkeypatch, side, batch, message) -> None:
+    monkeypatch.setitem(NETS._objects, "of_one_size", lambda classes, halving: OfOneSize(classes))
+    recipe = replace(NARROW, net="of_one_size", batch=batch)
+    with pytest.raises(InputError, match=message):
+        train("standard", small_data(tmp_path, side=side), tmp_path / "run", recipe)
+    assert not (tmp_path / "run").exists()
+
+
+def _hold(folder: str, held, done) -> None:
+    with alone_in(Path(folder)):
+        held.set()
+        done.wait(30)
+
+
+def test_one_process_at_a_time(tmp_path, narrow) -> None:
+    context = multiprocessing.get_context("spawn")
+    held, done = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(str(tmp_path / "run"), held, done))
+    other.start()
+    assert held.wait(60)
+    try:
+        with pytest.raises(InputError, match="another process is training in"):
+            train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+    finally:
+        done.set()
+        other.join()
+    train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+
+
+def test_what_a_kill_in_the_first_instant_leaves_is_no_run(tmp_path, narrow) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".abc.hardy-unfinished").write_bytes(b"")
+    assert train("standard", small_data(tmp_path), tmp_path / "run", NARROW).epochs == 2
+
+
+@pytest.mark.parametrize("log", ["null", "5", "[1, 2]", '[{"epoch": 2}]', "[]", '[{"epoch": "a"}]'])
+def test_a_checkpoint_with_another_log(tmp_path, narrow, monkeypatch, log) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    data, out = small_data(tmp_path), tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train("standard", data, out, NARROW, track=killed_in(2))
+    path = out / "checkpoint.safetensors"
+    write_tensors(path, read_tensors(path)[0], {"log": log})
+    with pytest.raises(InputError, match="is no checkpoint of this run"):
+        train("standard", data, out, NARROW)
+
+
+def test_a_finished_net_that_was_damaged_is_not_called_finished(tmp_path, narrow) -> None:
+    data, out = small_data(tmp_path), tmp_path / "run"
+    train("standard", data, out, NARROW)
+    content = (out / "model.safetensors").read_bytes()
+    (out / "model.safetensors").write_bytes(content[:1000])
+    with pytest.raises(InputError, match=r"model\.safetensors"):
+        train("standard", data, out, NARROW)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("recipe",), None, "recipe: expected a table, got None"),
+        (("recipe", "net"), 3, "recipe: net: expected text, got 3"),
+        (("data", "classes"), "four", "data: classes: expected a whole number above 0, got 'four'"),
+        (("preprocessing", "mean"), ["a", 1, 2], "preprocessing: mean: expected three numbers"),
+        (("seen_corruptions",), [1], r"seen_corruptions: expected a list of texts, got \[1\]"),
+        (("input",), ["clahe"], "input: expected text or null"),
+    ],
+)
+def test_a_record_that_was_edited(tmp_path, narrow, place, value, message) -> None:
+    train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+    path = tmp_path / "run" / "run.json"
+    run = json.loads(path.read_text())
+    inner = run[place[0]] if len(place) == 2 else run
+    inner[place[-1]] = value
+    path.write_text(json.dumps(run))
+    with pytest.raises(InputError, match=message):
+        trained_net(tmp_path / "run")
+
+
+def test_a_label_far_out(tmp_path) -> None:
+    np.savez(tmp_path / "far.npz", images=np.zeros((4, 8, 8, 3), np.uint8), labels=[0, 1, 2, 10**9])
+    with pytest.raises(InputError, match="expected labels below 100,000, got 1,000,000,000"):
+        read_data(str(tmp_path / "far.npz"), CPU)
