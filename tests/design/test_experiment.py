@@ -207,6 +207,27 @@ def test_bad_requests(tmp_path, narrow) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_bad_requests_are_refused_before_training(tmp_path, narrow) -> None:
+    def never(line: str) -> None:
+        raise Killed
+
+    def refused(suite: str, test: Path, message: str, train: Path | None = None) -> None:
+        data = str(train or write_arrays(tmp_path / "a"))
+        with pytest.raises(InputError, match=message):
+            run_overlap(
+                suite, data, tmp_path / "out", RECIPE, images=str(test), device="cpu", say=never
+            )
+        assert not (tmp_path / "out").exists()
+
+    test = write_arrays(tmp_path / "b")
+    refused("cifar10_p", test, "expected a suite of corruptions, got cifar10_p")
+    more = tmp_path / "more.npz"
+    np.savez(more, images=np.zeros((8, 16, 16, 3), np.uint8), labels=np.arange(8))
+    refused("cifar10_c", more, "expected test images of the 3 classes .* trained on, got 8")
+    tiny = write_arrays(tmp_path / "c", side=4)
+    refused("cifar10_c", tiny, "at least 8 pixels per side, got 4", train=tiny)
+
+
 def test_arrays_under_a_suite_of_files(tmp_path, narrow) -> None:
     """Its ids are file names, which arrays have none of."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,11 @@ def test_built_after_a_stop_at_the_very_start(where, step, mine, tmp_path, monke
         ("mine", "counted = ", "mine.toml: expected a TOML file"),
         ("yours", MINE, 'name: expected that of the file, "yours"'),
         ("mine", MINE.replace('"fog"', '"fogg"'), 'unknown .*"fogg"; did you mean "fog"'),
+        ("mine", MINE.replace('"fog"', '["fog"]'), r"counted: expected names, got \['fog'\]"),
+        ("mine", MINE.replace('"fog"', "{a = 1}"), r"counted: expected names, got {'a': 1}"),
+        ("mine", re.sub("counted = .*?]", "counted = []", MINE, flags=re.S), "at least one corrup"),
+        ("mine", "counted = " + "[" * 5000 + "]" * 5000, "expected a TOML file, but it is nested"),
+        ("mine", MINE.replace("none@1", "nonesuch@1"), 'mine.toml: unknown recipe "nonesuch@1"'),
     ],
 )
 def test_bad_files(tmp_path, name, text, message) -> None:
