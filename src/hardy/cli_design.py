@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hardy.design.balanced import Measures
     from hardy.design.categories import Categories
     from hardy.design.matrix import Matrix
+    from hardy.design.overlap import Overlap
     from hardy.design.picture import Heat
     from hardy.design.results import Results
 
@@ -78,7 +79,15 @@ def overlap_corruptions(
     written += _draw_results(results, out)
     typer.echo(f"wrote {', '.join(path.name for path in written)} to {printable(str(out))}")
     if results.overlaps:
-        typer.echo(f"next: hardy design {out}/overlap_ratio.csv --below 0.5")
+        typer.echo(_next(out, results.overlaps[0]))
+
+
+def _next(out: Path, overlap: Overlap) -> str:
+    gone = overlap.without
+    if len(overlap.names) - len(gone) < 2:
+        return "no two corruptions have an overlap: train for longer, in another folder"
+    left_out = f" --without {','.join(gone)}" if gone else ""
+    return f"next: hardy design {out}/overlap_{overlap.form}.csv --below 0.5{left_out}"
 
 
 def _train(
@@ -258,6 +267,8 @@ def correlate_shifts(
     from hardy.report.files import write_whole
     from hardy.scoring.tables import Table, to_csv, to_terminal
 
+    if output is not None and output.resolve() in [path.resolve() for path in results]:
+        raise InputError(f"cannot write {output}: the results are read from it; name another file")
     rows = [
         row for path in results for row in (stored_rows(path) if path.is_dir() else read_rows(path))
     ]

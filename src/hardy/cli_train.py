@@ -1,5 +1,7 @@
 """The command `hardy train`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -80,6 +82,7 @@ def train_model(
     For several GPUs: torchrun --nproc-per-node N -m hardy.cli train ...
     """
     kind, precision = training_device(device, precision)
+    from hardy.models.defences.filters import input_filter
     from hardy.models.model import Options
     from hardy.models.torch_load import find_device
     from hardy.train.data import read_data
@@ -93,6 +96,8 @@ def train_model(
     asked = make_method(method, said)
     if stylised is not None:
         need_taker(asked)
+    if input is not None:
+        input_filter(input)  # known before anything is read
     with joined(kind.partition(":")[0]) as ranks:
         where = find_device(Options("training", device=kind))
         chosen = Recipe(
@@ -109,9 +114,10 @@ def train_model(
             seed=seed,
         )
         images = read_data(data, where, labels=labels, recipe=recipe, input=input)
-        others = (
-            None if stylised is None else read_data(stylised, where, recipe=recipe, input=input)
-        )
+        others = None
+        if stylised is not None:
+            with _of_stylised(stylised):
+                others = read_data(stylised, where, recipe=recipe, input=input)
 
         def say(line: str) -> None:
             if ranks.first:
@@ -142,11 +148,30 @@ def train_model(
     say(f"next: hardy eval hardy:{out} --suite SUITE --images SRC")
 
 
+@contextmanager
+def _of_stylised(where: str) -> Iterator[None]:
+    """--labels, which reading them may advise, is for the others."""
+    from hardy.images import open_images
+    from hardy.images.datasets import NAMES
+
+    try:
+        yield
+    except InputError:
+        if where in NAMES or open_images(where).labels is not None:
+            raise
+        raise InputError(
+            f"{where}: expected stylised images with their labels, got none; put them into one "
+            "folder per class, or labels beside images in the .npz"
+        ) from None
+
+
 def _settings(pairs: list[str]) -> dict[str, str]:
-    said = {}
+    said: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not name or not equals:
             raise InputError(f'expected --set NAME=VALUE such as sigma=0.2, got "{pair}"')
+        if name in said:
+            raise InputError(f'expected --set {name} once, got it again: "{pair}"')
         said[name] = value
     return said

@@ -159,9 +159,7 @@ def test_images_to_fit_on_have_the_size_of_those_to_measure() -> None:
     np.savez("small.npz", images=coloured(12, seed=3)[:, :16, :16], labels=LABELS[:12])
     for images, shape in (("small.npz", "16, 16, 3"), ("more", "16, 32, 3")):
         with pytest.raises(InputError, match=rf"\(32, 32, 3\), got \({shape}\) of .*; resize"):
-            hardy.attack(
-                ByColour(), images=IMAGES, labels=LABELS, attack_images=images, **QUICK
-            )
+            hardy.attack(ByColour(), images=IMAGES, labels=LABELS, attack_images=images, **QUICK)
     assert not list(Path().glob("runs/**/attack-*"))
 
 

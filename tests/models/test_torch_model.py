@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from hardy.errors import HardyError, InputError
-from hardy.models import Preprocessing, load
+from hardy.models import Preprocessing, load, torch_load
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from hardy.models.pixels import normalised, resized
 from hardy.models.torch_model import _shared, prepared
@@ -203,13 +203,14 @@ def test_a_module_for_oblong_images_is_refused():
         load(module)
 
 
-@pytest.mark.parametrize("device", ["warp", "cuda:77"])
+@pytest.mark.parametrize("device", ["warp", "cuda:77", "meta"])
 def test_a_device_that_is_not_here_is_refused(device):
     with pytest.raises(InputError, match=f"expected a device that torch has here.*got '{device}'"):
         load("torch:tests.models.tiny:tiny", device=device)
 
 
-def test_a_module_that_is_lent_is_not_moved():
+def test_a_module_that_is_lent_is_not_moved(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch_load, "find_device", lambda options: torch.device("meta"))
     with pytest.raises(InputError, match=r'Tiny lies on cpu.*on meta; move it.*module.to\("meta"'):
         load(tiny(), device="meta")
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from hardy.errors import InputError
 from hardy.train.method import Draw
 from hardy.train.methods import make_method
 from hardy.train.methods.ant import Ant, Generator, Shares
@@ -201,3 +202,8 @@ def test_the_generator_learns_to_fool_better_than_gaussian_noise(name) -> None:
     method.restart_steps = 60
     method.begin_epoch(1, model, repeat((images, labels)))
     assert loss() > 3 * gaussian
+
+
+def test_a_radius_out_of_reach() -> None:
+    with pytest.raises(InputError, match=r"epsilon of at most 13\.86.* got 1e\+300"):
+        ready(epsilon="1e300")

@@ -87,7 +87,18 @@ def test_the_help_names_them_all() -> None:
         ),
         (("standard", "--set", "sigma=1"), 'unknown setting of standard "sigma"'),
         (("standard", "--device", "gpu"), "expected a device that torch has here"),
+        (("standard", "--device", "meta"), "expected a device that torch has here"),
         (("standard", "--lr", "0"), "expected a learning rate above 0"),
+        (("standard", "--lr", "1e300"), r"of at most 3\.4e\+38, float32's largest, got 1e\+300"),
+        (("standard", "--input", ""), 'unknown input ""; expected one of clahe'),
+        (
+            ("gauss_single", "--set", "sigma=1", "--set", "sigma=2"),
+            'expected --set sigma once, got it again: "sigma=2"',
+        ),
+        (
+            ("patch_gaussian", "--set", "size=99999999999999999999"),
+            'size as a whole number of at most 2,147,483,647, got "99999999999999999999"',
+        ),
         (("standard", "--data", "nowhere"), "there is no nowhere"),
     ],
 )
@@ -148,6 +159,8 @@ def test_what_is_no_finished_run_is_refused(tmp_path, monkeypatch) -> None:
         load(f"hardy:{tmp_path}")
     out, data = tmp_path / "out", small_data(tmp_path)
     train("standard", data, out, replace(NARROW, epochs=1))
+    with pytest.raises(InputError, match=r"wrote, got the file .*run\.json; name its folder"):
+        load(f"hardy:{out / 'run.json'}")
     weights = (out / "model.safetensors").read_bytes()
     (out / "model.safetensors").write_bytes(weights[:1000])
     with pytest.raises(InputError, match=r"model\.safetensors is no safetensors file that can be"):

@@ -195,6 +195,7 @@ def test_settings() -> None:
         ("augmix", {"severity": "high"}, 'augmix: severity as a number, got "high"'),
         ("gauss_single", {"sigma": "-1"}, "expected sigma above 0, got -1.0"),
         ("gauss_single", {"sigma": "nan"}, "expected sigma above 0, got nan"),
+        ("gauss_single", {"sigma": "inf"}, "expected finite sigma above 0, got inf"),
         ("gauss_mult", {"sigmas": "0.1,x"}, 'sigmas as numbers as 0.1,0.2, got "0.1,x"'),
         ("speckle", {"sigmas": "0"}, "expected sigmas above 0, got 0.0"),
         ("patch_gaussian", {"size": "2.5"}, 'size as a whole number, got "2.5"'),

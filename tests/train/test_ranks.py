@@ -16,7 +16,7 @@ from hardy.train.data import batches
 from hardy.train.loop import Training
 from hardy.train.method import Draw
 from hardy.train.methods import make_method
-from hardy.train.ranks import Ranks
+from hardy.train.ranks import Ranks, joined
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 
 __all__ = ["narrow"]
@@ -39,6 +39,25 @@ def test_two_processes_make_one_net_and_resume_to_it(tmp_path) -> None:
     whole, cut = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "cut"))
     assert all(torch.equal(whole[name], cut[name]) for name in whole)
     assert json.loads((tmp_path / "whole/run.json").read_text())["processes"] == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"WORLD_SIZE": "abc"}, 'expected WORLD_SIZE as a whole number of at least 1, got "abc"'),
+        ({"WORLD_SIZE": "0"}, 'WORLD_SIZE as a whole number of at least 1, got "0"; start several'),
+        ({"WORLD_SIZE": "2"}, "expected RANK beside WORLD_SIZE=2, got none; start several"),
+        ({"WORLD_SIZE": "2", "RANK": "2"}, 'RANK as a whole number from 0 to 1, got "2"'),
+        ({"WORLD_SIZE": "2", "RANK": "0"}, "expected MASTER_ADDR beside WORLD_SIZE=2, got none"),
+    ],
+)
+def test_processes_that_torchrun_did_not_start(monkeypatch, said, message) -> None:
+    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InputError, match=message), joined("cpu"):
+        pass
 
 
 def test_processes_share_out_each_batch(tmp_path) -> None:

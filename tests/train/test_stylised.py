@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import typer
@@ -165,6 +166,9 @@ def test_the_command(narrow, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(InputError, match="ant or ant3x3, got AugMix"):
         run("augmix", "nowhere")
+    np.savez("bare.npz", images=np.zeros((4, 16, 16, 3), np.uint8))
+    with pytest.raises(InputError, match=r"bare.npz: expected stylised images with their labels"):
+        run("ant", "bare.npz")
     assert not (tmp_path / "out").exists()
     assert run("ant3x3", "painted/set.npz", "--set", "restart_steps=1") == 0
     found = json.loads((tmp_path / "out" / "run.json").read_text())

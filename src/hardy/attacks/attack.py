@@ -123,9 +123,7 @@ def attack_each(
 class Part:
     """Some rows of a subject, and their labels; all of one `shape`, where that is known."""
 
-    def __init__(
-        self, subject: Subject, rows: Rows, shape: tuple[int, ...] | None = None
-    ) -> None:
+    def __init__(self, subject: Subject, rows: Rows, shape: tuple[int, ...] | None = None) -> None:
         self.subject, self.rows, self.shape = subject, rows, shape
         self.labels: npt.NDArray[np.int64] = subject.classes.labels[rows].astype(np.int64)
 

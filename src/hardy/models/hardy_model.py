@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from hardy.errors import InputError
 from hardy.models.defences import trained_behind
 from hardy.models.model import Model, Options, Preprocessing
 from hardy.models.torch_load import finish_model
@@ -13,7 +14,12 @@ from hardy.train.run import trained_net
 
 def trained_model(rest: str, options: Options) -> Model:
     options.refuse(checkpoint="its weights lie in the folder")
-    net, run = trained_net(Path(rest))
+    folder = Path(rest)
+    if folder.is_file():
+        raise InputError(
+            f"expected a folder that `hardy train` wrote, got the file {folder}; name its folder"
+        )
+    net, run = trained_net(folder)
     figures = run["preprocessing"]
     own = Preprocessing(tuple(figures["mean"]), tuple(figures["std"]), source="as it was trained")
     model = finish_model(net, replace(options, checkpoint=None), own)

@@ -148,7 +148,7 @@ def find_device(options: Options) -> torch.device:
         options = replace(options, device="cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(options.device)
-        torch.empty(0, device=device)
+        torch.zeros(1, device=device).item()  # some kinds, as meta, have no numbers
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise InputError(
             f"expected a device that torch has here, such as cpu or cuda:0, got "

@@ -15,6 +15,7 @@ from hardy.metrics import Circumstances, Resampling
 from hardy.predictions.store import StoredRun
 from hardy.suites import SEVERITIES, load
 from hardy.suites.cells import Cell
+from hardy.suites.given import copy_name
 from hardy.suites.schema import Suite
 
 Places = npt.NDArray[np.int64]  # of images in a run, sorted by id: the order of every score's rows
@@ -35,6 +36,11 @@ def suite_of(run: StoredRun) -> Suite:
     """The suite as it was when the run was made."""
     suite = run.own_suite or load(run.suite)
     if run.details["suite_hash"] != suite.content_hash():
+        if run.own_suite is not None:
+            raise InputError(
+                f"{run.folder / copy_name(suite)}, the copy of the suite that {run.model} was run "
+                "on, was changed since; restore it, or run the model again into another store"
+            )
         raise InputError(
             f"{run.model} was run on version {run.details['suite_version']} of {suite.name}, with "
             f"other contents than version {suite.version}, which this Hardy has; run it again, or "

@@ -148,4 +148,5 @@ def need_positive(what: str, *figures: float) -> None:
     """Of settings; written so that NaN is refused too."""
     for figure in figures:
         if not 0 < figure < float("inf"):
-            raise InputError(f"expected {what} above 0, got {figure}")
+            finite = "finite " if figure > 0 else ""
+            raise InputError(f"expected {finite}{what} above 0, got {figure}")

@@ -14,6 +14,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, distributed
 
+from hardy.errors import InputError
+
+# What a name that `torchrun` sets is wrong for.
+TODO = "start several processes by torchrun, or unset WORLD_SIZE"
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -65,9 +70,15 @@ ALONE = Ranks()
 @contextmanager
 def joined(kind: str) -> Iterator[Ranks]:
     """Those that `torchrun` started, for a device of "cpu" or "cuda"; else this one alone."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    world = os.environ.get("WORLD_SIZE", "1")
+    if not _is_whole(world) or int(world) < 1:
+        raise InputError(
+            f'expected WORLD_SIZE as a whole number of at least 1, got "{world}"; {TODO}'
+        )
+    if int(world) == 1:
         yield ALONE
         return
+    _check_started(int(world), kind)
     if kind == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     distributed.init_process_group("nccl" if kind == "cuda" else "gloo")
@@ -76,3 +87,20 @@ def joined(kind: str) -> Iterator[Ranks]:
         distributed.barrier()  # that none leaves while another still talks to it
     finally:
         distributed.destroy_process_group()
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
+def _check_started(world: int, kind: str) -> None:
+    """By `torchrun`, which tells each process what torch asks for."""
+    numbers = ("RANK", "LOCAL_RANK") if kind == "cuda" else ("RANK",)
+    for name in (*numbers, "MASTER_ADDR", "MASTER_PORT"):
+        value = os.environ.get(name)
+        if value is None:
+            raise InputError(f"expected {name} beside WORLD_SIZE={world}, got none; {TODO}")
+        if name in numbers and not (_is_whole(value) and int(value) < world):
+            raise InputError(
+                f'expected {name} as a whole number from 0 to {world - 1}, got "{value}"; {TODO}'
+            )

@@ -12,6 +12,7 @@ from hardy.registry import unknown
 SCHEDULES = ("cosine", "step")
 PRECISIONS = ("float32", "bfloat16")
 LOWEST_LR = 1e-6
+LARGEST = (2 - 2.0**-23) * 2.0**127  # in float32, as weights and their steps are
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,17 @@ class Recipe:
         for name, lowest in (("epochs", 1), ("batch", 1)):
             if getattr(self, name) < lowest:
                 raise InputError(f"expected {name} of at least {lowest}, got {getattr(self, name)}")
-        if not 0 < self.lr < math.inf:
+        if not self.lr > 0:  # also no number
             raise InputError(f"expected a learning rate above 0, got {self.lr}")
         if not 0 < self.momentum < 1:  # Nesterov's needs some
             raise InputError(f"expected a momentum between 0 and 1, got {self.momentum}")
-        if not 0 <= self.weight_decay < math.inf:
+        if not self.weight_decay >= 0:
             raise InputError(f"expected a weight decay of at least 0, got {self.weight_decay}")
+        for name, figure in (("learning rate", self.lr), ("weight decay", self.weight_decay)):
+            if figure > LARGEST:
+                raise InputError(
+                    f"expected a {name} of at most {LARGEST:.2g}, float32's largest, got {figure:g}"
+                )
         for kind, value, known in (
             ("schedule", self.schedule, SCHEDULES),
             ("precision", self.precision, PRECISIONS),

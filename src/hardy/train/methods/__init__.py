@@ -37,6 +37,10 @@ __all__ = [
 ]
 
 
+# Of whole numbers: torch counts images, pixels and steps by no more.
+LARGEST = 2**31 - 1
+
+
 def make_method(name: str, settings: Mapping[str, str] | None = None) -> Method:
     """A registered method; settings as typed: {"sigma": "0.2", "sigmas": "0.1,0.2"}."""
     kind: Callable[..., Method] = METHODS[name]
@@ -59,7 +63,10 @@ def _parse(text: str, hint: Any, what: str) -> Any:
     try:
         if several:
             return tuple(map(float, text.split(",")))
-        return hint(text) if hint in (int, str) else float(text)
+        value = hint(text) if hint in (int, str) else float(text)
     except ValueError:
         kind = "numbers as 0.1,0.2" if several else "a whole number" if hint is int else "a number"
         raise InputError(f'expected {what} as {kind}, got "{text}"') from None
+    if hint is int and abs(value) > LARGEST:
+        raise InputError(f'expected {what} as a whole number of at most {LARGEST:,}, got "{text}"')
+    return value

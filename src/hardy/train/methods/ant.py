@@ -104,6 +104,12 @@ class Ant(TakesStylised):
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
         super().begin(draw, shape)
+        farthest = prod(shape) ** 0.5
+        if self.epsilon > farthest:
+            raise InputError(
+                f"expected epsilon of at most {farthest:.4g}, which is from black to white at "
+                f"{shape[1]} x {shape[2]} pixels, got {self.epsilon}"
+            )
         self.radius = self.epsilon or usual_epsilon(prod(shape))
         self.generator = Generator(self.side, draw)
         self.weights = list(self.generator.parameters())
