@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from hardy import cli_design
-from hardy.design.accuracy import square_csv
+from hardy.design.accuracy import Accuracy, square_csv
+from hardy.design.overlap import overlap
 from hardy.design.results import Results
-from hardy.errors import InputError, MissingResource
+from hardy.errors import HardyError, InputError, MissingResource
 from hardy.suites import load
 from hardy.train.recipe import Recipe
 from tests.design.matrices import blocks
@@ -102,10 +104,10 @@ def test_pictures(run, matrix) -> None:
         (("--below", "0.5", "--categories", "2"), "expected one of --below, --categories and"),
         (("--below", "0.5", "-o", "x.toml"), "expected --suite, which the corruptions come from"),
         (("--suite", "cifar10_c", "-o", "x.toml"), "expected --below or --categories"),
-        (("--categories", "3"), "expected at most 2 categories, which is all there are, got 3"),
-        (("--categories", "1000000000"), "expected at most 2 categories"),
+        (("--categories", "3"), "but there are 0"),
+        (("--categories", "1000000000"), "but there are 0: 2 of 2 categories have 1 or more"),
         (("--categories", "2", "--each", "1000000000"), "but there are 0"),
-        (("--categories", "2", "--count", "1000000000"), "but there are 6"),
+        (("--categories", "2", "--count", "1000000000"), "sets up to 10,000, got 1,000,000,000"),
         (("--below", "0.5", "--suite", "cifar10_c", "-o", "cifar10_c.toml"), "Hardy's own"),
         (("--without", "fogg"), 'unknown corruption of m.csv "fogg"; did you mean "fog"'),
     ],
@@ -128,11 +130,15 @@ def test_correlations(run) -> None:
     assert head.startswith("first,second,suites,models,pearson,pearson_low,pearson_high,spearman")
     assert row.startswith("a,b,1,5,")
     assert float(row.split(",")[4]) == pytest.approx(0.8)
+    Path("link.csv").symlink_to("r.csv")
+    before = Path("r.csv").read_text()
+    for same in ("r.csv", "./r.csv", "link.csv"):
+        with pytest.raises(InputError, match=r"cannot write \w+.csv: the results are read from it"):
+            run("correlate", "r.csv", "-o", same)
+    assert Path("r.csv").read_text() == before
 
 
 def fake_results() -> Results:
-    from hardy.design.overlap import overlap
-
     accuracy = three()
     similar = {"by_image": np.eye(3)}
     made = {"suite": "s", "recipe": {"net": "n", "epochs": 3}, "format": 1}
@@ -149,6 +155,37 @@ def test_overlap_draws_again(run, monkeypatch, tmp_path) -> None:
     again = (tmp_path / "overlap_ratio.html").read_bytes()
     run("overlap", "--out", ".")
     assert (tmp_path / "overlap_ratio.html").read_bytes() == again
+
+
+def test_what_comes_next_where_some_are_undefined(run, monkeypatch) -> None:
+    def drawn(*useless: int) -> str:
+        values = three().values.copy()
+        for place in useless:
+            values[place, place] = values[0, place] / 2  # training with it harms
+        overlaps = (overlap(Accuracy(three().names, values), "ratio"),)
+        results = replace(fake_results(), overlaps=overlaps)
+        monkeypatch.setattr("hardy.design.results.summarise", lambda out: results)
+        return run("overlap", "--out", ".")[-1]
+
+    first = three().names[0]
+    whole = "next: hardy design ./overlap_ratio.csv --below 0.5"
+    assert drawn() == whole
+    assert drawn(1) == f"{whole} --without {first}"
+    assert drawn(1, 2).startswith("no two corruptions have an overlap: train for longer")
+
+
+def full(path: Path, **_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_is_told_with_the_file(run, matrix, monkeypatch) -> None:
+    monkeypatch.setattr("hardy.design.results.summarise", lambda out: fake_results())
+    monkeypatch.setattr("hardy.design.record.whole_file", full)
+    told = r"could not be written \(No space left on device\); make room, or name another folder"
+    with pytest.raises(HardyError, match=f"similarity_by_image.csv {told}"):
+        run("overlap", "--out", ".")
+    with pytest.raises(HardyError, match=f"mine.toml {told}"):
+        run("design", "m.csv", "--below", "0.5", "--suite", "cifar10_c", "-o", "mine.toml")
 
 
 def test_numbers_come_without_the_libraries_for_pictures(run, monkeypatch, tmp_path) -> None:

@@ -17,7 +17,7 @@ from hardy.design.collect import collect
 from hardy.design.experiment import run_overlap, sized
 from hardy.design.proxy import read_features
 from hardy.design.results import summarise, write_results
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 from hardy.predictions.store import StoredRun, find_runs
 from hardy.scoring import score
 from hardy.suites import load
@@ -226,6 +226,15 @@ def test_bad_requests_are_refused_before_training(tmp_path, narrow) -> None:
     refused("cifar10_c", more, "expected test images of the 3 classes .* trained on, got 8")
     tiny = write_arrays(tmp_path / "c", side=4)
     refused("cifar10_c", tiny, "at least 8 pixels per side, got 4", train=tiny)
+
+
+def test_predictions_that_cannot_be_written(tmp_path, narrow, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("hardy.design.experiment.Evaluation.run", full)
+    with pytest.raises(HardyError, match=r"predictions could not be written .* goes on"):
+        run(tmp_path, clean_only=True)
 
 
 def test_arrays_under_a_suite_of_files(tmp_path, narrow) -> None:

@@ -51,7 +51,7 @@ def test_undefined_corruptions_are_named_and_can_be_left_out(tmp_path) -> None:
         ("", "expected a matrix with names across and down, got none"),
         ("x,a,b\na,1,0.2\nb,0.3,1\n", "same overlap both ways, got 0.2 and 0.3 for a and b"),
         ("x,a,b\na,1,0.2\nb,0.2,0.9\n", "expected 1 on the diagonal, got 0.9 for b"),
-        ("x,a,b\na,1,-0.2\nb,-0.2,1\n", "expected overlaps from 0, got -0.2 for a and b"),
+        ("x,a,b\na,1,-0.2\nb,-0.2,1\n", "overlaps from 0 to 1,000,000, got -0.2 for a and b"),
         ("x,a,b\na,1,1e308\nb,1e308,1\n", r"overlaps from 0 to 1,000,000, got 1e\+308 for a and b"),
         ("x,a,b\na,1,inf\nb,inf,1\n", "got inf for a and b"),
         ("x,a,b\na,1,\nb,0.2,1\n", "none for 1 cells, such as a and b; complete it"),
@@ -79,3 +79,8 @@ def test_no_file(tmp_path) -> None:
 def test_shape() -> None:
     with pytest.raises(InputError, match=r"2 x 2, got \(2, 3\)"):
         Matrix(("a", "b"), np.ones((2, 3)))
+
+
+def test_more_than_can_be_searched() -> None:
+    with pytest.raises(InputError, match="expected up to 400 corruptions, got 401"):
+        Matrix(tuple(f"c{k}" for k in range(401)), np.eye(401))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardy.design.matrix import Matrix
+from hardy.design.matrix import MOST, Matrix
 from hardy.design.selection import Search, select
 from hardy.errors import InputError
 from tests.design.matrices import blocks, named, random_matrix
@@ -94,3 +94,8 @@ def test_nothing_is_left() -> None:
 def test_thresholds_below_which_nothing_is(threshold) -> None:
     with pytest.raises(InputError, match="expected a threshold above 0"):
         select(blocks(2, 2), threshold)
+
+
+def test_as_many_as_a_matrix_may_have() -> None:
+    """A search that takes one after the other goes as deep as there are corruptions."""
+    assert len(select(named(np.eye(MOST)), 0.5).names) == MOST

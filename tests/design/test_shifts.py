@@ -81,9 +81,12 @@ def test_models_that_one_suite_lacks_do_not_count() -> None:
 
 def test_drops_are_shares() -> None:
     assert drop(0.9, 0.7, "m") == pytest.approx(0.2)
-    for clean, accuracy in ((90, 0.7), (0.9, 70), (0.9, float("nan")), (0.9, -0.1)):
+    for clean, accuracy in ((90, 0.7), (0.9, 70)):
         with pytest.raises(InputError, match=r"of m as a share from 0 to 1.*divide per cents"):
             drop(clean, accuracy, "m")
+    for accuracy in (float("nan"), float("inf"), -0.1):
+        with pytest.raises(InputError, match=rf"of m as a share from 0 to 1, got {accuracy}$"):
+            drop(0.9, accuracy, "m")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +116,8 @@ def test_from_a_file(tmp_path) -> None:
     [
         ("", "expected the columns model, suite, clean, accuracy"),
         ("model,suite\nm,s\n", "got no clean, accuracy"),
+        (HEAD, "expected results below the header, got none"),
+        ("accuracy," + HEAD + "0.1,m,s,0.9,0.6\n", "expected the column accuracy once, got it 2 t"),
         (HEAD + "m,s,0.9,\n", r"line 2: expected clean and accuracy as numbers, got '0.9' and ''"),
         (HEAD + "m,s,0.9\n", "line 2: expected clean and accuracy"),
         (HEAD + "m,s,76.1,39\n", "clean accuracy of m on s as a share from 0 to 1, got 76.1"),

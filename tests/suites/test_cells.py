@@ -44,7 +44,7 @@ def test_only_noise_sequences_have_levels() -> None:
         (["fog"], [6], "expected severities among 1, 2, 3, 4, 5 for fog, got 6"),
         (["fog"], [0, 1], "expected severities among 1, 2, 3, 4, 5 for fog, got 0, 1"),
         (["fog"], [], "got none"),
-        ([], None, "no name at all"),
+        ([], None, "expected at least one corruption of imagenet_c, got no name at all"),
     ],
 )
 def test_what_is_not_there(only: list[str], severities: list[int] | None, message: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import hardy
 from hardy import evaluate
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 from hardy.execute import executor
 from hardy.images.opening import open_images
 from hardy.predictions.store import find_runs
@@ -130,6 +130,27 @@ def test_built_after_a_stop_at_the_very_start(where, step, mine, tmp_path, monke
     assert verify(out).fine
 
 
+def test_a_copy_that_cannot_be_written(mine, tmp_path) -> None:
+    with pytest.raises(HardyError, match=r"mine\.toml could not be written \(No such .*make room"):
+        given.keep_beside(tmp_path / "gone", load(mine))
+
+
+def test_a_copy_that_was_edited(mine, tmp_path) -> None:
+    run = evaluate(
+        "fake:10",
+        suite=mine,
+        images=photos(32),
+        labels=np.arange(8) % 10,
+        store=tmp_path / "runs",
+        only="contrast",
+    )
+    copy = run.folder / "mine.toml"
+    copy.write_text(MINE.replace('"fog", ', ""))
+    (found,) = find_runs(tmp_path / "runs")
+    with pytest.raises(InputError, match=r"mine\.toml, the copy of the suite .* was changed"):
+        suite_of(found)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -141,7 +162,7 @@ def test_built_after_a_stop_at_the_very_start(where, step, mine, tmp_path, monke
         ("mine", MINE.replace('"fog"', "{a = 1}"), r"counted: expected names, got {'a': 1}"),
         ("mine", re.sub("counted = .*?]", "counted = []", MINE, flags=re.S), "at least one corrup"),
         ("mine", "counted = " + "[" * 5000 + "]" * 5000, "expected a TOML file, but it is nested"),
-        ("mine", MINE.replace("none@1", "nonesuch@1"), 'mine.toml: unknown recipe "nonesuch@1"'),
+        ("mine", MINE.replace("none@1", "nonesuch@1"), 'unknown mine.toml recipe "nonesuch@1"'),
     ],
 )
 def test_bad_files(tmp_path, name, text, message) -> None:

@@ -90,6 +90,11 @@ def test_wrong_edition_is_refused(path: str, value: Any, message: str):
         ("reference/paper_percent/fgo", 3.0, r'\[reference\] corruption "fgo"; did you mean "fog"'),
         ("reference/paper_percent/fog", 819, "expected errors above 0, up to 100, got 819"),
         ("reference/fine_fraction/fog", 81.9, "expected errors above 0, up to 1, got 81.9"),
+        ("reference/clean_percent", float("nan"), "expected an error above 0, below 100, got nan"),
+        ("reference/clean_percent", -5.0, "expected an error above 0, below 100, got -5.0"),
+        ("reference/clean_percent", 100.0, "expected an error above 0, below 100, got 100.0"),
+        ("validation/0", 3, "validation: expected names, got 3"),
+        ("counted", [], r"counted: expected at least one corruption, got \[\]"),
         ("reference/clean_percent", "43.5", "clean_percent: expected a value of type float"),
     ],
 )

@@ -12,6 +12,8 @@ from hardy.design.categories import Categories
 from hardy.errors import InputError
 from hardy.registry import unknown
 
+MOST_SETS = 10_000  # each is printed, or a file
+
 
 class Measures(NamedTuple):
     """Of a set of corruptions against the categories of a matrix."""
@@ -55,14 +57,17 @@ def draw_balanced(
             f"expected 1 or more categories, corruptions each, and sets, got {represented}, {each} "
             f"and {count}"
         )
+    if count > MOST_SETS:
+        raise InputError(f"expected sets up to {MOST_SETS:,}, got {count:,}; ask for fewer")
     ways = [comb(len(group), each) for group in categories.groups]
-    totals = _totals(ways, represented)
-    if totals[-1][represented] < count:
+    totals = _totals(ways, min(represented, len(ways)))
+    there = totals[-1][represented] if represented <= len(ways) else 0
+    if there < count:
         able = sum(way > 0 for way in ways)
         raise InputError(
-            f"expected {count:,} different sets of {represented} categories with {each} "
-            f"corruptions each, but there are {totals[-1][represented]:,}: {able} of "
-            f"{len(ways)} categories have {each} or more; ask for fewer"
+            f"expected {count:,} different sets of {represented:,} categories with {each:,} "
+            f"corruptions each, but there are {there:,}: {able} of {len(ways)} categories have "
+            f"{each:,} or more; ask for fewer"
         )
     generator = np.random.Generator(np.random.PCG64(seed))
     found: dict[tuple[str, ...], None] = {}

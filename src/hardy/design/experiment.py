@@ -89,6 +89,8 @@ def run_overlap(
     where = find_device(Options("training", device=device))
     training = read_data(data, where)
     base = load(suite)
+    if base.kind != "corruptions":
+        raise InputError(f"expected a suite of corruptions, got {base.name}; name another")
     chosen = sized(base, training.shape[1:])
     cells = choose_cells(chosen, only)
     names = tuple(dict.fromkeys(cell.name for cell in cells))
@@ -99,6 +101,11 @@ def run_overlap(
     if chosen is not base and isinstance(test, str | os.PathLike):
         test = open_images(test)  # with ids of their own kind, where the suite's may be another
     subject = open_subject(chosen, images=test, only=names, own_classes=True)
+    if subject.classes.width != training.classes:
+        raise InputError(
+            f"expected test images of the {training.classes:,} classes that models are trained on, "
+            f"got {subject.classes.width:,}; name images of the same data set"
+        )
     begin_overlap(out, _described(chosen, training, subject, recipe, where, track))
     # All models take the same, whatever becomes of the user's file.
     task = Task(out, given.keep_beside(out, chosen), training, subject, recipe, where, track)
@@ -152,7 +159,13 @@ def _run_model(task: Task, name: str) -> float:
         steps = -(-total // min(subject.chunk_size, len(subject)))
         return task.track(done, steps, f"batches tested by the model of {name}")
 
-    outcome = evaluation.run(watched, {})
+    try:
+        outcome = evaluation.run(watched, {})
+    except OSError as error:
+        raise HardyError(
+            f"the predictions in {evaluation.store} could not be written ({error}); make room, and "
+            "the same command goes on"
+        ) from error
     if outcome.faults:
         raise HardyError(f"cannot test on all images: {outcome.faults[0]}")
     if name == NONE:

@@ -16,6 +16,9 @@ from hardy.metrics.classification import Floats
 from hardy.registry import unknown
 
 ROUNDING = 1e-9
+MOST = 400  # corruptions; the search for a largest set goes as deep
+# A gain that is next to nothing makes overlaps in the thousands; squares of these still add up.
+LARGEST = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,8 @@ class Matrix:
     def __post_init__(self) -> None:
         check_names(self.names)
         side = len(self.names)
+        if side > MOST:
+            raise InputError(f"expected up to {MOST} corruptions, got {side:,}; leave some out")
         if self.values.shape != (side, side):
             raise InputError(
                 f"expected an overlap for each pair of {side} corruptions, {side} x {side}, got "
@@ -34,9 +39,9 @@ class Matrix:
         missing = np.isnan(self.values)
         if missing.any():
             raise InputError(_missing(self.names, missing))
-        for row, column in np.argwhere(np.isinf(self.values) | (self.values < 0))[:1]:
+        for row, column in np.argwhere((self.values < 0) | (self.values > LARGEST))[:1]:
             raise InputError(
-                f"expected overlaps from 0, got {self.values[row, column]} for "
+                f"expected overlaps from 0 to {LARGEST:,}, got {self.values[row, column]} for "
                 f"{self._pair(row, column)}"
             )
         for place in np.flatnonzero(np.abs(np.diagonal(self.values) - 1) > ROUNDING)[:1]:

@@ -43,6 +43,12 @@ class Overlap:
     low: Floats | None = None
     high: Floats | None = None
 
+    @property
+    def without(self) -> tuple[str, ...]:
+        """Corruptions that have no overlap with any other: a design has to leave them out."""
+        lone = np.isnan(self.values).sum(axis=1) == len(self.names) - 1
+        return tuple(name for name, gone in zip(self.names, lone, strict=True) if gone)
+
 
 def overlap(accuracy: Accuracy, form: Form) -> Overlap:
     """The published score of all pairs."""

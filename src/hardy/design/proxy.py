@@ -20,11 +20,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 from hardy.design.accuracy import check_names
+from hardy.design.record import write_file
 from hardy.errors import InputError
 from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.metrics.correlation import average_ranks, pearson, spearman
-from hardy.whole import whole_file
 
 REPLICATES = 1000
 LEAST = 4  # corruptions, 6 pairs
@@ -122,8 +122,7 @@ def write_features(path: Path, features: Features) -> None:
     data = io.BytesIO()
     held: dict[str, Any] = {name: np.asarray(part) for name, part in features._asdict().items()}
     np.savez(data, **held)
-    with whole_file(path) as file:
-        file.write(data.getvalue())
+    write_file(path, data.getvalue())
 
 
 def read_features(path: Path) -> Features:

@@ -22,6 +22,7 @@ from hardy.design.record import (
     MODELS,
     PREDICTIONS,
     read_json,
+    write_file,
 )
 from hardy.errors import InputError
 from hardy.metrics.classification import Floats
@@ -31,7 +32,6 @@ from hardy.resume import write_record
 from hardy.scoring.tables import to_csv
 from hardy.suites.cells import NONE
 from hardy.suites.manifest import parse_cell
-from hardy.whole import whole_file
 
 # What is used of an experiment's record.
 RECORDED = {
@@ -122,8 +122,7 @@ def write_results(results: Results, out: Path) -> list[Path]:
     for one in results.overlaps:
         texts[f"overlap_{one.form}.csv"] = square_csv("corruption", one.names, one.values)
     for name, text in texts.items():
-        with whole_file(out / name) as file:
-            file.write(text.encode())
+        write_file(out / name, text.encode())
     write_record(out / "overlap.json", _as_json(results))
     return [out / name for name in (*texts, "overlap.json")]
 

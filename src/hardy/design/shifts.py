@@ -64,9 +64,9 @@ def drop(clean: float, accuracy: float, what: str) -> float:
     """Of shares of 1: a drop of per cents would be another number."""
     for name, value in (("clean accuracy", clean), ("accuracy", accuracy)):
         if not 0 <= value <= 1:  # also no number
+            todo = "; divide per cents by 100" if 1 < value <= 100 else ""
             raise InputError(
-                f"expected the {name} of {what} as a share from 0 to 1, got {value}; divide per "
-                "cents by 100"
+                f"expected the {name} of {what} as a share from 0 to 1, got {value}{todo}"
             )
     return clean - accuracy
 
@@ -159,14 +159,22 @@ def read_rows(path: Path) -> list[Row]:
     """A CSV with the columns model, suite, clean and accuracy; others are left alone."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            lines, names = list(reader), list(reader.fieldnames or ())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read {path} ({error}); expected a CSV file") from error
-    missing = [name for name in COLUMNS if not lines or name not in lines[0]]
+    missing = [name for name in COLUMNS if name not in names]
     if missing:
         raise InputError(
             f"{path}: expected the columns {', '.join(COLUMNS)}, got no {', '.join(missing)}"
         )
+    for name in COLUMNS:
+        if names.count(name) > 1:
+            raise InputError(
+                f"{path}: expected the column {name} once, got it {names.count(name)} times"
+            )
+    if not lines:
+        raise InputError(f"{path}: expected results below the header, got none")
     rows = []
     for number, line in enumerate(lines, 2):
         try:

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hardy.design.record import write_file
 from hardy.errors import InputError
 from hardy.registry import unknown
-from hardy.report.files import check_target, write_whole
+from hardy.report.files import check_target
 from hardy.suites import load, text_of
 from hardy.suites import names as own_suites
 
@@ -23,7 +24,7 @@ def write_suite(target: Path, base: str, counted: Sequence[str], source: str) ->
     text = suite_toml(base, _name(target), counted, source)
     check_target(target)
     _check_ours(target, base)
-    write_whole(target, f"{MARK}\n{text}".encode())
+    write_file(target, f"{MARK}\n{text}".encode())
     return target
 
 

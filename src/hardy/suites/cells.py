@@ -53,6 +53,9 @@ def choose_cells(
         if word not in groups and word not in groups["all"]:
             raise unknown(f"{suite.kind[:-1]} of {suite.name}", word, (*groups["all"], *GROUPS))
         wanted.update(groups.get(word, (word,)))
+    if not wanted:
+        one = suite.kind.removesuffix("s")
+        raise InputError(f"expected at least one {one} of {suite.name}, got no name at all")
     chosen = None if severities is None else set(severities)
     cells = tuple(
         Cell(name, level)
@@ -66,6 +69,6 @@ def choose_cells(
         got = ", ".join(map(str, sorted(chosen or ()))) or "none"
         raise InputError(
             f"expected severities among {', '.join(map(str, there))} for "
-            f"{', '.join(sorted(wanted)) or 'no name at all'}, got {got}"
+            f"{', '.join(sorted(wanted))}, got {got}"
         )
     return cells

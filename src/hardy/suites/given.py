@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
+from hardy.registry import unknown
 from hardy.suites.schema import Edition, Suite, parse_suite
 from hardy.whole import whole_file
 
@@ -33,15 +34,31 @@ def parse(text: str, file: Path, taken: Sequence[str], edition: Callable[[str], 
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file}: expected a TOML file, but {error}; repair that line") from error
-    return replace(parse_suite(data, file.name, edition), toml=text)
+    except RecursionError as error:
+        raise InputError(
+            f"{file}: expected a TOML file, but it is nested too deeply; is it a suite?"
+        ) from error
+    suite = parse_suite(data, file.name, edition)
+    from hardy.images.recipes import RECIPES  # Hardy's own suites are read without images
+
+    if suite.recipe not in RECIPES:
+        raise unknown(f"{file.name} recipe", suite.recipe, RECIPES)
+    return replace(suite, toml=text)
 
 
 def keep_beside(folder: Path, suite: Suite) -> str:
     """A copy for whoever reads the results in a folder; Hardy's own suites need none. What to load
     it by is returned."""
     if suite.toml is not None:
-        with whole_file(folder / copy_name(suite)) as file:
-            file.write(suite.toml.encode())
+        copy = folder / copy_name(suite)
+        try:
+            with whole_file(copy) as file:
+                file.write(suite.toml.encode())
+        except OSError as error:
+            raise HardyError(
+                f"{copy} could not be written ({error.strerror}); make room, or name another "
+                "folder, and give the same command again"
+            ) from error
     return beside(folder, suite.name)
 
 

@@ -40,10 +40,12 @@ def parse_reference(table: Mapping[str, Any], where: str, listed: list[str]) -> 
         for value in values.values():
             in_range = is_number(value) and 0 < value <= most
             expect(in_range, where, key, f"errors above 0, up to {most}", value)
+    clean = table["clean_percent"]
+    expect(0 < clean < 100, where, "clean_percent", "an error above 0, below 100", clean)
     return Reference(
         name=table["name"],
         source=table["source"],
-        clean_error=table["clean_percent"] / 100,
+        clean_error=clean / 100,
         paper={name: percent / 100 for name, percent in paper.items()},
         fine=dict(fine),
     )

@@ -176,9 +176,13 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     if "side" in data:  # of the images, where it is not the one the constants were chosen for
         expect(data["side"] >= 1, where, "side", "a length in pixels", data["side"])
         its_edition = replace(its_edition, side=data["side"])
+    one = kind.removesuffix("s")
+    for key in ("counted", "validation"):
+        for name in data[key]:
+            expect(isinstance(name, str), where, key, "names", name)
+    expect(bool(data["counted"]), where, "counted", f"at least one {one}", data["counted"])
     listed = [*data["counted"], *data["validation"]]
     known: Iterable[str] = getattr(its_edition, kind)
-    one = kind.removesuffix("s")
     for name in listed:
         if name not in known:
             raise unknown(f"{where} {one} of edition {its_edition.name}", name, known)
