@@ -98,7 +98,11 @@ def write_board(
     """
     from hardy.report.leaderboard import write_leaderboard
 
-    typer.echo(f"wrote {printable(str(write_leaderboard(results, output)))}")
+    def tell(reason: str) -> None:
+        typer.echo(printable(reason), err=True)
+
+    written = write_leaderboard(results, output, tell=tell)
+    typer.echo(f"wrote {printable(str(written))}")
 
 
 def plot_runs(

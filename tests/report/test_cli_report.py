@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,11 @@ def test_results_become_a_leaderboard(digits: Path, tmp_path: Path) -> None:
     run("report", digits, "-o", tmp_path / "result.json")
     assert "index.html" in run("leaderboard", tmp_path / "result.json", "-o", tmp_path / "site")
     assert "Ranked by mean error" in (tmp_path / "site" / "index.html").read_text("utf-8")
+    result = json.loads((tmp_path / "result.json").read_text("utf-8"))
+    own = result | {"circumstances": result["circumstances"] | {"suite": "my_suite"}}
+    (tmp_path / "result.json").write_text(json.dumps([result, own]))
+    output = run("leaderboard", tmp_path / "result.json", "-o", tmp_path / "site")
+    assert "left out: 1 result on my_suite" in output
 
 
 def test_plot_says_what_to_see(digits: Path, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.report.data import gather
+from hardy.report.headline import summary
 from hardy.report.leaderboard import boards, find_results, render_leaderboard
 from hardy.report.page import render_report
-from hardy.report.words import short
+from hardy.report.words import defence_name, short
 from hardy.scoring import Scores, compare, score
 from hardy.scoring.listing import compared_table, score_tables
 from hardy.scoring.result import read_results, result_of, write_results
@@ -110,19 +111,66 @@ def test_the_leaderboard_marks_it_whatever_it_is_called(scored, tmp_path: Path) 
         (tmp_path / f"{number}.json").write_text(json.dumps(result))
     found = find_results([tmp_path])
     (board,) = boards(found)
-    rows = {row.name: row.defence for row in board.rankings[0].rows}
-    assert rows == {
-        "mine": "none",
-        "mine+clahe": "clahe: equalised",
-        MARKED: f"adapted to the test images: {WORDS}",
-        "a plain name (adapted)": "adapted to the test images: not stated",
+    assert board.adapted is not None
+    rows = (*board.rankings[0].rows, *board.adapted.rows)
+    assert {row.name: (row.defence_name, row.defence) for row in rows} == {
+        "mine": ("none", "none"),
+        "mine+clahe": ("clahe", "clahe: equalised"),
+        MARKED: ("bn_adapt:16", f"adapted to the test images: {WORDS}"),
+        "a plain name (adapted)": ("not stated", "adapted to the test images: not stated"),
     }
     page = render_leaderboard(found).decode()
-    assert f'<td class="left wide">adapted to the test images: {WORDS}</td>' in page
+    assert f'title="adapted to the test images: {WORDS}">bn_adapt:16</td>' in page
     assert "a plain name (adapted)</bdi>" in page
-    assert all(
-        "adapted" in row.text for row in board.rankings[0].rows if row.result.model["adapted"]
-    )
+    assert all("adapted" in row.text for row in board.adapted.rows)
+
+
+def test_adapted_models_are_never_ranked(scored: list[Scores], tmp_path: Path) -> None:
+    files = results(scored)
+    files[2]["scores"][0] |= {"value": 1.0, "low": 0.5, "high": 1.5}
+    for number, result in enumerate(files):
+        (tmp_path / f"{number}.json").write_text(json.dumps(result))
+    (board,) = boards(find_results([tmp_path]))
+    (ranking,) = board.rankings
+    assert {row.name for row in ranking.rows} == {"mine", "mine+clahe"}
+    assert [row.rank for row in ranking.rows] == [1, 2]
+    assert board.adapted is not None
+    assert [(row.name, row.rank, row.apart) for row in board.adapted.rows] == [(MARKED, None, "")]
+    page = render_leaderboard(find_results([tmp_path])).decode()
+    assert page.index("Ranked by mCE") < page.index("Not ranked: adapted to the test images")
+    assert page.index("Not ranked: adapted") < page.index(f">{MARKED}</bdi>")
+    assert page.count('<td class="rank">') == 2
+    alone = find_results([tmp_path / "2.json"])
+    assert boards(alone)[0].rankings == ()
+    assert '<td class="rank">' not in render_leaderboard(alone).decode()
+
+
+def test_the_report_never_crowns_an_adapted_model(tmp_path: Path) -> None:
+    write_run(tmp_path, errors(rate=0.1), model=MARKED, defence=WORDS, batches="of these images")
+    (section,) = gather(tmp_path).sections
+    assert summary(section).startswith(f"{MARKED}: mCE "), "there is no other"
+    write_run(tmp_path, errors(rate=0.8), model="bad")
+    (section,) = gather(tmp_path).sections
+    told = " Models adapted to the test images are not compared here."
+    assert summary(section) == f"bad: mCE {section.entries[0].main.figure()}.{told}"
+    write_run(tmp_path, errors(rate=0.4), model="good")
+    (section,) = gather(tmp_path).sections
+    assert [entry.label for entry in section.entries] == ["good", "bad", MARKED]
+    assert summary(section).startswith("good holds up best: mCE ")
+    assert "; bad is " in summary(section)
+    assert summary(section).endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("clahe: L equalised: clip 2", "clahe"),
+        (f"tencrop: ten crops; mean of the probabilities; {WORDS}", "tencrop+bn_adapt:16"),
+        ("a remark of somebody's, longer than fits", "a remark of somebody's, longer than…"),
+    ],
+)
+def test_defences_by_name(words: str, name: str) -> None:
+    assert defence_name(words, adapted=False) == name
 
 
 def test_plots_shorten_a_name_but_not_its_mark() -> None:

@@ -132,7 +132,6 @@ def _put(value: Any, *keys: str | int) -> Callable[[Any], None]:
         (_put(float("inf"), "scores", 1, "high"), r"scores\[1\].high"),
         (_put(2, "hardy_result"), "hardy_result"),
         (_put("yes", "model", "standalone"), "model.standalone"),
-        (_put("imagenet_x", "circumstances", "suite"), "circumstances.suite"),
         (_put("perturbations", "circumstances", "kind"), "circumstances.kind"),
         (_put(2, "circumstances", "version"), "circumstances.version: expected 1"),
         (_put("0" * 64, "circumstances", "suite_hash"), "circumstances.suite_hash: expected"),
@@ -151,6 +150,25 @@ def test_a_bad_file_is_refused_with_its_field(
     with pytest.raises(InputError, match=rf"1 of 2 result files.*\n.*1\.json.*{field}"):
         write_leaderboard([tmp_path], tmp_path / "site")
     assert not (tmp_path / "site").exists()
+
+
+def test_suites_of_ones_own_are_left_out_in_words(results: list[Data], tmp_path: Path) -> None:
+    own = deepcopy(results[0])
+    own["circumstances"] |= {"suite": "<my_suite>", "suite_hash": "0" * 64}
+    (tmp_path / "results.json").write_text(json.dumps([*results, own]))
+    found = find_results([tmp_path])
+    assert [board.suite for board in boards(found)] == ["imagenet_c", "imagenet_p"]
+    page = render_leaderboard([*found, found[-1]]).decode()
+    assert page.count("<tr data-text=") == len(results)
+    assert page.count("Left out:") == 1
+    assert (
+        "Left out: 1 result on &lt;my_suite&gt;, which is no suite of Hardy&#39;s: suites of "
+        "one&#39;s own cannot be compared here."
+    ) in page
+    assert "Left out:" not in render_leaderboard(found[:-1]).decode()
+    (tmp_path / "results.json").write_text(json.dumps([own]))
+    with pytest.raises(InputError, match="got only 1 result on <my_suite>"):
+        find_results([tmp_path])
 
 
 def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:

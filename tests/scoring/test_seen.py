@@ -10,6 +10,7 @@ import pytest
 from hardy.predictions.store import StoredRun
 from hardy.report.circumstances import describe_run
 from hardy.report.data import gather
+from hardy.report.headline import summary
 from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.report.page import render_report
 from hardy.scoring import compare, score
@@ -124,8 +125,10 @@ def test_the_report(scored: list[Scores], store: Path) -> None:
     page = render_report(report)
     text = " ".join(Parsed(page).text)
     assert NOTE in text
-    # The headline's three with mAUDE and ECE, three of calibration, CE, and the note.
-    assert text.count("†") == 10
+    assert "a †" in summary(report.sections[0])
+    assert "b †" not in summary(report.sections[0])
+    # The sentence, the headline's three with mAUDE and ECE, three of calibration, CE, and the note.
+    assert text.count("†") == 11
     drawn = next(script for script in Parsed(page).scripts if script.startswith('{"imagenet'))
     (trace,) = [
         trace

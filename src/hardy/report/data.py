@@ -78,7 +78,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """Models whose scores were made alike, the best first: what is in one may be compared."""
+    """Models whose scores were made alike: what is in one may be compared. The best first; those
+    that adapt to the test images, which is another task, after all others."""
 
     suite: Suite
     entries: tuple[Entry, ...]
@@ -150,7 +151,9 @@ def gather(store: Path, *, track: Track = iter) -> Report:
     for name in sorted(kinds, key=lambda name: (kinds[name], name)):
         groups = _groups([one for one in scored if one.run.suite == name])
         for number, group in enumerate(groups, 1):
-            group.sort(key=lambda one: (one.headline[0].value, labels[_key(one.run)]))
+            group.sort(
+                key=lambda one: (one.run.adapted, one.headline[0].value, labels[_key(one.run)])
+            )
             entries = tuple(map(entry, group))
             apart = tuple(differences(groups[0][0].headline[0], group[0].headline[0]))
             suite = suite_of(group[0].run)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hardy.metrics import Score, compare, differences
 from hardy.report.data import Entry, Section
+from hardy.scoring.seen import mark
 
 # After the headline scores, where they were made.
 MORE = {
@@ -75,21 +76,33 @@ def cells_of(scores: Sequence[Score | None]) -> list[TableCell | None]:
 
 def summary(section: Section) -> str:
     """Who leads, by how much, and whether that is more than chance."""
-    best = section.entries[0]
+    plain = [entry for entry in section.entries if not entry.run.adapted]
+    sentence = _lead(plain or section.entries)
+    if not plain or len(plain) == len(section.entries):
+        return sentence
+    return f"{sentence} Models adapted to the test images are not compared here."
+
+
+def _lead(entries: Sequence[Entry]) -> str:
+    best = entries[0]
     score = best.main
-    if len(section.entries) == 1:
-        return f"{best.label}: {score.name} {score.figure()}."
-    second = section.entries[1]
-    sentence = f"{best.label} holds up best: {score.name} {score.figure()}"
+    if len(entries) == 1:
+        return f"{_named(best)}: {score.name} {score.figure()}."
+    second = entries[1]
+    sentence = f"{_named(best)} holds up best: {score.name} {score.figure()}"
     if differences(score, second.main):
         return f"{sentence}."
     apart = compare(score, second.main)  # the second minus the first
     if apart.difference == 0:
-        return f"{best.label} and {second.label} are equal: {score.name} {score.figure()}."
+        return f"{_named(best)} and {_named(second)} are equal: {score.name} {score.figure()}."
     behind = apart.figure().removeprefix("+")
     if apart.significant:
-        return f"{sentence}; {second.label} is {behind} behind (p {apart.chance()})."
+        return f"{sentence}; {_named(second)} is {behind} behind (p {apart.chance()})."
     return (
-        f"{sentence}, but {second.label} may be as good: it is {behind} behind, which is "
+        f"{sentence}, but {_named(second)} may be as good: it is {behind} behind, which is "
         f"within chance (p {apart.chance()})."
     )
+
+
+def _named(entry: Entry) -> str:
+    return f"{entry.label}{mark(entry.main, entry.scores.seen)}"

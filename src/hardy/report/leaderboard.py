@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from hardy.metrics import Circumstances, Score, differences, published
 from hardy.report.files import check_outside_runs, write_whole
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
-from hardy.report.submitted import check_submitted
-from hardy.report.words import ADAPTED, NOT_STATED, defended, trained_on
+from hardy.report.submitted import check_submitted, left_out, on_our_suite
+from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, trained_on
 from hardy.scoring.result import Result, read_results
 from hardy.suites import load
 
@@ -35,6 +35,10 @@ class Row(NamedTuple):
         """Marked where it adapts, whatever its maker calls it."""
         marked = not self.result.model["adapted"] or ADAPTED in self.result.name
         return self.result.name if marked else f"{self.result.name} {ADAPTED}"
+
+    @property
+    def defence_name(self) -> str:
+        return defence_name(self.result.model["defence"], self.result.model["adapted"])
 
     @property
     def defence(self) -> str:
@@ -92,13 +96,15 @@ class Board:
     suite: str
     title: str
     metric: str
-    rankings: tuple[Ranking, ...]
+    rankings: tuple[Ranking, ...]  # none where all are adapted
+    adapted: Ranking | None
     others: Ranking | None
     published: tuple[PublishedRow, ...]
 
 
 def find_results(paths: Iterable[Path]) -> list[Result]:
-    """Of files, and of all .json files in folders; every one is checked before any is shown."""
+    """Of files, and of all .json files in folders; every one is checked before any is shown. Of
+    suites that are not ours too, as long as there is something to show."""
     found: list[Result] = []
     refused: list[str] = []
     files = [file for path in paths for file in _files(path)]
@@ -116,6 +122,11 @@ def find_results(paths: Iterable[Path]) -> list[Result]:
         raise InputError(
             f"{len(refused)} of {len(files)} result files cannot be shown:{listed}{more}"
         )
+    if found and not any(map(on_our_suite, found)):
+        raise InputError(
+            "expected results on suites of Hardy's, `hardy ls suites` lists them; got only "
+            + "; ".join(left_out(found))
+        )
     return found
 
 
@@ -132,9 +143,9 @@ def _files(path: Path) -> list[Path]:
 
 
 def boards(results: Sequence[Result]) -> list[Board]:
-    """A board for each suite, in the order of their names."""
+    """A board for each suite of ours, in the order of their names."""
     by_suite: dict[str, list[Result]] = {}
-    for result in _once(results):
+    for result in _once(list(filter(on_our_suite, results))):
         by_suite.setdefault(main_score(result).circumstances.suite, []).append(result)
     return [_board(suite, by_suite[suite]) for suite in sorted(by_suite)]
 
@@ -159,20 +170,22 @@ def _content(result: Result) -> str:
 
 def _board(suite: str, results: list[Result]) -> Board:
     groups: dict[tuple[str, Circumstances], list[Result]] = {}
-    for result in results:
+    adapted = [one for one in results if one.model["adapted"]]
+    for result in (one for one in results if not one.model["adapted"]):
         score = main_score(result)
         groups.setdefault((score.name, score.circumstances), []).append(result)
     ordered = sorted(groups.values(), key=lambda group: -len(group))
     ranked = [group for group in ordered if len(group) > 1] or ordered[:1]
     alone = [group[0] for group in ordered if not any(group is one for one in ranked)]
-    metric = main_score(ranked[0][0]).name
+    first = main_score(ranked[0][0] if ranked else adapted[0])
     return Board(
         suite,
         load(suite).title,
-        metric,
+        first.name,
         tuple(_ranking(f"{suite}-{place}", group, None) for place, group in enumerate(ranked, 1)),
-        _ranking(f"{suite}-others", alone, main_score(ranked[0][0])) if alone else None,
-        tuple(_published(suite, metric)),
+        _ranking(f"{suite}-adapted", adapted, first) if adapted else None,
+        _ranking(f"{suite}-others", alone, first) if alone else None,
+        tuple(_published(suite, first.name)),
     )
 
 
@@ -247,6 +260,7 @@ def render_leaderboard(results: Sequence[Result]) -> bytes:
         "leaderboard.html",
         title="Leaderboard",
         boards=found,
+        left_out=left_out(_once(results)),
         backbones=sorted({row.backbone for row in rows}),
         extra=sorted({row.extra_data for row in rows}),
         count=len(rows),
@@ -254,16 +268,22 @@ def render_leaderboard(results: Sequence[Result]) -> bytes:
 
 
 def _parts(board: Board) -> list[Ranking]:
-    return [*board.rankings, *([board.others] if board.others else [])]
+    return [*board.rankings, *(part for part in (board.adapted, board.others) if part)]
 
 
-def write_leaderboard(paths: Sequence[Path], folder: Path) -> Path:
-    """`folder`/index.html, whole or not at all."""
+def write_leaderboard(
+    paths: Sequence[Path], folder: Path, *, tell: Callable[[str], object] | None = None
+) -> Path:
+    """`folder`/index.html, whole or not at all; `tell` gets a sentence for what is left out."""
     target = folder / "index.html"
     check_outside_runs(target)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"cannot write {target}: {folder} is a file; name a folder")
-    page = render_leaderboard(find_results(paths))
+    results = find_results(paths)
+    page = render_leaderboard(results)
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(target, page)
+    if tell:
+        for reason in left_out(_once(results)):
+            tell(f"left out: {reason}")
     return target

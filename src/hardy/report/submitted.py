@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from hardy.errors import InputError
 from hardy.registry import unknown
+from hardy.report.words import count
 from hardy.scoring.result import Result
 from hardy.suites import load, names
 from hardy.suites.cells import levels
 
 
+def on_our_suite(result: Result) -> bool:
+    return _suite(result) in names()
+
+
+def left_out(results: Iterable[Result]) -> list[str]:
+    """What is not shown, a sentence for each suite: what is in one of somebody's own, we cannot
+    know."""
+    counts = Counter(_suite(one) for one in results if not on_our_suite(one))
+    return [
+        f"{count(number, 'result')} on {suite}, which is no suite of Hardy's: suites of one's own "
+        "cannot be compared here"
+        for suite, number in sorted(counts.items())
+    ]
+
+
+def _suite(result: Result) -> str:
+    return result.scores[result.headline[0]].circumstances.suite
+
+
 def check_submitted(result: Result, where: str) -> None:
     """Other contents under the suite's name would be ranked as if they were the suite."""
+    if not on_our_suite(result):
+        return
     around = result.scores[result.headline[0]].circumstances
-    if around.suite not in names():
-        raise unknown(f"suite of {where}: circumstances.suite", around.suite, names())
     suite = load(around.suite)
     there = suite.counted + suite.validation
     possible = {level for name in there for level in levels(suite, name)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from hardy.metrics import Score
@@ -9,6 +10,7 @@ from hardy.metrics import Score
 LONGEST = 36  # letters of a name inside a plot
 NOT_STATED = "not stated"
 ADAPTED = "(adapted)"  # how the names of models end that take statistics of the test images
+NAMED = re.compile(r"(?:^|; )([\w.-]+(?::[\w.-]+)?): ")  # defences, in what is said of them
 
 
 def spoken(name: str) -> str:
@@ -39,6 +41,13 @@ def defended(defence: str | None, adapted: bool) -> str:
     if not adapted:
         return defence or "none"
     return f"adapted to the test images: {defence or NOT_STATED}"
+
+
+def defence_name(defence: str | None, adapted: bool) -> str:
+    """As one types it, "clahe" or "clahe+bn_adapt:16", of the words "name: what it does; ..."."""
+    if not defence:
+        return NOT_STATED if adapted else "none"
+    return short("+".join(NAMED.findall(defence)) or defence)
 
 
 def left_out(why: str) -> str:
