@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 import shlex
@@ -15,6 +16,8 @@ import typer
 from typer.testing import CliRunner
 
 from hardy import cli
+from hardy.suites import load
+from hardy.suites.schema import parse_suite
 from hardy.train.method import METHODS
 from hardy.train.methods import make_method
 from hardy.train.nets import NETS
@@ -103,3 +106,16 @@ def test_the_recipe_is_the_one_that_is_used() -> None:
     ):
         assert words in TRAINING, words
     assert (usual.net, usual.weight_decay) == ("wrn_40_2", 5e-4)
+
+
+def test_the_suite_on_the_page_is_one(tmp_path) -> None:
+    page = (DOCS / "suites.md").read_text(encoding="utf-8")
+    ((_, text),) = [block for block in BLOCK.findall(page) if block[0] == "toml"]
+    (tmp_path / "weather.toml").write_text(text, encoding="utf-8")
+    suite = load(str(tmp_path / "weather.toml"))
+    assert suite.counted == ("snow", "frost", "fog")
+    # Every key that the checks of suites know is on the page.
+    known = re.findall(r'"(\w+)": (?:str|int|list|dict)', inspect.getsource(parse_suite))
+    assert {"storage", "score"} < set(known)
+    prose = {"name", "version", "title", "source", "images", "noise_storage", "description"}
+    assert all(f"`{key}`" in page or f"`[{key}]`" in page for key in {*known} - prose)
