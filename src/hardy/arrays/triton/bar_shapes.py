@@ -9,7 +9,13 @@ import triton.language as tl
 from torch import Tensor
 
 from hardy.arrays import portable
-from hardy.arrays.triton.by_pixel import by_pixel, pixels_of, place_of
+from hardy.arrays.triton.by_pixel import (
+    by_pixel,
+    colours_of,
+    pixels_of,
+    place_of,
+    put_colours,
+)
 from hardy.arrays.triton.levels import level_of, whole64
 from hardy.arrays.triton.maths import PI, arctan2, cosine, power, quotient, sine
 
@@ -128,9 +134,7 @@ def _sparkle(
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     y, x = place_of(pixel, width)
     start = image * pixels * 3 + 3 * pixel
-    r = whole64(tl.load(images + start, mask=inside, other=0))
-    g = whole64(tl.load(images + start + 1, mask=inside, other=0))
-    b = whole64(tl.load(images + start + 2, mask=inside, other=0))
+    r, g, b = colours_of(images + start, inside)
     for k in range(stars):
         star = image * stars + k
         dy, dx = y - tl.load(row + star), x - tl.load(column + star)
@@ -140,9 +144,7 @@ def _sparkle(
         r += weight * (255.0 - r)
         g += weight * (255.0 - g)
         b += weight * (255.0 - b)
-    tl.store(out + start, level_of(r), mask=inside)
-    tl.store(out + start + 1, level_of(g), mask=inside)
-    tl.store(out + start + 2, level_of(b), mask=inside)
+    put_colours(out + start, r, g, b, inside)
 
 
 def sparkle(images: Tensor, row: Tensor, column: Tensor, rays: Tensor, lengths: Tensor) -> Tensor:
@@ -187,9 +189,7 @@ def _rule(
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     y, x = place_of(pixel, width)
     start = image * pixels * 3 + 3 * pixel
-    r = whole64(tl.load(images + start, mask=inside, other=0))
-    g = whole64(tl.load(images + start + 1, mask=inside, other=0))
-    b = whole64(tl.load(images + start + 2, mask=inside, other=0))
+    r, g, b = colours_of(images + start, inside)
     for k in range(lines):
         line = image * lines + k
         cos, sin = tl.load(cosines + line), tl.load(sines + line)
@@ -199,9 +199,7 @@ def _rule(
         r += weight * (128.0 - r)
         g += weight * (128.0 - g)
         b += weight * (128.0 - b)
-    tl.store(out + start, level_of(r), mask=inside)
-    tl.store(out + start + 1, level_of(g), mask=inside)
-    tl.store(out + start + 2, level_of(b), mask=inside)
+    put_colours(out + start, r, g, b, inside)
 
 
 def rule(images: Tensor, row: Tensor, column: Tensor, angle: Tensor) -> Tensor:

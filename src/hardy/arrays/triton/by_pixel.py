@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hardy.arrays.triton.launch import launch, parts
-from hardy.arrays.triton.levels import whole64
+from hardy.arrays.triton.levels import level_of, whole64
 
 _BLOCK = 512
 
@@ -27,6 +27,21 @@ def pixels_of(pixels, pieces, BLOCK: tl.constexpr):
 def place_of(pixel, width):
     """Row and column in float64."""
     return whole64(pixel // width), whole64(pixel % width)
+
+
+@triton.jit
+def colours_of(place, inside):
+    """Those of the pixels at a place, in float64."""
+    r = whole64(tl.load(place, mask=inside, other=0))
+    g = whole64(tl.load(place + 1, mask=inside, other=0))
+    return r, g, whole64(tl.load(place + 2, mask=inside, other=0))
+
+
+@triton.jit
+def put_colours(place, r, g, b, inside):
+    tl.store(place, level_of(r), mask=inside)
+    tl.store(place + 1, level_of(g), mask=inside)
+    tl.store(place + 2, level_of(b), mask=inside)
 
 
 def by_pixel(

@@ -14,18 +14,11 @@ from torch import Tensor
 
 from hardy.arrays import tables
 from hardy.arrays.torch_constants import constant
+from hardy.arrays.triton.by_pixel import pixels_of
 from hardy.arrays.triton.launch import launch, parts
 
 _BLOCK = 512
 _HALF = tl.constexpr(1 << 21)
-
-
-@triton.jit
-def _values(count, pieces, BLOCK: tl.constexpr):
-    """The image a program works on, and which of its values."""
-    program = tl.program_id(0)
-    value = (program % pieces) * BLOCK + tl.arange(0, BLOCK)
-    return (program // pieces).to(tl.int64), value, value < count
 
 
 @triton.jit
@@ -35,7 +28,7 @@ def _shrink(
 ):  # fmt: skip
     """Rows first, a byte between the passes, 22-bit weights; see cpu.digital.box_bytes."""
     count = small_height * small_width * 3
-    image, value, inside = _values(count, pieces, BLOCK)
+    image, value, inside = pixels_of(count, pieces, BLOCK)
     c, column, row = value % 3, value // 3 % small_width, value // 3 // small_width
     down = tl.load(taps_y + row, mask=inside, other=0).to(tl.int32)
     along = tl.load(taps_x + column, mask=inside, other=0).to(tl.int32)
@@ -60,7 +53,7 @@ def _enlarge(
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     count = height * width * 3
-    image, value, inside = _values(count, pieces, BLOCK)
+    image, value, inside = pixels_of(count, pieces, BLOCK)
     c, column, row = value % 3, value // 3 % width, value // 3 // width
     y = tl.load(back_y + row, mask=inside, other=0).to(tl.int32)
     x = tl.load(back_x + column, mask=inside, other=0).to(tl.int32)
@@ -107,7 +100,7 @@ def _crops(
     pictures, layout, known, which, rows, columns, out, height, width, pieces, BLOCK: tl.constexpr
 ):
     count = height * width * 3
-    image, value, inside = _values(count, pieces, BLOCK)
+    image, value, inside = pixels_of(count, pieces, BLOCK)
     # Replayed places may be anything; none may read outside the pictures.
     picture = layout + 3 * tl.minimum(tl.maximum(tl.load(which + image).to(tl.int64), 0), known - 1)
     tall, wide, start = tl.load(picture), tl.load(picture + 1), tl.load(picture + 2)
