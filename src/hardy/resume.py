@@ -48,12 +48,21 @@ def begin(
 
 
 def write_record(path: Path, content: Record) -> None:
+    write_file(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+
+
+def write_file(
+    path: Path,
+    content: bytes,
+    todo: str = "make room, or name another folder, and give the same command again",
+) -> None:
+    """Whole or not at all: a full disk or a kill leaves what was there before."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
-            file.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+            file.write(content)
     except OSError as error:
-        raise HardyError(f"{path} could not be written ({error.strerror})") from error
+        raise HardyError(f"{path} could not be written ({error.strerror}); {todo}") from error
 
 
 def _filled(folder: Path) -> bool:

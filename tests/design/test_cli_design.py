@@ -180,7 +180,7 @@ def full(path: Path, **_: object) -> None:
 
 def test_a_full_disk_is_told_with_the_file(run, matrix, monkeypatch) -> None:
     monkeypatch.setattr("hardy.design.results.summarise", lambda out: fake_results())
-    monkeypatch.setattr("hardy.design.record.whole_file", full)
+    monkeypatch.setattr("hardy.resume.whole_file", full)
     told = r"could not be written \(No space left on device\); make room, or name another folder"
     with pytest.raises(HardyError, match=f"similarity_by_image.csv {told}"):
         run("overlap", "--out", ".")

@@ -20,11 +20,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 from hardy.design.accuracy import check_names
-from hardy.design.record import write_file
 from hardy.errors import InputError
 from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.metrics.correlation import average_ranks, pearson, spearman
+from hardy.resume import write_file
 
 REPLICATES = 1000
 LEAST = 4  # corruptions, 6 pairs

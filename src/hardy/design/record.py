@@ -16,10 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hardy.errors import HardyError, InputError
+from hardy.errors import InputError
 from hardy.predictions.fields import Field, check_fields
 from hardy.resume import begin
-from hardy.whole import whole_file
 
 FORMAT = 1
 EXPERIMENT, FEATURES, FINISHED = "experiment.json", "features.npz", "finished.json"
@@ -31,18 +30,6 @@ OF_THE_SESSION = ("versions", "device", "data", "test")
 def begin_overlap(out: Path, wanted: Mapping[str, Any]) -> None:
     """Begin the experiment, or make sure that the one in the folder is the same."""
     begin(out / EXPERIMENT, wanted, read_json, "an overlap", of_the_session=OF_THE_SESSION)
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    try:
-        with whole_file(path) as file:
-            file.write(content)
-    except OSError as error:
-        raise HardyError(
-            f"{path} could not be written ({error.strerror}); make room, or name another folder, "
-            "and give the same command again"
-        ) from error
 
 
 def read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str, Any]:

@@ -22,13 +22,12 @@ from hardy.design.record import (
     MODELS,
     PREDICTIONS,
     read_json,
-    write_file,
 )
 from hardy.errors import InputError
 from hardy.metrics.classification import Floats
 from hardy.predictions.fields import TABLE, TEXT, Field, all_of
 from hardy.predictions.store import StoredRun, open_run
-from hardy.resume import write_record
+from hardy.resume import write_file, write_record
 from hardy.scoring.tables import to_csv
 from hardy.suites.cells import NONE
 from hardy.suites.manifest import parse_cell

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hardy.design.record import write_file
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.report.files import check_target
+from hardy.resume import write_file
 from hardy.suites import load, text_of
 from hardy.suites import names as own_suites
 

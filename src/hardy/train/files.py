@@ -11,21 +11,14 @@ from typing import Any
 
 from torch import Tensor
 
-from hardy.errors import HardyError, InputError
+from hardy.errors import InputError
 from hardy.models.model import existing, need
-from hardy.whole import whole_file
+from hardy.resume import write_file
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    """Under a temporary name first: a full disk or a kill leaves what was there before."""
-    try:
-        with whole_file(target) as file:
-            file.write(content)
-    except OSError as error:
-        raise HardyError(
-            f"{target} could not be written ({error.strerror}); what was saved before is kept, and "
-            "the same command resumes from there"
-        ) from error
+    kept = "what was saved before is kept, and the same command resumes from there"
+    write_file(target, content, kept)
 
 
 @contextmanager

@@ -127,6 +127,7 @@ class Method:
         return False
 
     def extra_loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
+        """To be there where `has_extra` ever says yes."""
         raise NotImplementedError
 
     def state(self) -> dict[str, Tensor]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 from hardy.models.model import Model, Preprocessing, digest
 
 
-class Defended:
+class Defended(ABC):
     """A model behind a defence. Its own predictions, and those of another setting, never mix with
     these: the name has the defence, and the identity all of its settings."""
 
@@ -40,8 +41,8 @@ class Defended:
         self.adapts_in: int | None = getattr(model, "adapts_in", None)
         self.seen_corruptions: tuple[str, ...] | None = getattr(model, "seen_corruptions", None)
 
-    def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any: ...
 
 
 def undefended(model: Model) -> Model:
