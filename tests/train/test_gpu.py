@@ -19,8 +19,10 @@ __all__ = ["narrow"]
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"),
-    # torch's compiler imports what torch itself has deprecated.
+    # torch's compiler imports what torch itself has deprecated, and looks at gradients that it then
+    # hides the warning of, which an error cannot be.
     pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning"),
 ]
 GPU = torch.device("cuda")
 # What would take minutes at its default.

@@ -191,7 +191,7 @@ def shine(
     length = here + f * (there - here)
     g = (length * length) / ((dy * dy + dx * dx) + 1e-4)
     if exponent is not None:
-        g = ops.power(ops.maximum(g, 1e-30), exponent)
+        g = ops.power(ops.maximum(g, 2.0**-100), exponent)
     return ops.minimum((1.0 - (f - 0.5) * (f - 0.5)) * g, 1.0)
 
 

@@ -176,7 +176,8 @@ def pinch_and_twirl(
     d = ops.where(touched, radius, 1.0)
     further = ops.power(sine((0.5 * PI) * d), -float(pinch))
     place = ops.cast(tile_y, "int64") * count + ops.cast(tile_x, "int64")
-    way = 2.0 * ops.cast(fields["turns"].reshape((-1, count * count))[:, place], "float64") - 1.0
+    ways = 2.0 * ops.cast(fields["turns"], "float64").reshape((-1, count * count)) - 1.0
+    way = ways[:, place]
     angle = way * ((twirl * PI / 180.0) * ((1.0 - d) * (1.0 - d)))
     cos, sin = cosine(angle), sine(angle)
     down = middle_y + (further * (dy * cos + dx * sin)) * half_height

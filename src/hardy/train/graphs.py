@@ -8,6 +8,7 @@ tensors where they were: whatever it changes, it changes in place.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -75,7 +76,9 @@ def running(device: torch.device, *, deterministic: bool = False) -> Iterator[No
     torch.use_deterministic_algorithms(deterministic or before)
     torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()
     try:
-        with _own_stream(device):
+        with warnings.catch_warnings(), _own_stream(device):
+            # Who asks for float32 is not to be advised, by torch's compiler, to take less.
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores", UserWarning)
             yield
     finally:
         torch.use_deterministic_algorithms(before)

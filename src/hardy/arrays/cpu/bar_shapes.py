@@ -123,7 +123,7 @@ def window(images, row, column, rays, lengths, exponent, out):
         for y in range(height):
             _shine(y, row[i], column[i], rays[i], lengths[i], profile, weight)
             for x in range(width):
-                g = power(max(weight[x], 1e-30), exponent)
+                g = power(max(weight[x], 2.0**-100), exponent)
                 weight[x] = min(profile[x] * g, 1.0)
             for x in range(width):
                 for c in range(3):

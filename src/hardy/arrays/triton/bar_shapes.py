@@ -20,6 +20,7 @@ from hardy.arrays.triton.levels import level_of, whole64
 from hardy.arrays.triton.maths import PI, arctan2, cosine, power, quotient, sine
 
 _RAYS_PER_RADIAN = tl.constexpr(0.5 / portable.PI)
+_LEAST = tl.constexpr(2.0**-100)  # above 0 by a power of 2, which a float32 holds
 
 
 @triton.jit
@@ -162,7 +163,7 @@ def _window(
     dy, dx = y - tl.load(row + image), x - tl.load(column + image)
     count = tl.load(rays + image).to(tl.int32)
     profile, weight = _shine(dy, dx, count, lengths + image * limit)
-    weight = tl.minimum(profile * power(tl.maximum(weight, 1e-30), exponent), 1.0)
+    weight = tl.minimum(profile * power(tl.maximum(weight, _LEAST), exponent), 1.0)
     place = image * pixels * 3 + 3 * pixel
     for c in tl.static_range(3):
         level = whole64(tl.load(images + place + c, mask=inside, other=0))

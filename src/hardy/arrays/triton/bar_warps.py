@@ -131,7 +131,8 @@ def _refract(
     cos = 1.0 / length
     sin_square = quotient(square, square + 1.0)
     bend = lens * (tl.sqrt(1.0 - 0.0625 * sin_square) - 0.25 * cos)
-    bend = tl.where(cos < 0.999, bend, 0.0)
+    # Exact so near 1; compared with it, Triton would take 0.999 as a float32.
+    bend = tl.where(cos - 0.999 < 0.0, bend, 0.0)
     row = whole64(y) + _thousandths(bend * quotient(down, length))
     column = whole64(x) + _thousandths(bend * quotient(along, length))
     top, u = _corner(row, height)
