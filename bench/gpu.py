@@ -72,11 +72,12 @@ def measure(options: argparse.Namespace) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     target = options.out / "gpu.json"
     results: dict[str, Any] = json.loads(target.read_text()) if target.exists() else {}
-    results |= {"machine": hardware(), "versions": versions(), "commit": commit()}
+    results |= {"machine": hardware(), "versions": versions()}
+    commits = results.setdefault("commits", {})  # by what was measured
 
     def keep(name: str, found: Any) -> None:
         """At once: what comes later may fail."""
-        results[name] = found
+        results[name], commits[name] = found, commit()
         target.write_text(json.dumps(results, indent=1) + "\n")
         print(f"{name}: {time.monotonic() - began:.0f} s so far", flush=True)
 
@@ -99,6 +100,7 @@ def measure(options: argparse.Namespace) -> int:
         from bench import gpu_eval
 
         for row in gpu_eval.measure(options.images, options.steps):
+            row["commit"] = commit()
             others = [old for old in results.get("evaluation", []) if not _same(old, row)]
             keep("evaluation", [*others, row])
     if "peers" in options.only:

@@ -112,7 +112,7 @@ def page(results: dict[str, Any], bars: list[Bar]) -> str:
         f"Machine: {host['gpu']} ({host['gpu_memory'] / 1e9:.0f} GB), CUDA {host['cuda']}; "
         f"{host['cpu']}, {host['cores']} cores. Python {host['python']}, "
         f"{', '.join(f'{name} {number}' for name, number in libraries.items())}. "
-        f"Commit {results['commit']}.",
+        f"Commits: {', '.join(f'{what} {number}' for what, number in results['commits'].items())}.",
         "",
         *(f"* {bar}" for bar in bars),
         "",
@@ -226,7 +226,7 @@ def _evaluation(results: dict[str, Any]) -> Iterator[str]:
         both = [["-", "-"] if s is None else [f"{s:.1f}", f"{s / alone:.3f}"] for s in (on, off)]
         rate = row["images"] * CELLS / (off if on is None else on)
         rows.append([f"{row['images']:,}", f"{alone:.1f}", *both[0], *both[1], f"{rate:,.0f}",
-                     f"{row['peak']:.1f}"])  # fmt: skip
+                     f"{row['peak']:.1f}", row["commit"]])  # fmt: skip
     head = ["images", "forward s", "with jpeg:85 s", "ratio", "without s", "ratio", "images/s",
-            "GB"]  # fmt: skip
+            "GB", "commit"]  # fmt: skip
     yield grid(head, rows) + "\n"

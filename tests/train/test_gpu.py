@@ -71,7 +71,7 @@ def test_a_recorded_run_learns_as_a_plain_one(tmp_path, narrow, name) -> None:
         log = train(name, data, out, chosen, settings=LIKE_PLAIN[name], device=GPU).log
         losses[deterministic] = [row["loss"] for row in log]
     assert losses[False] == pytest.approx(losses[True], rel=0.05)
-    assert losses[True][-1] < 0.8 * losses[True][0]
+    assert losses[True][-1] < 0.9 * losses[True][0]  # moves by more than they may differ
 
 
 def test_a_recorded_run_that_was_stopped_goes_on(tmp_path, narrow, monkeypatch) -> None:
