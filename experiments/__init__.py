@@ -1,14 +1,18 @@
-"""Hardy's training methods on CIFAR-10: what is run, how it is measured, and the page of results.
+"""Hardy's training methods on CIFAR-10, and which corruptions overlap there: what is run, how it is
+measured, and the pages of results.
 
-| file       | what                                                                        |
-|------------|-----------------------------------------------------------------------------|
-| `cifar10`  | the command                                                                 |
-| `plan`     | the configurations by name, and which setting the validation chooses        |
-| `runs`     | trains, evaluates and scores each; a JSON file per configuration            |
-| `extras`   | speed, and noise learned against the standard model, once each              |
-| `measures` | shift consistency and speed                                                 |
-| `kept`     | scores in JSON with their replicates, so that they can be paired elsewhere  |
-| `compared` | differences of kept scores, mFR, bands and bars                             |
-| `table`    | the page                                                                    |
-| `pack`     | CIFAR-10 in few bytes, for machines without a network                       |
+| file           | what                                                                        |
+|----------------|-----------------------------------------------------------------------------|
+| `cifar10`      | the command for training methods                                            |
+| `plan`         | the configurations by name, and which setting the validation chooses        |
+| `runs`         | trains, evaluates and scores each; a JSON file per configuration            |
+| `extras`       | speed, and noise learned against the standard model, once each              |
+| `measures`     | shift consistency and speed                                                 |
+| `kept`         | scores in JSON with their replicates, so that they can be paired elsewhere  |
+| `compared`     | differences of kept scores, mFR, bands and bars                             |
+| `about`        | the circumstances and sources of the figures, what a training has seen      |
+| `table`        | the page                                                                    |
+| `overlap`      | the command for overlap: an experiment in one file, and its results         |
+| `overlap_page` | their page                                                                  |
+| `pack`         | CIFAR-10 in few bytes, for machines without a network                       |
 """

@@ -22,6 +22,7 @@ DEFENCES = ("clahe", "nlm", "median", "tencrop", "bn_adapt")
 # The one that adapts, and N: for how many images the model's own statistics count.
 ADAPTED, SOURCE = "bn_adapt", 16
 STANDARD = "standard"
+REPEATED = "standard-again"  # how far two trainings of one kind come out apart
 UNDEFENDED = "standard+none"  # on the images of the defences, some of which are slow
 # Shifts: by up to so many pixels, and pairs of them per image.
 SHIFT, SHIFT_PAIRS = 4, 4
@@ -85,6 +86,7 @@ def plan() -> list[Configuration]:
     found += [
         Configuration(name, "methods", name, chosen_for=tuned) for name, tuned in trio.items()
     ]
+    found.append(Configuration(REPEATED, "repeats", STANDARD))
     found += [
         Configuration("antialias", "architecture", "standard", recipe={"antialias": 3}),
         Configuration("blur_after_conv", "architecture", "standard",

@@ -125,7 +125,7 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
         raise Waits(configuration.of)
     folder = place.work / "models" / (configuration.of or configuration.name)
     if configuration.of is None:
-        _tidy(place.device)
+        _allow_many_shapes(place.device)
         train(
             configuration.method,
             place.training_data(),
@@ -167,7 +167,7 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
     return record
 
 
-def _tidy(device: torch.device) -> None:
+def _allow_many_shapes(device: torch.device) -> None:
     """What is compiled serves all nets of one shape, and is kept; torch would give up on the ninth
     shape of batches, modes and nets."""
     if device.type == "cuda":

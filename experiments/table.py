@@ -8,10 +8,12 @@ from typing import Any
 
 from bench.table import grid
 from experiments import compared, kept
-from experiments.compared import COMPARED, PAIRS, differences, figures, scores_of
+from experiments.about import GROUPS, circumstances, listed, seen_by, source
+from experiments.compared import COMPARED, PAIRS, differences, figures, repeated, scores_of
 from experiments.kept import SHIFT_FLIPS, Records, validation_errors
 from experiments.plan import (
     AMPLITUDES,
+    REPEATED,
     SHIFT,
     SHIFT_PAIRS,
     STANDARD,
@@ -22,9 +24,9 @@ from experiments.plan import (
     stability,
 )
 from hardy.metrics import Comparison, Score
+from hardy.scoring.seen import MARK, mark
 from hardy.whole import whole_file
 
-GROUPS = ("methods", "architecture")
 NAME = "cifar10"
 
 
@@ -43,7 +45,7 @@ def write(records: Records, out: Path) -> str:
 
 def page(records: Records) -> str:
     parts = [
-        ["# Training methods on CIFAR-10", *_circumstances(records)],
+        ["# Training methods on CIFAR-10", *circumstances(records)],
         [f"* {bar}" for bar in compared.judge(records)],
         *(
             section(records)
@@ -54,51 +56,10 @@ def page(records: Records) -> str:
                        for part in map(list, parts) if part) + "\n"  # fmt: skip
 
 
-def _trained(records: Records) -> list[Any]:
-    return [record for record in records.values() if "recipe" in record]
-
-
-def _listed(found: Iterable[object]) -> str:
-    return ", ".join(dict.fromkeys(map(str, found)))
-
-
-def _circumstances(records: Records) -> Iterator[str]:
-    trained = _trained(records)
-    common = [record for record in trained if record["group"] in (*GROUPS, "defences", "grid")]
-    sessions = [record["session"] for record in records.values()]
-    machines = _listed(s["gpu"] or f"{s['cpu']}, {s['cores']} cores" for s in sessions)
-    libraries = _listed(
-        f"{name} {s['versions'][name]}"
-        for name in ("torch", "numpy")
-        for s in sessions
-        if name in s["versions"]
-    )
-    commits = _listed(s["commit"] or (s["git_commit"] or "unknown")[:19] for s in sessions)
-    yield f"Machine: {machines}. {libraries}. Commit {commits}."
-    for record in common[:1]:
-        recipe = record["recipe"]
-        yield (
-            "One schedule for all but the trainings under the paper's and those that chose "
-            f"settings: {recipe['net']}, {recipe['epochs']} epochs, batch {recipe['batch']}, SGD "
-            f"with Nesterov momentum {recipe['momentum']}, weight decay {recipe['weight_decay']}, "
-            f"learning rate {recipe['lr']} falling by {recipe['schedule']}, {recipe['precision']}, "
-            f"seed {recipe['seed']}, one training each. An interval says how far the figure would "
-            "move with other test images; how far it would move with another seed it does not say."
-        )
-    for record in common[:1]:
-        scores = scores_of(record["name"], records)
-        errors, flips = scores["mean error"], scores["flip probability"]
-        yield (
-            f"Mean -C error: {errors.circumstances}. Without noise: the "
-            f"{len(scores['error without noise'].circumstances.names)} of these that are no noise. "
-            f"mFR: {flips.circumstances}; 100 is the standard model, since the suite has no "
-            "reference of its own. 95 % intervals by bootstrap over images; differences are paired."
-        )
-
-
 def _row(name: str, records: Records, columns: Iterable[str]) -> list[str]:
-    scores = scores_of(name, records)
-    return [_figure(scores.get(column)) for column in columns]
+    scores, seen = scores_of(name, records), seen_by(records[name])
+    shown = [scores.get(column) for column in columns]
+    return [_figure(score) + (mark(score, seen) if score else "") for score in shown]
 
 
 def _figure(score: Score | Comparison | None) -> str:
@@ -135,22 +96,23 @@ def _methods(records: Records) -> Iterator[str]:
         [
             name,
             _setting(record) or "-",
-            ", ".join(record["seen_corruptions"]) or "-",
+            ", ".join(seen_by(record)) or "-",
             *_row(name, records, COMPARED),
             _consistency(scores_of(name, records).get(SHIFT_FLIPS)),
+            source(record, records),
         ]
         for name, record in records.items()
-        if record.get("group") in GROUPS
+        if record.get("group") in (*GROUPS, "repeats")
     ]
     if rows:
         yield "## Methods and architectures"
         yield (
-            "Seen: corruptions of the benchmark that training images show. Shift consistency: how "
-            f"often two random shifts by up to {SHIFT} px get one answer, {SHIFT_PAIRS} pairs "
-            "per test image."
+            f"Seen: corruptions and perturbations that training images show; {MARK} marks figures "
+            "that count one. Shift consistency: how often two random shifts by up to "
+            f"{SHIFT} px get one answer, {SHIFT_PAIRS} pairs per test image."
         )
         head = ["method", "settings", "seen", "clean error", "mean -C error", "without noise",
-                "mFR", "shift consistency"]  # fmt: skip
+                "mFR", "shift consistency", "sources"]  # fmt: skip
         yield grid(head, rows)
 
 
@@ -165,7 +127,9 @@ def _pairs(records: Records) -> Iterator[str]:
     found = differences(records)
     kinds = {name: records[name].get("group") for _, name in found}
     chosen_pairs = {
-        pair: each for pair, each in found.items() if pair in PAIRS or kinds[pair[1]] in GROUPS
+        pair: each
+        for pair, each in found.items()
+        if pair in PAIRS or kinds[pair[1]] in (*GROUPS, "repeats")
     }
     if not chosen_pairs:
         return
@@ -179,19 +143,28 @@ def _pairs(records: Records) -> Iterator[str]:
         for (first, second), each in chosen_pairs.items()
     ]
     yield grid(["pair", "clean error", "mean -C error", "without noise", "mFR"], rows)
-    against = {second: each["mean error"] for (first, second), each in chosen_pairs.items()
-               if first == STANDARD}  # fmt: skip
+    spread = repeated(records, "mean error")
+    beyond = f", beyond the {spread:.1f} points that its repetition is off" if spread else ""
+    against = {
+        second: each["mean error"]
+        for (first, second), each in chosen_pairs.items()
+        if first == STANDARD and second != REPEATED
+    }
     for verdict, fits in (
-        ("better than", lambda one: one.significant and one.difference < 0),
-        ("worse than", lambda one: one.significant and one.difference > 0),
-        ("not told apart from", lambda one: not one.significant),
+        ("better than", lambda one: one.significant and one.interval.high < -spread),
+        ("worse than", lambda one: one.significant and one.interval.low > spread),
+        ("not told apart from", lambda one: not one.significant or _reaches(one, spread)),
     ):
         names = [name for name, one in against.items() if fits(one)]
         if names:
             yield (
-                f"{verdict.capitalize()} the standard training in mean error, {compared.ONE_SEED}: "
-                f"{', '.join(names)}."
+                f"{verdict.capitalize()} the standard training in mean error, {compared.ONE_SEED}"
+                f"{beyond}: {', '.join(names)}."
             )
+
+
+def _reaches(one: Comparison, spread: float) -> bool:
+    return one.interval.low <= spread and one.interval.high >= -spread
 
 
 def _defences(records: Records) -> Iterator[str]:
@@ -199,13 +172,14 @@ def _defences(records: Records) -> Iterator[str]:
     if not names:
         return
     found = differences(records)
-    around = scores_of(names[0], records)["mean error"].circumstances
+    scores = scores_of(names[0], records)
+    errors, flips = (scores[name].circumstances for name in ("mean error", "flip probability"))
     yield "## Defences at test time"
     yield (
         "Before the standard model, which is not trained for them, on fewer images, since some "
-        f"take long: {around}. What adapts sees the test distribution, n images at a time beside "
-        "N that its own statistics count for; images of one batch are not independent, as its "
-        "intervals take them. mFR and differences are to the model without a defence."
+        f"take long: {errors}; mFR: {flips}. What adapts sees the test distribution, n images at a "
+        "time beside N that its own statistics count for; images of one batch are not independent, "
+        "as its intervals take them. mFR and differences are to the model without a defence."
     )
     rows = [
         [
@@ -221,7 +195,7 @@ def _defences(records: Records) -> Iterator[str]:
 
 def _defence(record: Any) -> str:
     name, _, setting = (record["defend"] or "none").partition(":")
-    together = _listed(record.get("adapts_in", ()))
+    together = listed(record.get("adapts_in", ()))
     return f"{name} (adapts, N = {setting}, n = {together})" if together else name
 
 
@@ -229,7 +203,7 @@ def _choice(records: Records) -> Iterator[str]:
     tuned = {name: r for name, r in records.items() if r.get("group") == "tuning"}
     if not tuned:
         return
-    epochs = _listed(record["recipe"]["epochs"] for record in tuned.values())
+    epochs = listed(record["recipe"]["epochs"] for record in tuned.values())
     around = scores_of(next(iter(tuned)), records)["validation error"].circumstances
     yield "## The choice of σ and ε"
     yield (
@@ -256,7 +230,10 @@ def _grid(records: Records) -> Iterator[str]:
     if not any(record.get("group") == "grid" for record in records.values()):
         return
     yield "## Stability training"
-    yield "Mean -C error over the paper's grid: noise uniform in ±u, weight of the stability term."
+    yield (
+        "Mean -C error over the paper's grid: noise uniform in ±u, weight of the stability term; "
+        "behind it the sources."
+    )
     found = differences(records)
 
     def cell(amplitude: float, weight: float, *, difference: bool) -> str:
@@ -265,7 +242,8 @@ def _grid(records: Records) -> Iterator[str]:
             if record.get("settings") == stability(amplitude, weight):
                 if difference:
                     return _figure(found.get((STANDARD, name), {}).get("mean error"))
-                return _figure(scores_of(name, records)["mean error"])
+                error = _figure(scores_of(name, records)["mean error"])
+                return f"{error} {source(record, records)}"
         return "-"
 
     for what in ("error", "difference to standard"):

@@ -31,7 +31,7 @@ def test_settings_and_recipes_are_understood(configuration) -> None:
 
 def test_names_are_apart_and_fit_for_files() -> None:
     names = [c.name for c in plan()]
-    assert len(set(names)) == len(names) == 40
+    assert len(set(names)) == len(names) == 41
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.+-") for name in names)
 
 

@@ -46,7 +46,8 @@ def record(name: str, error: float, *, group: str = "methods", flips=(2.0, 4.0),
     ]
     recipe = {**RECIPE, **more.pop("recipe", {})}
     return {
-        "format": 1, "name": name, "group": group, "method": name.rpartition("-")[2],
+        "format": 1, "name": name, "group": group,
+        "method": more.pop("method", name.rpartition("-")[2].partition("+")[0]),
         "recipe": recipe, "defend": None,
         "log": [{"seconds": 50.0}] + [{"seconds": 2.0}] * (recipe["epochs"] - 1),
         "scores": [kept.keep(s) for s in scores], "seconds": {"training": 100.0},
@@ -135,6 +136,46 @@ def test_ant_is_judged_whichever_way_it_falls() -> None:
     assert "none is widened for how many there are" in text
 
 
+def test_what_a_repetition_is_off_tells_nothing() -> None:
+    trained = [
+        record("standard", 30),
+        record("speckle", 29),
+        record("alp", 30.9),
+        record("ant", 20),
+    ]
+    again = record("standard-again", 31.2, group="repeats", method="standard")
+    text = page(together(*trained, again))
+    seeds = "of these trainings, one seed each, beyond the 1.2 points that its repetition is off"
+    assert f"Better than the standard training in mean error, {seeds}: ant." in text
+    assert (
+        f"Not told apart from the standard training in mean error, {seeds}: speckle, alp." in text
+    )
+    assert "Worse than" not in text
+    assert "standard-again − standard" in text
+
+
+def row_of(name: str, text: str) -> list[str]:
+    (row,) = [line for line in text.splitlines() if line.startswith(f"| {name} ")][:1]
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def test_figures_that_count_what_was_seen_are_marked() -> None:
+    text = page(together(record("standard", 30), record("gauss_single", 25), record("augmix", 20)))
+    _, _, seen, clean, mean, without, flips, *_ = row_of("gauss_single", text)
+    assert "gaussian_noise" in seen
+    assert [cell[-1] for cell in (clean, mean, without)] == ["%", "†", "%"]
+    assert "†" not in flips
+    assert "†" not in "".join(row_of("standard", text))
+
+
+def test_each_training_says_by_which_sources() -> None:
+    later = {**SESSION, "commit": "fedcba"}
+    text = page(together(record("standard", 30), record("speckle", 25, session=later)))
+    assert "a abcdef and what is longer than that; b fedcba" in text
+    assert row_of("standard", text)[-1] == "a"
+    assert row_of("speckle", text)[-1] == "b"
+
+
 @pytest.mark.parametrize(("high", "holds"), [(-0.5, True), (0.5, False)])
 def test_the_attack_must_exclude_zero(high, holds) -> None:
     attack = {
@@ -155,7 +196,13 @@ def test_the_page_has_every_part() -> None:
         record("standard+none", 29, group="defences"),
         record("standard+median", 33, group="defences", defend="median"),
         record("stability", 32, settings=stability(0.05, 0.05)),
-        record("stability-u0.01-w0.1", 31, group="grid", settings=stability(0.01, 0.1)),
+        record(
+            "stability-u0.01-w0.1",
+            31,
+            group="grid",
+            method="stability",
+            settings=stability(0.01, 0.1),
+        ),
     ]
     for value, error in (("2.77", 20), ("5.54", 15), ("11.1", 18), ("16.6", 19)):
         tuned = record(f"tune-ant-{value}", error, group="tuning", recipe={"epochs": 10})
@@ -164,7 +211,7 @@ def test_the_page_has_every_part() -> None:
     lines = text.splitlines()
     assert "30 epochs" in text
     assert "a GPU" in text
-    assert "Commit abcdef and what is longer than that." in text
+    assert "sources: a abcdef and what is longer than that." in text
     assert "on the test images themselves" in text
     assert "the candidates of σ before clipping" in text
     assert "images of one batch are not independent" in text

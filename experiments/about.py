@@ -1,0 +1,77 @@
+"""What all figures of the page have in common, and by which sources each was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from string import ascii_lowercase
+from typing import Any
+
+from experiments.compared import scores_of
+from experiments.kept import Records
+from hardy.train.methods import make_method
+
+GROUPS = ("methods", "architecture")
+
+
+def circumstances(records: Records) -> Iterator[str]:
+    sessions = [record["session"] for record in records.values()]
+    machines = listed(s["gpu"] or f"{s['cpu']}, {s['cores']} cores" for s in sessions)
+    libraries = listed(
+        f"{name} {s['versions'][name]}"
+        for name in ("torch", "numpy")
+        for s in sessions
+        if name in s["versions"]
+    )
+    sources = "; ".join(f"{letter} {name}" for name, letter in _letters(records).items())
+    yield (
+        f"Machine: {machines}. {libraries}. Commits of the sources: {sources}. Trainings of two "
+        "of these draw other random numbers from one seed."
+    )
+    common = [
+        record
+        for record in records.values()
+        if record.get("group") in (*GROUPS, "repeats", "defences", "grid")
+    ]
+    for record in common[:1]:
+        recipe = record["recipe"]
+        yield (
+            "One schedule for all but the trainings under the paper's and those that chose "
+            f"settings: {recipe['net']}, {recipe['epochs']} epochs, batch {recipe['batch']}, SGD "
+            f"with Nesterov momentum {recipe['momentum']}, weight decay {recipe['weight_decay']}, "
+            f"learning rate {recipe['lr']} falling by {recipe['schedule']}, {recipe['precision']}, "
+            f"seed {recipe['seed']}, one training each. An interval says how far the figure would "
+            "move with other test images; how far it would move with another seed it does not say."
+        )
+    for record in common[:1]:
+        scores = scores_of(record["name"], records)
+        errors, flips = scores["mean error"], scores["flip probability"]
+        yield (
+            f"Mean -C error: {errors.circumstances}. Without noise: the "
+            f"{len(scores['error without noise'].circumstances.names)} of these that are no noise. "
+            f"mFR: {flips.circumstances}; 100 is the standard model, since the suite has no "
+            "reference of its own. 95 % intervals by bootstrap over images; differences are paired."
+        )
+
+
+def listed(found: Iterable[object]) -> str:
+    return ", ".join(dict.fromkeys(map(str, found)))
+
+
+def source(record: Mapping[str, Any], records: Records) -> str:
+    """A letter, as the page explains it at its top."""
+    return _letters(records)[_commit(record)]
+
+
+def _letters(records: Records) -> dict[str, str]:
+    commits = sorted({_commit(record) for record in records.values()})
+    return dict(zip(commits, ascii_lowercase, strict=False))
+
+
+def _commit(record: Mapping[str, Any]) -> str:
+    session = record["session"]
+    return str(session["commit"] or (session["git_commit"] or "unknown")[:19])
+
+
+def seen_by(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """By what is known of the method today: a record may be older than a suite."""
+    return make_method(record["method"], record["settings"]).seen
