@@ -4,13 +4,14 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import hardy
 from hardy.cli_build import build_suite, verify_folder
-from hardy.cli_design import correlate_shifts, design_suite, overlap_corruptions
+from hardy.cli_correlate import correlate_shifts
+from hardy.cli_design import design_suite, overlap_corruptions
 from hardy.cli_eval import evaluate_models
 from hardy.cli_options import end_with_faults, progress
 from hardy.cli_report import plot_runs, report_runs, view_folder, write_board, write_gallery
@@ -18,6 +19,7 @@ from hardy.cli_score import Format, compare_runs, describe_suite, score_runs
 from hardy.cli_train import train_model
 from hardy.errors import HardyError, InputError, printable
 from hardy.progress import watch
+from hardy.registry import Registry, summary
 
 app = typer.Typer(
     help="How well does an image classifier hold up under common corruptions?",
@@ -32,6 +34,9 @@ class Kind(StrEnum):
     corruptions = "corruptions"
     perturbations = "perturbations"
     suites = "suites"
+    methods = "methods"
+    nets = "nets"
+    defences = "defences"
 
 
 class Fetchable(StrEnum):
@@ -56,7 +61,7 @@ def _options(
 
 @app.command("ls")
 def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
-    """List the corruptions, the perturbations or the suites."""
+    """List what can be named: corruptions, suites, methods of training and so on."""
     from hardy.corrupt import CORRUPTIONS, PERTURBATIONS
     from hardy.suites import load
 
@@ -67,9 +72,30 @@ def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> N
         for name in hardy.perturbations():
             one = PERTURBATIONS[name]
             typer.echo(f"{name:<20}{one.category:<10}{one.summary}")
-    else:
+    elif kind is Kind.suites:
         for name in hardy.suites():
             typer.echo(f"{name:<20}{load(name).title}")
+    else:
+        registry = _registry(kind)
+        for name in registry:
+            typer.echo(f"{name:<22}{summary(registry[name])}")
+
+
+def _registry(kind: Kind) -> Registry[Any]:
+    if kind is Kind.defences:
+        from hardy.models.defences import DEFENCES
+
+        return DEFENCES
+    from hardy.models.model import need
+
+    need("torch", "torch", f"`hardy ls {kind.value}`")
+    if kind is Kind.nets:
+        from hardy.train.nets import NETS
+
+        return NETS
+    from hardy.train.methods import METHODS
+
+    return METHODS
 
 
 @app.command("corrupt")

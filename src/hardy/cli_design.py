@@ -1,7 +1,9 @@
-"""The commands of benchmark design: `hardy overlap`, `hardy design`, `hardy correlate`."""
+"""The commands of benchmark design: `hardy overlap`, `hardy design`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +15,7 @@ from hardy.cli_options import (
     Seed,
     TrainBatch,
     TrainPrecision,
+    progress,
     resumable,
     training_device,
     words,
@@ -50,7 +53,7 @@ def overlap_corruptions(
     device: Device = None,
     precision: TrainPrecision = None,
     proxy: Annotated[
-        bool, typer.Option("--proxy", help="Train the clean model only: similarity of features.")
+        bool, typer.Option("--proxy", help="Train the clean model only: a stand-in for overlap.")
     ] = False,
     seed: Seed = 0,
 ) -> None:
@@ -73,9 +76,11 @@ def overlap_corruptions(
     for one in results.overlaps:
         for reason in one.undefined:
             typer.secho(f"undefined ({one.form}): {printable(reason)}", fg="yellow", err=True)
+        if doubts := one.doubts():
+            typer.secho(printable(doubts), fg="yellow", err=True)
     for form, some in results.agreements.items():
         for kind, agreement in some.items():
-            typer.echo(f"features ({kind}) and overlap ({form}): {agreement}")
+            typer.echo(f"stand-in ({kind}) and overlap ({form}): {agreement}")
     written += _draw_results(results, out)
     typer.echo(f"wrote {', '.join(path.name for path in written)} to {printable(str(out))}")
     if results.overlaps:
@@ -114,11 +119,13 @@ def _draw_results(results: Results, out: Path) -> list[Path]:
         f"for {experiment['recipe']['epochs']} epochs"
     )
     heats = {
-        f"overlap_{one.form}": heat_map(f"Overlap ({one.form})", note, one.names, one.values)
+        f"overlap_{one.form}": heat_map(
+            f"Overlap ({one.form})", note, one.names, one.values, one.doubtful
+        )
         for one in results.overlaps
     }
     if not heats:
-        kind = "by_image"
+        kind = "errors"  # what agrees best with overlap so far
         values = results.similarities[kind]
         heats[f"similarity_{kind}"] = heat_map(f"Similarity ({kind})", note, results.names, values)
     written = []
@@ -142,8 +149,12 @@ def design_suite(
     categories: Annotated[
         int | None, typer.Option(metavar="N", help="A balanced set from N categories.")
     ] = None,
-    each: Annotated[int, typer.Option(metavar="K", help="Of each of these categories.")] = 1,
-    count: Annotated[int, typer.Option(help="How many balanced sets, all different.")] = 1,
+    each: Annotated[
+        int | None, typer.Option(metavar="K", help="Of each of these; 1 if left out.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(metavar="M", help="Different balanced sets; 1 if left out.")
+    ] = None,
     measure: Annotated[
         str | None, typer.Option(metavar="SUITE", help="Coverage and balance of this one.")
     ] = None,
@@ -163,10 +174,10 @@ def design_suite(
 ) -> None:
     """Group corruptions by their overlap, and choose suites without repetition.
 
-    Prints the categories. With --below: a largest set, proven. With
-    --categories: balanced sets. With --measure: how a suite that exists
-    covers the categories. -o and --suite write the choice as a suite that
-    every command takes: hardy eval ... --suite FILE.
+    Prints the categories. With --below instead a largest set, proven. With
+    --categories also balanced sets. With --measure also how a suite that
+    exists covers the categories. -o and --suite write what was chosen as a
+    suite that every command takes: hardy eval ... --suite FILE.
     """
     from hardy.design.balanced import draw_balanced
     from hardy.design.balanced import measure as measured
@@ -175,14 +186,14 @@ def design_suite(
     from hardy.design.selection import select
     from hardy.suites import load
 
-    if sum(way is not None for way in (below, categories, measure)) > 1:
-        raise InputError("expected one of --below, --categories and --measure, got several")
-    if output is not None and suite is None:
-        raise InputError("expected --suite, which the corruptions come from, to write a new suite")
+    ways = {"--below": below, "--categories": categories, "--measure": measure}
+    _check_asked(ways, {"--each": each, "--count": count}, suite, output)
     whole = read_matrix(matrix, words(without))
-    found = categorise(whole, seed)
-    _print_categories(found)
     made = f"chosen by hardy design from {matrix.name}"
+    found = None
+    if below is None or picture is not None:  # a largest set needs no categories
+        found = categorise(whole, seed, progress("numbers of categories"))
+        _print_categories(found)
     sets: list[tuple[str, ...]] = []
     if below is not None:
         chosen = select(whole, below)
@@ -191,33 +202,63 @@ def design_suite(
             f"no set of more than {len(chosen.names)} has all overlaps below {below:g} "
             f"(all of {chosen.tried:,} cases that matter were tried):"
         )
-    elif categories is not None:
+    elif categories is not None and found is not None:
+        each, count = (1 if number is None else number for number in (each, count))
         sets = draw_balanced(found, categories, each, count, seed)
         made = f"{made}, {each} of each of {categories} categories, seed {seed}"
     elif measure is not None:
         sets = [load(measure).counted]
     for names in sets:
-        typer.echo(f"{', '.join(names)}\n  {measured(found, names)}")
+        typer.echo(", ".join(names))
+        if found is not None:
+            typer.echo(f"  {measured(found, names)}")
     if output is not None:
         _write_suites(output, suite or "", sets, made)
-    if picture is not None:
+    if picture is not None and found is not None:
         members = sets[0] if sets else ()
         _draw_categories(picture, whole, found, members, measured(found, members) if sets else None)
 
 
+def _check_asked(
+    ways: Mapping[str, object],
+    balanced: Mapping[str, int | None],
+    suite: str | None,
+    output: Path | None,
+) -> None:
+    given = [way for way, value in ways.items() if value is not None]
+    if len(given) > 1:
+        raise InputError(f"expected one of {', '.join(ways)}, got {' and '.join(given)}")
+    for option, number in balanced.items():
+        if number is not None and "--categories" not in given:
+            raise InputError(f"expected {option} with --categories N, got it without; name both")
+    if output is not None and given in ([], ["--measure"]):
+        got = "--measure, which chooses nothing" if given else "neither"
+        raise InputError(
+            f"expected --below or --categories, which choose what -o writes, got {got}; name one "
+            "of them, or leave -o out"
+        )
+    if output is not None and suite is None:
+        raise InputError("expected --suite, which the corruptions come from, to write a new suite")
+
+
 def _print_categories(found: Categories) -> None:
-    typer.echo(
-        f"{len(found.groups)} categories, mean correlation within them {found.correlation:.2f}"
-    )
-    for number, group in enumerate(found.groups, 1):
-        typer.echo(f"  {number}: {', '.join(group)}")
+    from hardy.design.categories import ENOUGH
+
+    number = len(found.groups)
+    if isnan(found.correlation):
+        typer.echo(
+            f"{number} categories, one corruption each: with fewer, the mean correlation within "
+            f"them is {ENOUGH:g} or less"
+        )
+    else:
+        typer.echo(f"{number} categories, mean correlation within them {found.correlation:.2f}")
+    for place, group in enumerate(found.groups, 1):
+        typer.echo(f"  {place}: {', '.join(group)}")
 
 
 def _write_suites(output: Path, base: str, sets: list[tuple[str, ...]], source: str) -> None:
     from hardy.design.suite import write_suite
 
-    if not sets:
-        raise InputError("expected --below or --categories, which choose what -o writes")
     for number, names in enumerate(sets, 1):
         end = f"_{number:0{len(str(len(sets)))}}" if len(sets) > 1 else ""
         written = write_suite(output.with_stem(f"{output.stem}{end}"), base, names, source)
@@ -240,57 +281,3 @@ def _draw_categories(
     heat: Heat = category_map("Overlap", note, matrix.names, matrix.values, found, members)
     write_whole(target, draw(heat, target.suffix.lower().lstrip(".")))
     typer.echo(f"wrote {target}")
-
-
-def correlate_shifts(
-    results: Annotated[
-        list[Path],
-        typer.Argument(metavar="RESULTS...", help="Stores, or CSV: model,suite,clean,accuracy."),
-    ],
-    target: Annotated[
-        str | None, typer.Option("--with", metavar="SUITE", help="All others with this one.")
-    ] = None,
-    family: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help='Suites as one, their mean: "noc_*".')
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="A CSV.")
-    ] = None,
-    seed: Seed = 0,
-) -> None:
-    """Say whether models that lose little on one suite lose little on another.
-
-    Pearson's and Spearman's correlation of accuracy drops over models, with
-    95 % intervals. Accuracies are shares of 1.
-    """
-    from hardy.design.shifts import correlate, read_rows, stored_rows
-    from hardy.report.files import write_whole
-    from hardy.scoring.tables import Table, to_csv, to_terminal
-
-    if output is not None and output.resolve() in [path.resolve() for path in results]:
-        raise InputError(f"cannot write {output}: the results are read from it; name another file")
-    rows = [
-        row for path in results for row in (stored_rows(path) if path.is_dir() else read_rows(path))
-    ]
-    found = correlate(rows, target, family, seed)
-    if output is not None:
-        write_whole(output, to_csv([one.as_dict() for one in found]).encode())
-        typer.echo(f"wrote {output}")
-        return
-    lines = [
-        (
-            f"{one.first} and {one.second}",
-            str(one.models),
-            str(one.suites),
-            *(
-                f"{value:.2f} [{interval.low:.2f} to {interval.high:.2f}]"
-                for value, interval in (
-                    (one.pearson, one.pearson_interval),
-                    (one.spearman, one.spearman_interval),
-                )
-            ),
-        )
-        for one in found
-    ]
-    header = ("drops on", "models", "suites averaged", "Pearson", "Spearman")
-    to_terminal([Table("Correlation of accuracy drops", header, lines)])

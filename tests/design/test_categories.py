@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from math import comb
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from hardy.design.balanced import draw_balanced, measure
-from hardy.design.categories import Categories, categorise, correlations, k_means, within
+from hardy.design.categories import Categories, categorise, correlations, k_means, possible, within
 from hardy.errors import InputError
 from tests.design.matrices import blocks, named, random_matrix
 
@@ -44,6 +45,31 @@ def test_no_number_is_enough() -> None:
     found = categorise(named(np.eye(5)))
     assert found.groups == (("c00",), ("c01",), ("c02",), ("c03",), ("c04",))
     assert np.isnan(found.correlation)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 1, 1), (2, 2), (3, 1), (2, 2, 1), (3, 2)])
+def test_no_number_that_may_do_is_left_out(sizes) -> None:
+    """Against all ways to group; correlations are of blocks, and of nothing."""
+    number = sum(sizes)
+    drawn = random_matrix(number, seed=number).values
+    for correlation in (blocks(*sizes, inside=0.7).values, 2 * drawn - 1, drawn):
+        may = {
+            len(set(labels))
+            for labels in product(range(number), repeat=number)
+            if within(correlation, np.array(labels)) > 0.5
+        }
+        assert may & set(range(2, number)) <= set(possible(correlation))
+
+
+def test_what_cannot_do_is_not_tried() -> None:
+    """n − K pairs within, and of those one has 1 and all others 0."""
+    correlation = blocks(2, *[1] * 8, inside=1.0, outside=0.0).values
+    assert possible(correlation) == [8, 9]
+    assert possible(np.eye(400)) == []
+    tried: list[int] = []
+    found = categorise(named(np.eye(400)), track=lambda numbers: tried.extend(numbers) or numbers)
+    assert len(found.groups) == 400
+    assert tried == []
 
 
 def test_within_counts_ordered_pairs_of_different_members() -> None:

@@ -1,7 +1,10 @@
-"""`hardy overlap`, `hardy design` and `hardy correlate`, as typed."""
+"""`hardy overlap` and `hardy design`, as typed."""
 
 from __future__ import annotations
 
+import csv
+import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +17,10 @@ from typer.testing import CliRunner
 from hardy import cli_design
 from hardy.design.accuracy import Accuracy, square_csv
 from hardy.design.overlap import overlap
+from hardy.design.proxy import Agreement
 from hardy.design.results import Results
 from hardy.errors import HardyError, InputError, MissingResource
+from hardy.metrics import Interval
 from hardy.suites import load
 from hardy.train.recipe import Recipe
 from tests.design.matrices import blocks
@@ -28,7 +33,6 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     app = typer.Typer()
     app.command("overlap")(cli_design.overlap_corruptions)
     app.command("design")(cli_design.design_suite)
-    app.command("correlate")(cli_design.correlate_shifts)
 
     def run(*arguments: str) -> list[str]:
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
@@ -55,12 +59,40 @@ def test_categories(run, matrix) -> None:
     assert groups == ["  1: fog, snow, frost", "  2: contrast, brightness"]
 
 
+def test_categories_of_one_are_told_in_words(run, tmp_path) -> None:
+    (tmp_path / "m.csv").write_text(square_csv("corruption", NAMES, np.eye(5)))
+    first, *groups = run("design", "m.csv")
+    assert first == (
+        "5 categories, one corruption each: with fewer, the mean correlation within them is 0.5 or "
+        "less"
+    )
+    assert groups == [f"  {number}: {name}" for number, name in enumerate(NAMES, 1)]
+
+
+def test_categories_are_found_only_where_they_are_shown(run, matrix, monkeypatch) -> None:
+    """They take K-means for every K; a largest set does without."""
+    tracked: list[int] = []
+
+    def counted(items: list[int], total: int, unit: str) -> Iterator[int]:
+        assert (total, unit) == (len(items), "numbers of categories")
+        for item in items:
+            tracked.append(item)
+            yield item
+
+    monkeypatch.setattr("hardy.cli_options.watch", counted)
+    run("design", "m.csv", "--below", "0.5")
+    assert tracked == []
+    for arguments in ((), ("--categories", "2"), ("--below", "0.5", "--picture", "p.html")):
+        run("design", "m.csv", *arguments)
+        assert tracked == [2]
+        tracked.clear()
+
+
 def test_a_largest_set_becomes_a_suite(run, matrix) -> None:
     out = run("design", "m.csv", "--below", "0.5", "--suite", "cifar10_c", "-o", "mine.toml")
-    assert "no set of more than 2 has all overlaps below 0.5" in out[3]
-    assert out[4] == "fog, contrast"
-    assert out[5].startswith("  coverage 1.00 (2 of 2 categories), balance 0.00")
-    assert out[6] == "wrote mine.toml"
+    assert "no set of more than 2 has all overlaps below 0.5" in out[0]
+    assert out[1] == "fog, contrast"
+    assert out[2] == "wrote mine.toml"
     suite = load("mine.toml")
     assert suite.counted == ("fog", "contrast")
     assert suite.source.startswith(
@@ -79,7 +111,7 @@ def test_balanced_sets_become_suites(run, matrix) -> None:
 def test_any_suite_can_be_measured(run, matrix) -> None:
     run("design", "m.csv", "--below", "0.5", "--suite", "cifar10_c", "-o", "mine.toml")
     out = run("design", "m.csv", "--measure", "mine.toml", "--without", "snow")
-    assert out[-1].startswith("  coverage 1.00")
+    assert out[-1].startswith("  coverage 1.00 (2 of 2 categories), balance 0.00")
     with pytest.raises(InputError, match='unknown corruption of the matrix "gaussian_noise"'):
         run("design", "m.csv", "--measure", "cifar10_c")
 
@@ -101,9 +133,22 @@ def test_pictures(run, matrix) -> None:
     ("arguments", "message"),
     [
         (("--below", "0.01"), "leaves two corruptions or more, got 0.01"),
-        (("--below", "0.5", "--categories", "2"), "expected one of --below, --categories and"),
+        (
+            ("--below", "0.5", "--categories", "2"),
+            "--categories, --measure, got --below and --categories",
+        ),
         (("--below", "0.5", "-o", "x.toml"), "expected --suite, which the corruptions come from"),
-        (("--suite", "cifar10_c", "-o", "x.toml"), "expected --below or --categories"),
+        (
+            ("--suite", "cifar10_c", "-o", "x.toml"),
+            "expected --below or --categories, which choose",
+        ),
+        (
+            ("--measure", "cifar10_c", "--suite", "cifar10_c", "-o", "x.toml"),
+            "which choose what -o writes, got --measure, which chooses nothing; name one",
+        ),
+        (("--each", "1"), "expected --each with --categories N, got it without"),
+        (("--below", "0.5", "--count", "1"), "expected --count with --categories N, got it"),
+        (("--categories", "2", "--each", "0"), "expected 1 or more categories, corruptions each"),
         (("--categories", "3"), "but there are 0"),
         (("--categories", "1000000000"), "but there are 0: 2 of 2 categories have 1 or more"),
         (("--categories", "2", "--each", "1000000000"), "but there are 0"),
@@ -118,29 +163,9 @@ def test_design_refuses(run, matrix, arguments, message) -> None:
     assert list(Path().glob("*.toml")) == []
 
 
-def test_correlations(run) -> None:
-    lines = ["model,suite,clean,accuracy"]
-    for k, (one, two) in enumerate(zip(range(5), (1, 0, 2, 4, 3), strict=True)):
-        lines += [f"m{k},a,0.9,{0.9 - one / 10}", f"m{k},b,0.9,{0.9 - two / 10}"]
-    Path("r.csv").write_text("\n".join(lines) + "\n")
-    out = run("correlate", "r.csv", "--with", "b")
-    assert any("a and b" in line and "0.80 [" in line for line in out)
-    run("correlate", "r.csv", "-o", "out.csv")
-    head, row = Path("out.csv").read_text().splitlines()
-    assert head.startswith("first,second,suites,models,pearson,pearson_low,pearson_high,spearman")
-    assert row.startswith("a,b,1,5,")
-    assert float(row.split(",")[4]) == pytest.approx(0.8)
-    Path("link.csv").symlink_to("r.csv")
-    before = Path("r.csv").read_text()
-    for same in ("r.csv", "./r.csv", "link.csv"):
-        with pytest.raises(InputError, match=r"cannot write \w+.csv: the results are read from it"):
-            run("correlate", "r.csv", "-o", same)
-    assert Path("r.csv").read_text() == before
-
-
 def fake_results() -> Results:
     accuracy = three()
-    similar = {"by_image": np.eye(3)}
+    similar = {"errors": np.eye(3)}
     made = {"suite": "s", "recipe": {"net": "n", "epochs": 3}, "format": 1}
     overlaps = (overlap(accuracy, "ratio"), overlap(accuracy, "raw"))
     return Results(made, accuracy.names, similar, accuracy, overlaps)
@@ -155,6 +180,24 @@ def test_overlap_draws_again(run, monkeypatch, tmp_path) -> None:
     again = (tmp_path / "overlap_ratio.html").read_bytes()
     run("overlap", "--out", ".")
     assert (tmp_path / "overlap_ratio.html").read_bytes() == again
+
+
+def test_the_stand_in_alone_is_drawn(run, monkeypatch, tmp_path) -> None:
+    whole = fake_results()
+    alone = Results(whole.experiment, whole.names, whole.similarities)
+    monkeypatch.setattr("hardy.design.results.summarise", lambda out: alone)
+    (line,) = run("overlap", "--out", ".")
+    assert "similarity_errors.csv, overlap_pairs.csv, overlap.json" in line
+    for form in ("html", "png"):
+        assert (tmp_path / f"similarity_errors.{form}").stat().st_size > 1000
+
+
+def test_agreement_is_told(run, monkeypatch) -> None:
+    agreement = Agreement(0.5, Interval(0.25, 0.75), 0.01, 3)
+    told = replace(fake_results(), agreements={"raw": {"errors": agreement}})
+    monkeypatch.setattr("hardy.design.results.summarise", lambda out: told)
+    line = "stand-in (errors) and overlap (raw): Spearman's ρ 0.50 [0.25 to 0.75] over 3 pairs"
+    assert any(text.startswith(line) for text in run("overlap", "--out", "."))
 
 
 def test_what_comes_next_where_some_are_undefined(run, monkeypatch) -> None:
@@ -174,6 +217,26 @@ def test_what_comes_next_where_some_are_undefined(run, monkeypatch) -> None:
     assert drawn(1, 2).startswith("no two corruptions have an overlap: train for longer")
 
 
+def test_what_cannot_be_told_from_chance_is_named(run, monkeypatch) -> None:
+    high = np.ones((3, 3))
+    high[0, 1:] = high[1:, 0] = np.inf
+    one = replace(overlap(three(), "raw"), low=np.zeros((3, 3)), high=high)
+    results = replace(fake_results(), overlaps=(one,))
+    monkeypatch.setattr("hardy.design.results.summarise", lambda out: results)
+    out = run("overlap", "--out", ".")
+    assert (
+        "2 overlaps (raw) cannot be told from chance, since training helps too little: "
+        "a with all others" in out
+    )
+    page = Path("overlap_raw.html").read_text()
+    assert page.count('"text":"0?"') == 2
+    assert page.count('"text":".38?"') == 2
+    with Path("overlap_pairs.csv").open() as file:
+        assert [row["raw_high"] for row in csv.DictReader(file)] == ["inf", "inf", "1.0"]
+    pairs = json.loads(Path("overlap.json").read_text())["pairs"]
+    assert [(pair["raw"], pair["raw_high"]) for pair in pairs] == [(0.375, None), (0, None), (0, 1)]
+
+
 def full(path: Path, **_: object) -> None:
     raise OSError(28, "No space left on device")
 
@@ -182,7 +245,7 @@ def test_a_full_disk_is_told_with_the_file(run, matrix, monkeypatch) -> None:
     monkeypatch.setattr("hardy.design.results.summarise", lambda out: fake_results())
     monkeypatch.setattr("hardy.resume.whole_file", full)
     told = r"could not be written \(No space left on device\); make room, or name another folder"
-    with pytest.raises(HardyError, match=f"similarity_by_image.csv {told}"):
+    with pytest.raises(HardyError, match=f"similarity_errors.csv {told}"):
         run("overlap", "--out", ".")
     with pytest.raises(HardyError, match=f"mine.toml {told}"):
         run("design", "m.csv", "--below", "0.5", "--suite", "cifar10_c", "-o", "mine.toml")

@@ -72,7 +72,10 @@ def finished(tmp_path_factory) -> Path:
     alone = summarise(out)
     assert alone.accuracy is None
     assert alone.overlaps == ()
-    assert alone.similarities["by_image"].shape == (4, 4)
+    assert {kind: one.shape for kind, one in alone.similarities.items()} == dict.fromkeys(
+        ("distance", "shift", "by_class", "by_image", "errors"), (4, 4)
+    )
+    given = alone.similarities["errors"]
 
     def kill(line: str) -> None:
         if line.startswith("model 3"):
@@ -88,6 +91,7 @@ def finished(tmp_path_factory) -> Path:
         f"model {k} of 5: trained with {name}" for k, name in enumerate(NAMES[1:], 3)
     ]
     patch.undo()
+    assert np.array_equal(summarise(out).similarities["errors"], given, equal_nan=True)
     return out
 
 

@@ -10,6 +10,7 @@ import pytest
 from hardy.design.accuracy import Accuracy
 from hardy.design.overlap import (
     FORMS,
+    Overlap,
     overlap,
     resample_accuracy,
     resampled_overlap,
@@ -154,6 +155,35 @@ def test_an_upper_end_is_infinite_where_the_gain_may_be_chance() -> None:
     assert found.high is not None
     assert np.isinf(found.high[0, 1:]).all()
     assert np.isfinite(found.high[1, 2])
+    assert np.array_equal(found.doubtful, [[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    assert found.doubts() == (
+        "2 overlaps (raw) cannot be told from chance, since training helps too little: a with all "
+        "others"
+    )
+
+
+def doubted(number: int, *pairs: tuple[int, int], gone: int | None = None) -> str | None:
+    """What is said where these pairs have no upper end, and one corruption no overlap at all."""
+    values, high = np.ones((2, number, number))
+    for one, two in pairs:
+        high[one, two] = high[two, one] = np.inf
+    if gone is not None:
+        for matrix in (values, high):
+            matrix[gone] = matrix[:, gone] = np.nan
+            matrix[gone, gone] = 1
+    return Overlap("raw", tuple("abcdefg"[:number]), values, (), np.zeros_like(high), high).doubts()
+
+
+def test_doubts_in_words() -> None:
+    said = "(raw) cannot be told from chance, since training helps too little:"
+    assert doubted(3) is None
+    assert overlap(three(), "raw").doubts() is None
+    assert doubted(2, (0, 1)) == f"1 overlap {said} a and b"
+    assert doubted(4, (0, 1), (0, 2), (1, 3)) == f"3 overlaps {said} a and b, a and c, b and d"
+    assert doubted(4, (0, 1), (1, 2), gone=3) == f"2 overlaps {said} b with all others"
+    many = [(one, two) for one in range(3) for two in range(3, 7)]
+    listed = "a and d, a and e, a and f, a and g, b and d, 7 more"
+    assert doubted(7, *many) == f"12 overlaps {said} {listed}"
 
 
 def test_an_interval_of_nothing_is_nothing() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,36 @@ def test_names_are_no_markup() -> None:
     page = draw(made, "html").decode()
     assert "<title>&lt;b&gt;t&lt;/b&gt;</title>" in page
     assert "<i>a" not in page
+
+
+def test_long_notes_get_lines_of_their_own() -> None:
+    page = draw(heat_map("t", "so many words " * 20, ("a", "b"), np.eye(2)), "html").decode()
+    lines = re.findall(r"sup\\u003e([^\\]*)\\u003c\\u002fsup", page)
+    assert len(lines) > 5
+    assert max(map(len, lines)) * 7 <= 240 + 2 * 32
+
+
+def test_figures_in_cells() -> None:
+    values = np.array([[1.0, 0.0, 0.004], [0.0, 1.0, np.nan], [0.004, np.nan, 1.0]])
+    page = draw(heat_map("t", "n", ("a", "b", "c"), values), "html").decode()
+    drawn = re.findall(r'"showarrow":false,"text":"([^"]*)"', page)
+    assert sorted(drawn) == sorted(["1.00"] * 3 + ["0"] * 2 + [".00"] * 2 + ["\\u2013"] * 2)
+
+
+def test_doubtful_figures_are_marked() -> None:
+    values = np.array([[1.0, 0.0, 0.4], [0.0, 1.0, 0.7], [0.4, 0.7, 1.0]])
+    doubtful = np.zeros((3, 3), bool)
+    doubtful[0, 2] = doubtful[2, 0] = True  # c stands between a and b
+    made = heat_map("t", "n", ("a", "b", "c"), values, doubtful)
+    assert made.note == "n; ?: cannot be told from chance"
+    page = draw(made, "html").decode()
+    drawn = re.findall(r'"showarrow":false,"text":"([^"]*)"', page)
+    assert sorted(drawn) == sorted(["1.00"] * 3 + ["0"] * 2 + [".40?"] * 2 + [".70"] * 2)
+    assert page.count('"0.40, cannot be told from chance"') == 2
+    for format in ("html", "png"):
+        plain = draw(heat_map("t", "n", ("a", "b", "c"), values, np.zeros((3, 3), bool)), format)
+        assert plain == draw(heat_map("t", "n", ("a", "b", "c"), values), format)
+        assert draw(made, format) != plain
 
 
 def test_other_formats() -> None:

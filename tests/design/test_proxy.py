@@ -11,6 +11,7 @@ from hardy.design.proxy import (
     Features,
     agree,
     read_features,
+    shared_errors,
     similarities,
     write_features,
 )
@@ -49,6 +50,39 @@ def test_what_moves_nothing_is_like_nothing() -> None:
         assert np.isnan(found[kind][1]).all()
         assert np.isfinite(found[kind][0, 2])
     assert found["distance"][0, 1] == -1
+
+
+# Right on clean images and under corruptions a, b, c and d: six images, the last wrong when clean.
+RIGHT = np.array(
+    [
+        [1, 0, 0, 1, 1],
+        [1, 0, 0, 1, 1],
+        [1, 0, 1, 1, 1],
+        [1, 1, 0, 0, 1],
+        [1, 1, 0, 1, 1],
+        [0, 0, 0, 0, 0],
+    ],
+    np.uint8,
+)
+
+
+def test_shared_errors_by_hand() -> None:
+    found = shared_errors(RIGHT, np.ones(5))
+    # a costs images 0, 1 and 2, b costs 0, 1, 3 and 4, c costs 3.
+    assert found[0, 1] == pytest.approx(2 / 5)
+    assert found[0, 2] == 0
+    assert found[1, 2] == pytest.approx(1 / 4)
+    assert np.array_equal(found, found.T, equal_nan=True)
+    assert np.diagonal(found)[:3].tolist() == [1, 1, 1]
+    assert np.isnan(found[3]).all()  # d costs nothing
+
+
+def test_shared_errors_count_severities_as_parts() -> None:
+    """Two severities of a, four of b: l is 1, ½ and 0 under a, ¾, ¾ and ¼ under b."""
+    correct = np.array([[1, 0, 1], [1, 1, 1], [1, 2, 3], [0, 0, 0]], np.uint8)
+    found = shared_errors(correct, np.array([1, 2, 4]))
+    assert found[0, 1] == pytest.approx((0.75 + 0.5 + 0) / (1 + 0.75 + 0.25))
+    assert found[1, 1] == 1
 
 
 def test_features_are_kept(tmp_path) -> None:

@@ -32,6 +32,11 @@ DRAWN = {
 }
 
 
+FEW = {"b": NATURAL[:4]}
+# Seven models each, of which four are the same.
+HALVES = [Row(f"m{k + 3 * (s == 'b')}", s, v) for s in "ab" for k, v in enumerate(NATURAL)]
+
+
 def test_one_pair() -> None:
     (found,) = correlate(rows_of({"noc_1": DRAWN["noc_1"], "natural": NATURAL}))
     assert (found.first, found.second, found.suites, found.models) == ("noc_1", "natural", 1, 7)
@@ -79,6 +84,21 @@ def test_models_that_one_suite_lacks_do_not_count() -> None:
     assert found.models == 7
 
 
+def test_what_has_too_few_models_is_left_out_and_named() -> None:
+    told: list[str] = []
+    full = rows_of({"noc_1": DRAWN["noc_1"], "natural": NATURAL})
+    one = Row("m0", "tiny", 0.1)
+    found = correlate([*full, *rows_of(FEW), one], tell=told.append)
+    assert found == correlate(full)
+    assert told == ["b (4 models), tiny (1 model); a correlation takes 5 or more"]
+    # A suite may have enough, but of other models than the second suite.
+    told.clear()
+    rows = [*HALVES, *rows_of({"c": [*NATURAL, 0.2, 0.3, 0.4]})]
+    found = correlate(rows, tell=told.append)
+    assert [(one.first, one.second, one.models) for one in found] == [("a", "c", 7), ("b", "c", 7)]
+    assert told == ["a with b (4 models); a correlation takes 5 or more"]
+
+
 def test_drops_are_shares() -> None:
     assert drop(0.9, 0.7, "m") == pytest.approx(0.2)
     for clean, accuracy in ((90, 0.7), (0.9, 70)):
@@ -92,10 +112,26 @@ def test_drops_are_shares() -> None:
 @pytest.mark.parametrize(
     ("rows", "arguments", "message"),
     [
-        (rows_of({"a": NATURAL[:4], "b": NATURAL[:4]}), (), "expected 5 models or more.*got 4"),
-        (rows_of({"a": NATURAL}), (), "expected results on two suites or more, got a"),
+        (
+            rows_of({"a": NATURAL[:4], "b": NATURAL[:4]}),
+            (),
+            r"of 5 models .*, got a \(4 models\), b \(4",
+        ),
+        (
+            rows_of({"a": NATURAL}),
+            (),
+            r"expected results on two suites or more, .* got a \(7 models\)",
+        ),
         (rows_of({"a": NATURAL, "b": [0.1] * 7}), (), "expected models to differ on b"),
         (rows_of({"a": NATURAL, "b": NATURAL}), ("c",), 'unknown suite among the results "c"'),
+        (
+            rows_of({"a": NATURAL, **FEW}),
+            ("b",),
+            "expected 5 models or more on b, got 4; of so few",
+        ),
+        (rows_of({"a": NATURAL, "c": NATURAL, **FEW}), ("a", "b*"), "5 models or more on b, got 4"),
+        (HALVES, (), "5 models or more on both a and b, got 4; of so few any"),
+        ([*HALVES, *rows_of({"c": NATURAL + NATURAL[:3]})], ("b", "a*"), "on both a. and b, got 4"),
         (rows_of({"a": NATURAL, "b": NATURAL}), ("b", "x*"), 'fit the pattern "x'),
         (rows_of({"a": NATURAL}) * 2, (), "each model once on a, got m0 twice"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ Ints = npt.NDArray[np.int64]
 
 ENOUGH = 0.5  # mean correlation within categories at which the published rule stops
 RESTARTS, STEPS = 100, 1000
+ROUNDING = 1e-9
 
 
 class Categories(NamedTuple):
@@ -21,16 +23,19 @@ class Categories(NamedTuple):
     correlation: float  # mean within the groups; NaN where each has one member
 
 
-def categorise(matrix: Matrix, seed: int = 0) -> Categories:
+def categorise(
+    matrix: Matrix, seed: int = 0, track: Callable[[list[int]], Iterable[int]] = iter
+) -> Categories:
     """The published stopping rule: K = 2, 3, ... until the mean Pearson correlation between the
     rows of two corruptions of the same category exceeds 0.5.
 
     K-means is best of 100 restarts of up to 1,000 steps, as published; the original leaves it to
-    chance, here a seed decides. Where no K will do, each corruption is a category of its own.
+    chance, here a seed decides. Where no K will do, each corruption is a category of its own. A K
+    that cannot do is not tried, which changes nothing; `track` gets those that may.
     """
-    rows, number = matrix.values, len(matrix.names)
+    rows = matrix.values
     correlation = correlations(rows)
-    for k in range(2, number):
+    for k in track(possible(correlation)):
         labels = k_means(rows, k, np.random.Generator(np.random.PCG64([seed, k])))
         inside = within(correlation, labels)
         if inside > ENOUGH:
@@ -53,33 +58,55 @@ def within(correlation: Floats, labels: Ints) -> float:
     return float(correlation[same].mean()) if same.any() else float("nan")
 
 
+def possible(correlation: Floats) -> list[int]:
+    """Those K from 2 to n − 1 with which the mean within categories may exceed 0.5.
+
+    K categories have at least as many pairs within as K of even size, and the mean of so many
+    pairs or more is at most that of the so many largest correlations.
+    """
+    number = len(correlation)
+    largest = np.sort(correlation[np.triu_indices(number, 1)])[::-1]
+    most = np.cumsum(largest) / np.arange(1, len(largest) + 1)
+    return [k for k in range(2, number) if most[_pairs(number, k) - 1] > ENOUGH - ROUNDING]
+
+
+def _pairs(number: int, k: int) -> int:
+    """Within k groups of even size."""
+    size, larger = divmod(number, k)
+    return k * size * (size - 1) // 2 + larger * size
+
+
 def k_means(rows: Floats, k: int, generator: np.random.Generator) -> Ints:
     """The grouping with the smallest squared distances to the groups' means, of all restarts, which
     are worked on side by side."""
     means = _spread(rows, k, generator)
     labels = np.full((RESTARTS, len(rows)), -1)
+    moving = np.arange(RESTARTS)  # those that are not at their end
     for _ in range(STEPS):
-        now = _distances(rows, means).argmin(axis=2)
-        if (now == labels).all():
+        now = _distances(rows, means[moving]).argmin(axis=2)
+        changed = (now != labels[moving]).any(axis=1)
+        moving, now = moving[changed], now[changed]
+        if not len(moving):
             break
-        labels = now
-        member = (labels[:, None, :] == np.arange(k)[:, None]).astype(np.float64)
+        labels[moving] = now
+        member = (now[:, None, :] == np.arange(k)[:, None]).astype(np.float64)
         sizes = member.sum(axis=2, keepdims=True)
         # One that lost all of its members stays where it was.
-        means = np.where(sizes > 0, member @ rows / np.maximum(sizes, 1), means)
+        means[moving] = np.where(sizes > 0, member @ rows / np.maximum(sizes, 1), means[moving])
     chosen = np.take_along_axis(_distances(rows, means), labels[:, :, None], axis=2)
     cost = chosen.sum(axis=(1, 2))
     # Rounding must not choose among equals.
-    return np.asarray(labels[np.flatnonzero(cost <= cost.min() + 1e-9)[0]])
+    return np.asarray(labels[np.flatnonzero(cost <= cost.min() + ROUNDING)[0]])
 
 
 def _spread(rows: Floats, k: int, generator: np.random.Generator) -> Floats:
     """(restarts, k, columns): rows drawn by their squared distance to those already drawn
     (k-means++)."""
+    between = np.stack([((rows - row) ** 2).sum(axis=1) for row in rows])
     chosen = [generator.integers(len(rows), size=RESTARTS)]
     far = np.full((RESTARTS, len(rows)), np.inf)
     for _ in range(1, k):
-        far = np.minimum(far, ((rows[None] - rows[chosen[-1]][:, None]) ** 2).sum(axis=2))
+        far = np.minimum(far, between[chosen[-1]])
         ends = np.cumsum(far, axis=1)
         # Where there are fewer different rows than groups, all are at 0, and the first will do.
         mark = generator.random(RESTARTS)[:, None] * ends[:, -1:]

@@ -38,7 +38,7 @@ def collect(
             f"expected a model trained with each of {len(names)} corruptions and one with {NONE}, "
             f"got none for {', '.join(dict.fromkeys(missing))}"
         )
-    columns = [[CLEAN], *([cell for cell in cells if cell.name == name] for name in names)]
+    columns = columns_of(names, cells)
     severities = np.array([len(column) for column in columns])
     if not severities.all():
         lacking = names[int(severities.argmin()) - 1]
@@ -65,10 +65,26 @@ def collect(
                 f"expected all models on the same images, but {name} has other pixels than {NONE}; "
                 "begin anew in another folder"
             )
-        ranks = run.read([cell for column in columns for cell in column], ["rank"])["rank"]
-        ends = np.cumsum(severities)[:-1]
-        for column, some in enumerate(np.split(~wrong(ranks), ends, axis=1)):
-            correct[:, row, column] = some.sum(axis=1)
-    values = correct.mean(axis=0, dtype=np.float64) / severities
+        correct[:, row] = times_right(run, columns)
     how = resampling(first, np.arange(len(first.ids)), None)
+    return from_counts(names, correct, severities, how)
+
+
+def columns_of(names: Sequence[str], cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Clean images, then each corruption at all of its severities."""
+    return [[CLEAN], *([cell for cell in cells if cell.name == name] for name in names)]
+
+
+def times_right(run: StoredRun, columns: Sequence[Sequence[Cell]]) -> npt.NDArray[np.uint8]:
+    """(images, columns): at how many cells of each column the model was right."""
+    ranks = run.read([cell for column in columns for cell in column], ["rank"])["rank"]
+    ends = np.cumsum([len(column) for column in columns])[:-1]
+    parts = np.split(~wrong(ranks), ends, axis=1)
+    return np.stack([part.sum(axis=1, dtype=np.uint8) for part in parts], axis=1)
+
+
+def from_counts(
+    names: tuple[str, ...], correct: npt.NDArray[np.uint8], severities: Floats, how: Resampling
+) -> Collected:
+    values = correct.mean(axis=0, dtype=np.float64) / severities
     return Collected(Accuracy(names, values), correct, severities, how)

@@ -30,6 +30,7 @@ from hardy.registry import unknown
 
 Form = Literal["ratio", "raw"]
 FORMS: tuple[Form, ...] = ("ratio", "raw")
+MOST_NAMED = 5  # pairs in a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,29 @@ class Overlap:
         """Corruptions that have no overlap with any other: a design has to leave them out."""
         lone = np.isnan(self.values).sum(axis=1) == len(self.names) - 1
         return tuple(name for name, gone in zip(self.names, lone, strict=True) if gone)
+
+    @property
+    def doubtful(self) -> npt.NDArray[np.bool_]:
+        """Those whose interval has no upper end: the gain in a denominator may be chance."""
+        return np.zeros(self.values.shape, bool) if self.high is None else np.isinf(self.high)
+
+    def doubts(self) -> str | None:
+        """In words. A gain that may be chance makes all overlaps of its corruption doubtful."""
+        doubtful = self.doubtful
+        number = int(doubtful.sum()) // 2
+        if not number:
+            return None
+        many = doubtful.sum(axis=1)
+        whole = (many > 1) & (many == np.isfinite(self.values).sum(axis=1) - 1)
+        named = [f"{self.names[k]} with all others" for k in np.flatnonzero(whole)]
+        pairs = np.argwhere(np.triu(doubtful & ~whole[:, None] & ~whole))
+        named += [f"{self.names[a]} and {self.names[b]}" for a, b in pairs[:MOST_NAMED]]
+        if len(pairs) > MOST_NAMED:
+            named.append(f"{len(pairs) - MOST_NAMED:,} more")
+        return (
+            f"{number:,} overlap{'' if number == 1 else 's'} ({self.form}) cannot be told from "
+            f"chance, since training helps too little: {', '.join(named)}"
+        )
 
 
 def overlap(accuracy: Accuracy, form: Form) -> Overlap:

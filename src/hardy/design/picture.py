@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hardy.design.categories import Categories
 from hardy.errors import InputError
@@ -16,7 +18,9 @@ from hardy.report.palette import SCALE, ink_on
 from hardy.report.static import DPI, METADATA
 
 FORMATS = ("html", "png", "svg", "pdf")
+CHARACTER, LINE = 7, 20  # pixels of the small print above a page's map
 MEMBER = "● "  # before the names of a suite's corruptions
+DOUBTFUL, CHANCE = "?", "cannot be told from chance"
 
 
 class Heat(NamedTuple):
@@ -25,12 +29,24 @@ class Heat(NamedTuple):
     names: tuple[str, ...]
     values: Floats
     edges: tuple[int, ...] = ()  # places before which a category begins
+    doubtful: frozenset[tuple[int, int]] = frozenset()  # row and column, to be marked
 
 
-def heat_map(title: str, note: str, names: tuple[str, ...], values: Floats) -> Heat:
+def heat_map(
+    title: str,
+    note: str,
+    names: tuple[str, ...],
+    values: Floats,
+    doubtful: npt.NDArray[np.bool_] | None = None,
+) -> Heat:
     """In an order in which what overlaps stands together."""
     order = ordered(values)
-    return Heat(title, note, tuple(names[k] for k in order), values[np.ix_(order, order)])
+    within = np.ix_(order, order)
+    made = Heat(title, note, tuple(names[k] for k in order), values[within])
+    if doubtful is None or not doubtful.any():
+        return made
+    marked = frozenset((int(row), int(column)) for row, column in np.argwhere(doubtful[within]))
+    return made._replace(note=f"{note}; {DOUBTFUL}: {CHANCE}", doubtful=marked)
 
 
 def category_map(
@@ -77,6 +93,14 @@ def draw(heat: Heat, format: str) -> bytes:
     return _page(heat) if format == "html" else _picture(heat, format)
 
 
+def _figure(heat: Heat, row: int, column: int) -> str:
+    """In little room. What is floored is 0, and not .00, which more would round to."""
+    value, mark = heat.values[row, column], DOUBTFUL if (row, column) in heat.doubtful else ""
+    if value == 0:
+        return f"0{mark}"
+    return f"{value:.2f}{mark}".removeprefix("0") if np.isfinite(value) else "–"
+
+
 def _page(heat: Heat) -> bytes:
     """One file that opens offline; the same matrix gives the same bytes."""
     graphs = need("plotly.graph_objects", "report", "a page")
@@ -86,6 +110,8 @@ def _page(heat: Heat) -> bytes:
     known = np.isfinite(heat.values)
     steps = len(SCALE) - 1
     texts = np.where(known, np.char.mod("%.2f", heat.values), "–").tolist()
+    for row, column in heat.doubtful:
+        texts[row][column] += f", {CHANCE}"
     figure = graphs.Figure(
         graphs.Heatmap(
             x=names,
@@ -104,7 +130,7 @@ def _page(heat: Heat) -> bytes:
         {
             "x": other,
             "y": name,
-            "text": texts[row][column].removeprefix("0"),
+            "text": _figure(heat, row, column),
             "showarrow": False,
             "font": {"size": 9, "color": ink_on(float(np.nan_to_num(heat.values[row, column])))},
         }
@@ -115,13 +141,15 @@ def _page(heat: Heat) -> bytes:
         figure.add_hline(edge - 0.5, line={"width": 2, "color": "#d55e00"})
         figure.add_vline(edge - 0.5, line={"width": 2, "color": "#d55e00"})
     side = 240 + 32 * len(names)
+    notes = wrap(heat.note, side // CHARACTER)  # Plotly cuts off what does not fit
+    heading = "<br>".join([escape(heat.title), *(f"<sup>{escape(note)}</sup>" for note in notes)])
     figure.update_layout(
         template="none",
         annotations=figures,  # all at once: Plotly copies those that are there for each that comes
-        title={"text": f"{escape(heat.title)}<br><sup>{escape(heat.note)}</sup>"},
+        title={"text": heading},
         width=side + 80,
-        height=side,
-        margin={"l": 160, "b": 140, "t": 80},
+        height=side + LINE * len(notes),
+        margin={"l": 160, "b": 140, "t": 60 + LINE * len(notes)},
         xaxis={"type": "category", "tickangle": -60},
         yaxis={"type": "category", "autorange": "reversed"},
     )
@@ -141,8 +169,8 @@ def _picture(heat: Heat, format: str) -> bytes:
     colours = LinearSegmentedColormap.from_list("overlap", SCALE)
     axes.imshow(np.ma.masked_invalid(heat.values), cmap=colours, vmin=0, vmax=1)
     for (row, column), value in np.ndenumerate(heat.values):
-        text = f"{value:.2f}".removeprefix("0") if np.isfinite(value) else "–"
         colour = ink_on(float(np.nan_to_num(value)))
+        text = _figure(heat, row, column)
         axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=6)
     for edge in heat.edges:
         axes.axhline(edge - 0.5, color="#d55e00", linewidth=1.5)

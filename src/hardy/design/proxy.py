@@ -1,4 +1,5 @@
-"""A stand-in for overlap that trains one model, not n + 1: how alike corruptions move its features.
+"""A stand-in for overlap that trains one model, not n + 1: how alike corruptions move its features,
+or which images they cost it.
 
 With f(x) the last hidden layer of a model trained on clean images, corruption c shifts it by
 δ_c(x) = f(c(x)) − f(x). Two corruptions are alike as
@@ -7,6 +8,10 @@ With f(x) the last hidden layer of a model trained on clean images, corruption c
     shift      the cosine of mean δ_a and mean δ_b
     by_class   the same with the mean over each class apart, all in one long row
     by_image   Σ δ_a(x)·δ_b(x) / √(Σ ‖δ_a(x)‖² · Σ ‖δ_b(x)‖²), over images
+    errors     Σ min(l_a(x), l_b(x)) / Σ max(l_a(x), l_b(x)), over images: Jaccard's index
+
+where l_c(x), of an image that the model gets right when clean, is the share of the severities of c
+at which it gets it wrong, and 0 of any other image.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
+import numpy.typing as npt
 
 from hardy.design.accuracy import check_names
 from hardy.errors import InputError
@@ -51,6 +57,19 @@ def similarities(features: Features) -> dict[str, Floats]:
         "by_class": _normalised(rows @ rows.T),
         "by_image": _normalised(features.products),
     }
+
+
+def shared_errors(correct: npt.NDArray[np.uint8], severities: Floats) -> Floats:
+    """Of (images, n + 1), clean images first: at how many severities the clean model was right.
+
+    Symmetric, 1 on the diagonal; of a corruption that costs nothing NaN.
+    """
+    lost = correct[:, :1] * (1 - correct[:, 1:] / severities[1:])
+    smaller = np.stack([np.minimum(lost, one[:, None]).sum(axis=0) for one in lost.T])
+    each = np.diagonal(smaller)
+    larger = each[:, None] + each - smaller
+    nothing = np.full_like(smaller, np.nan)
+    return np.asarray(np.divide(smaller, larger, out=nothing, where=np.outer(each, each) > 0))
 
 
 def _normalised(products: Floats) -> Floats:

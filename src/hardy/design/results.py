@@ -8,12 +8,22 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from hardy.design.accuracy import Accuracy, square_csv
-from hardy.design.collect import collect
+from hardy.design.collect import Collected, collect, columns_of, times_right
 from hardy.design.overlap import FORMS, Overlap, resample_accuracy, resampled_overlap
-from hardy.design.proxy import Agreement, agree, read_features, similarities
+from hardy.design.proxy import (
+    Agreement,
+    Features,
+    agree,
+    read_features,
+    shared_errors,
+    similarities,
+)
 from hardy.design.record import (
     EXPERIMENT,
     FEATURES,
@@ -29,7 +39,7 @@ from hardy.predictions.fields import TABLE, TEXT, Field, all_of
 from hardy.predictions.store import StoredRun, open_run
 from hardy.resume import write_file, write_record
 from hardy.scoring.tables import to_csv
-from hardy.suites.cells import NONE
+from hardy.suites.cells import NONE, Cell
 from hardy.suites.manifest import parse_cell
 
 # What is used of an experiment's record.
@@ -70,23 +80,43 @@ class Results:
                 yield made
 
 
+class Measured(NamedTuple):
+    """What the results of a finished experiment are computed from."""
+
+    experiment: Mapping[str, Any]
+    collected: Collected
+    features: Features
+
+
 def summarise(out: Path) -> Results:
     """Of all models, or, while only the clean one is finished, of the stand-in."""
-    experiment = read_json(out / EXPERIMENT, RECORDED)
-    cells = [parse_cell(text) for text in experiment["cells"]]
-    names = tuple(dict.fromkeys(cell.name for cell in cells))
-    found = similarities(read_features(out / FEATURES))
-    finished = [name for name in names if (out / MODELS / name / FINISHED).exists()]
-    if not finished:
-        return Results(experiment, names, found)
-    missing = [name for name in names if name not in finished]
+    experiment, cells, names = _begun(out)
+    if any((out / MODELS / name / FINISHED).exists() for name in names):
+        return analyse(read_measured(out))
+    features = read_features(out / FEATURES)
+    columns = columns_of(names, cells)
+    correct = times_right(_run(out, NONE), columns)
+    severities = np.array([len(column) for column in columns])
+    return Results(experiment, names, _stand_in(features, correct, severities))
+
+
+def read_measured(out: Path) -> Measured:
+    """Of an experiment all of whose models are finished."""
+    experiment, cells, names = _begun(out)
+    features = read_features(out / FEATURES)
+    missing = [name for name in names if not (out / MODELS / name / FINISHED).exists()]
     if missing:
         raise InputError(
             f"expected all {len(names)} models of {out}, but {len(missing)} are not finished, such "
             f"as that of {missing[0]}; the same `hardy overlap` goes on with them"
         )
     runs = {name: _run(out, name) for name in (NONE, *names)}
-    gathered = collect(runs, cells, experiment.get("test_hash"))
+    return Measured(experiment, collect(runs, cells, experiment.get("test_hash")), features)
+
+
+def analyse(measured: Measured) -> Results:
+    experiment, gathered, features = measured
+    found = _stand_in(features, gathered.correct[:, 0], gathered.severities)
     replicates = resample_accuracy(gathered.correct, gathered.severities, gathered.how)
     overlaps = tuple(resampled_overlap(gathered.accuracy, replicates, form) for form in FORMS)
     agreements: dict[str, dict[str, Agreement]] = {
@@ -99,7 +129,7 @@ def summarise(out: Path) -> Results:
     }
     return Results(
         experiment,
-        names,
+        gathered.accuracy.names,
         found,
         gathered.accuracy,
         overlaps,
@@ -124,6 +154,20 @@ def write_results(results: Results, out: Path) -> list[Path]:
         write_file(out / name, text.encode())
     write_record(out / "overlap.json", _as_json(results))
     return [out / name for name in (*texts, "overlap.json")]
+
+
+def _begun(out: Path) -> tuple[dict[str, Any], list[Cell], tuple[str, ...]]:
+    """The record, its cells, and the corruptions among them."""
+    experiment = read_json(out / EXPERIMENT, RECORDED)
+    cells = [parse_cell(text) for text in experiment["cells"]]
+    return experiment, cells, tuple(dict.fromkeys(cell.name for cell in cells))
+
+
+def _stand_in(
+    features: Features, correct: npt.NDArray[np.uint8], severities: Floats
+) -> dict[str, Floats]:
+    """All kinds; `correct` are the clean model's (images, n + 1)."""
+    return {**similarities(features), "errors": shared_errors(correct, severities)}
 
 
 def _known(value: float) -> float | None:

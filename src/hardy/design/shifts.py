@@ -72,17 +72,27 @@ def drop(clean: float, accuracy: float, what: str) -> float:
 
 
 def correlate(
-    rows: Sequence[Row], target: str | None = None, family: str | None = None, seed: int = 0
+    rows: Sequence[Row],
+    target: str | None = None,
+    family: str | None = None,
+    seed: int = 0,
+    *,
+    tell: Callable[[str], object] = lambda reason: None,
 ) -> list[Correlation]:
     """All pairs of suites, or each with the target. `family` is a pattern such as "noc_*": suites
-    whose names fit are one line, their mean."""
+    whose names fit are one line, their mean. Suites and pairs of too few models are left out, which
+    `tell` is told; a target or a family of too few is refused."""
     drops = _by_suite(rows)
     if target is not None and target not in drops:
         raise unknown("suite among the results", target, drops)
     members = [one for one in drops if family and fnmatchcase(one, family) and one != target]
     if family and not members:
         raise InputError(f'expected suites that fit the pattern "{family}", got {", ".join(drops)}')
-    groups = {one: [one] for one in drops if one not in members}
+    few = [one for one in drops if len(drops[one]) < LEAST]
+    for one in few:
+        if one == target or one in members:
+            raise _too_few(f"on {one}", len(drops[one]))
+    groups = {one: [one] for one in drops if one not in (*members, *few)}
     if family:
         groups = {family: members, **groups}
     pairs = (
@@ -90,9 +100,38 @@ def correlate(
         if target is None
         else [(one, target) for one in groups if one != target]
     )
+    counts = {one: _counted(one, len(models)) for one, models in drops.items()}
     if not pairs:
-        raise InputError(f"expected results on two suites or more, got {', '.join(drops)}")
-    return [_correlate(drops, a, groups[a], b, groups[b][0], seed) for a, b in pairs]
+        raise InputError(
+            f"expected results on two suites or more, of {LEAST} models or more each, got "
+            f"{', '.join(counts.values())}"
+        )
+    common = {(a, b): _common(drops, (*groups[a], *groups[b])) for a, b in pairs}
+    apart = [pair for pair in pairs if len(common[pair]) < LEAST]
+    kept = [pair for pair in pairs if pair not in apart]
+    if not kept or (family and not any(family in pair for pair in kept)):
+        a, b = next(pair for pair in apart if not family or family in pair)
+        raise _too_few(f"on both {a} and {b}", len(common[a, b]))
+    left_out = [counts[one] for one in few]
+    left_out += [_counted(f"{a} with {b}", len(common[a, b])) for a, b in apart]
+    if left_out:
+        tell(f"{', '.join(left_out)}; a correlation takes {LEAST} or more")
+    return [_correlate(drops, a, groups[a], b, groups[b][0], common[a, b], seed) for a, b in kept]
+
+
+def _counted(what: str, models: int) -> str:
+    return f"{what} ({models} model{'' if models == 1 else 's'})"
+
+
+def _too_few(where: str, models: int) -> InputError:
+    return InputError(
+        f"expected {LEAST} models or more {where}, got {models}; of so few any correlation may be "
+        "chance"
+    )
+
+
+def _common(drops: Drops, suites: Sequence[str]) -> list[str]:
+    return [model for model in drops[suites[-1]] if all(model in drops[one] for one in suites)]
 
 
 def _by_suite(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
@@ -119,14 +158,14 @@ def _check_alike(one: Row, two: Row) -> None:
 
 
 def _correlate(
-    drops: Drops, first: str, members: Sequence[str], second: str, other: str, seed: int
+    drops: Drops,
+    first: str,
+    members: Sequence[str],
+    second: str,
+    other: str,
+    models: Sequence[str],
+    seed: int,
 ) -> Correlation:
-    models = [model for model in drops[other] if all(model in drops[member] for member in members)]
-    if len(models) < LEAST:
-        raise InputError(
-            f"expected {LEAST} models or more on both {first} and {second}, got {len(models)}; of "
-            "so few any correlation may be chance"
-        )
     one = np.array([[drops[member][model] for model in models] for member in members])
     two = np.array([drops[other][model] for model in models])
     for name, values in (*zip(members, one, strict=True), (other, two)):
