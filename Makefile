@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-browser test-gpu check demo bench golden picture clean
+.PHONY: test test-slow test-browser test-gpu test-gpu-train check demo bench golden picture clean
 
 test: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
@@ -22,11 +22,16 @@ test-browser: $(READY)
 
 # Every test of the GPU engine, by this machine's own Python: the point is its torch and its Triton.
 GPU_TESTS := tests/corrupt/test_torch_parity.py tests/predictions/test_device.py \
-	tests/train/test_gpu.py \
 	$(wildcard tests/arrays/test_torch_*.py tests/arrays/test_triton_*.py)
+GPU_HERE = $(PYTHON) -c "import torch; torch.cuda.is_available() or exit('torch finds no GPU here')"
 test-gpu:
-	$(PYTHON) -c "import torch; torch.cuda.is_available() or exit('torch finds no GPU here')"
+	$(GPU_HERE)
 	PYTHONPATH=src $(PYTHON) -m pytest -q $(GPU_TESTS)
+
+# Training on a GPU, by the same Python, which then needs safetensors beside torch.
+test-gpu-train:
+	$(GPU_HERE)
+	PYTHONPATH=src $(PYTHON) -m pytest -q tests/train/test_gpu.py
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -39,6 +44,7 @@ demo: $(READY)
 
 bench: $(BENCH_READY)
 	$(BIN)/python -m bench.cpu
+	$(BIN)/python -m bench.suites
 	$(BIN)/python -m bench.sequences
 	$(BIN)/python -m bench.build
 	$(BIN)/python -m bench.overhead

@@ -4,7 +4,8 @@
     python -m bench.gpu measure build/gpu-reference      on the GPU's machine; writes the results
     python -m bench.gpu page                             the page again, from the results
 
-`measure` writes gpu.json and gpu.md to --out; the exit status is 1 when a bar fails.
+`measure` writes gpu.json and gpu.md to --out, whose results must be this machine's; the exit status
+is 1 when a bar fails.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 from bench import gpu_parity
 from bench.cpu import RESULTS, commit, machine
 from bench.gpu_page import judge, page
+from hardy.resume import write_file, write_record
 
 STAGES = ("parity", "cells", "c_bar", "evaluation", "peers")
 LIBRARIES = ("torch", "triton", "numpy")
@@ -68,17 +70,34 @@ def hardware() -> dict[str, Any]:
     }
 
 
+def begun(target: Path) -> dict[str, Any]:
+    """The results so far; only the load may have been another when they were measured."""
+    here = {"machine": hardware(), "versions": versions()}
+    if not target.exists():
+        return here
+    results: dict[str, Any] = json.loads(target.read_text())
+    changed = [
+        f"{name} is {here[kind].get(name)!r} here and was {results[kind].get(name)!r}"
+        for kind in here
+        for name in sorted({*here[kind], *results[kind]} - {"load"})
+        if here[kind].get(name) != results[kind].get(name)
+    ]
+    if changed:
+        raise SystemExit(
+            f"{target} holds what was measured elsewhere: {', '.join(changed)}; name another --out"
+        )
+    return results
+
+
 def measure(options: argparse.Namespace) -> int:
-    options.out.mkdir(parents=True, exist_ok=True)
     target = options.out / "gpu.json"
-    results: dict[str, Any] = json.loads(target.read_text()) if target.exists() else {}
-    results |= {"machine": hardware(), "versions": versions()}
+    results = begun(target)
     commits = results.setdefault("commits", {})  # by what was measured
 
     def keep(name: str, found: Any) -> None:
         """At once: what comes later may fail."""
         results[name], commits[name] = found, commit()
-        target.write_text(json.dumps(results, indent=1) + "\n")
+        write_record(target, results)
         print(f"{name}: {time.monotonic() - began:.0f} s so far", flush=True)
 
     began = time.monotonic()
@@ -100,9 +119,8 @@ def measure(options: argparse.Namespace) -> int:
         from bench import gpu_eval
 
         for row in gpu_eval.measure(options.images, options.steps):
-            row["commit"] = commit()
-            others = [old for old in results.get("evaluation", []) if not _same(old, row)]
-            keep("evaluation", [*others, row])
+            # Beside the earlier ones, so that their spread is seen.
+            keep("evaluation", [*results.get("evaluation", []), row | {"commit": commit()}])
     if "peers" in options.only:
         from bench import gpu_peers
 
@@ -110,18 +128,11 @@ def measure(options: argparse.Namespace) -> int:
     return write_page(target)
 
 
-def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    """Rows that measure the same."""
-    return all((a[key] is None) == (b[key] is None) for key in ("on", "off")) and (
-        a["images"] == b["images"]
-    )
-
-
 def write_page(target: Path) -> int:
     results = json.loads(target.read_text())
     bars = judge(results)
     text = page(results, bars)
-    target.with_suffix(".md").write_text(text)
+    write_file(target.with_suffix(".md"), text.encode())
     print(text)
     return 0 if all(bar.holds for bar in bars) else 1
 

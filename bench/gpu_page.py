@@ -91,17 +91,20 @@ def _judge_c_bar(results: dict[str, Any]) -> Iterator[Bar]:
 
 
 def _judge_evaluation(results: dict[str, Any]) -> Iterator[Bar]:
-    rows = results.get("evaluation", [])
+    """Every run of all images, the newest first; the worst decides."""
+    rows = [row for row in results.get("evaluation", [])[::-1] if row["images"] == IMAGENET]
     for step, bar in (("on", BAR_ON), ("off", BAR_OFF)):
-        for row in [row for row in rows if row[step] is not None][-1:]:
-            ratio = row[step] / forward(row)
-            what = f"{row['images']:,} images × {CELLS}, storage step {step}, ≤ {bar} × forward"
-            yield Bar(what, f"{ratio:.3f}", ratio <= bar)
-    for row in [row for row in rows if row["on"] is not None][-1:]:
-        minutes = row["on"] / 60 * IMAGENET / row["images"]
-        how = "measured" if row["images"] == IMAGENET else "in proportion"
-        what = f"the whole of ImageNet-C in ≤ {BAR_MINUTES:g} minutes"
-        yield Bar(what, f"{minutes:.2f}, {how}", minutes <= BAR_MINUTES)
+        runs = [row for row in rows if row[step] is not None]
+        ratios = [row[step] / forward(row) for row in runs]
+        told = [f"{ratio:.3f} at {row['commit']}" for ratio, row in zip(ratios, runs, strict=True)]
+        what = f"{IMAGENET:,} images × {CELLS}, storage step {step}, ≤ {bar} × forward"
+        if runs:
+            yield Bar(what, "; ".join(told), max(ratios) <= bar)
+    runs = [row for row in rows if row["on"] is not None]
+    told = [f"{row['on'] / 60:.2f} at {row['commit']}" for row in runs]
+    what = f"the whole of ImageNet-C in ≤ {BAR_MINUTES:g} minutes"
+    if runs:
+        yield Bar(what, "; ".join(told), max(row["on"] for row in runs) <= 60 * BAR_MINUTES)
 
 
 def page(results: dict[str, Any], bars: list[Bar]) -> str:
@@ -131,17 +134,19 @@ def _bytes(results: dict[str, Any]) -> Iterator[str]:
     yield (
         f"Against the CPU engine on another machine ({results['reference']}), on crops of "
         "photographs with mixed 64-bit ids: every corruption and severity of each edition, the "
-        "storage step, and four frames of every sequence.\n"
+        "storage step, and four frames of every sequence of two images. Each comparison is of the "
+        "few images that the table names, some smaller than the edition's own.\n"
     )
     rows = [
         [
             chosen,
+            "{} of {} × {}".format(*row["images"]),
             f"{row['compared'] - len(row['differ'])} of {row['compared']}",
             f"{row['values']:,}",
         ]
         for chosen, row in results["parity"].items()
     ]  # fmt: skip
-    yield grid(["edition", "identical", "values compared"], rows) + "\n"
+    yield grid(["edition", "images", "identical", "values compared"], rows) + "\n"
     for chosen, row in results["parity"].items():
         yield from (f"* {chosen}, {cell}: {note}\n" for cell, note in row["differ"].items())
 
@@ -202,24 +207,30 @@ def _told(row: dict[str, Any] | None) -> str:
     if row is None:
         return "-"
     if "error" in row:
-        return str(row["error"])
+        reasons = {"CPU tensor": "CPU only", "no memory": "no memory"}
+        known = [reason for mark, reason in reasons.items() if mark in row["error"]]
+        return f"- ({known[0] if known else 'fails'})"
     return f"{row['rate'] / 1000:,.1f}" + ("" if row["at"] == 1024 else f" ({row['at']} at a time)")
 
 
 def _evaluation(results: dict[str, Any]) -> Iterator[str]:
     if "evaluation" not in results:
         return
+    warm_ups = [row["warm_up"] for row in results["evaluation"]]
+    took = " to ".join(dict.fromkeys(f"{end(warm_ups):.0f}" for end in (min, max)))
     yield "## A model on ImageNet-C\n"
     yield (
         "torchvision's ResNet-50, random weights, bfloat16 by autocast, torch.compile, batches "
         "of 256, by `hardy.evaluate` from a uint8 array (N, 224, 224, 3) in host memory to a "
         "closed store of predictions: wall time of 15 × 5 cells and the clean images, once "
-        "everything is compiled (which took {:.0f} s). 1,024 crops are distinct, repeated under "
+        f"everything is compiled (which took {took} s). 1,024 crops are distinct, repeated under "
         "other ids. Forward alone: the same compiled model on as many batches that lie on the "
         "GPU, normalised; mean of a run before and one after, of 4,096 images, in proportion. "
         "The evaluation also resizes and hashes each image, checks the model's normalisation, "
-        "reduces logits, writes Parquet and keeps the worst images.\n"
-    ).format(results["evaluation"][0]["warm_up"])
+        "reduces logits, writes Parquet and keeps the worst images. The bars are for "
+        f"{IMAGENET:,} images, so rows of fewer are not judged: what happens once weighs more "
+        "there.\n"
+    )
     rows = []
     for row in results["evaluation"]:
         on, off, alone = row["on"], row["off"], forward(row)

@@ -113,12 +113,13 @@ def warm(ops: Ops, moved: Moved, share: int, of: int) -> None:
 
 
 def compare(ops: Ops, moved: Moved, folder: Path) -> dict[str, dict[str, Any]]:
-    """Of each edition, and of sequences: how many were compared, and what differs."""
+    """Of each edition, and of sequences: what was compared, and what differs."""
     expected = np.load(folder / "bytes.npz")
     found: dict[str, dict[str, Any]] = {}
     for name, call in everything(ops, moved).items():
         chosen, _, cell = name.partition("/")
-        row = found.setdefault(chosen, {"compared": 0, "values": 0, "differ": {}})
+        shape = [*expected[name].shape[:3]]  # the same for all of an edition
+        row = found.setdefault(chosen, {"compared": 0, "images": shape, "values": 0, "differ": {}})
         row["compared"] += 1
         row["values"] += expected[name].size
         try:

@@ -45,6 +45,17 @@ def test_uint8_rgb_tensors_pass(images):
     np.testing.assert_array_equal(result.cpu().numpy(), expected)
 
 
+def test_the_module_works_where_the_images_are():
+    # Not above: with torch's compiler comes triton, whose interpreter other tests choose first.
+    from hardy.torch import Corrupt
+
+    images = moved(BATCH).movedim(-1, 1)
+    result = Corrupt("fog", 3, seed=1)(images)
+    assert (result.shape, result.device) == (images.shape, images.device)
+    expected = hardy.corrupt(BATCH, "fog", 3, seed=1)
+    np.testing.assert_array_equal(result.movedim(1, -1).cpu().numpy(), expected)
+
+
 @pytest.mark.parametrize("name", hardy.corruptions())
 def test_the_result_is_new(name):
     images = moved(BATCH)

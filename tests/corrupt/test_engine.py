@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from hardy.arrays.ops import cpu_ops
-from hardy.corrupt import engine
+from hardy.arrays.ops import cpu_ops, ops_for
+from hardy.corrupt import CORRUPTIONS, Corruption, engine
+from hardy.suites import edition, editions
 from tests.photos import random_images
 
 
@@ -58,3 +61,53 @@ def test_other_errors_are_not_tried_again() -> None:
     with pytest.raises(RuntimeError, match="something else"):
         engine.in_parts(cpu_ops(), work, 21, 8)
     assert len(seen) == 1
+
+
+ON_GPU = 1024  # images of 224 x 224, as Triton's kernels take them
+NATIVE = 224 * 224
+
+
+def sizes_of_parts(corruption: Corruption, images: torch.Tensor) -> tuple[list[int], np.ndarray]:
+    """How many images it is given at a time, and what comes of them all."""
+    sizes = []
+
+    def apply(ops, some, fields, **params):
+        sizes.append(len(some))
+        return corruption.apply(ops, some, fields, **params)
+
+    params = edition(editions(corruption.name)[0]).params(corruption.name, 1)
+    ids = np.arange(len(images), dtype=np.uint64)
+    made = engine.run(replace(corruption, apply=apply), images, params, key=3, ids=ids)
+    return sizes, made.numpy()
+
+
+@pytest.mark.parametrize(
+    ("name", "room", "part"),
+    [
+        ("brightness", ON_GPU, 1024),
+        ("perlin_noise", ON_GPU, 1024),
+        ("noc_hue", ON_GPU, 256),
+        ("noc_pixelate", ON_GPU, 256),
+        ("noc_hue", 64, 64),
+        ("noc_hue", 2, 2),
+    ],
+)
+def test_plain_steps_are_given_a_quarter_of_what_kernels_are(name, room, part, monkeypatch) -> None:
+    images = torch.from_numpy(random_images(1, 224, 224))
+    asked = []
+    monkeypatch.setattr(ops_for(images), "pixels_at_once", room * NATIVE)
+    monkeypatch.setattr(engine, "in_parts", lambda ops, work, count, size: asked.append(size))
+    engine.run(CORRUPTIONS[name], images, {}, key=0, ids=np.zeros(1, np.uint64))
+    assert asked == [part]
+
+
+@pytest.mark.parametrize("name", [name for name in CORRUPTIONS.names() if "noc_" in name])
+def test_smaller_parts_give_the_same_bytes(name, monkeypatch) -> None:
+    images = torch.from_numpy(random_images(5, 32, 32))
+    monkeypatch.setattr(ops_for(images), "pixels_at_once", ON_GPU * NATIVE)
+    sizes, whole = sizes_of_parts(CORRUPTIONS[name], images)
+    assert sizes == [5]
+    monkeypatch.setattr(engine, "PIXELS_IN_STEPS", 2 * 32 * 32)
+    sizes, parts = sizes_of_parts(CORRUPTIONS[name], images)
+    assert sizes == [2, 2, 1]
+    np.testing.assert_array_equal(parts, whole)

@@ -25,8 +25,8 @@ from hardy.arrays.triton import (
     warps,
 )
 
-# So many that starting kernels takes no time, and few enough for 6 GB: no primitive has more than
-# a hundred bytes in flight for each pixel.
+# So many that starting kernels takes no time, and few enough for 6 GB: no kernel has more than a
+# hundred bytes in flight for each pixel. The engine gives less to corruptions without kernels.
 _PIXELS_AT_ONCE = 1024 * 224 * 224
 
 

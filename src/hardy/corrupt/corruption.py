@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
 from hardy.arrays.ops import Array, Ops
 from hardy.arrays.rng import Draws
-from hardy.registry import Registry
+from hardy.registry import Registry, summary
 
 Fields = Mapping[str, Array]
 Size = tuple[int, int]
@@ -23,8 +23,9 @@ class Corruption:
 
     Both take the parameters of one severity by name; the edition files hold them. `apply` may also
     know other draws, one value per channel value: the reference's own, which `replay` can bring.
-    Those that are `looked_up` in a table must be among what can be drawn. A plug-in, which has no
-    row in the edition files, brings its rows along.
+    Those that are `looked_up` in a table must be among what can be drawn. With `kernels` the GPU
+    backend has one for each of its steps, else they are plain array arithmetic there. A plug-in,
+    which has no row in the edition files, brings its rows along.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Corruption:
     replays: tuple[str, ...] = ()
     looked_up: tuple[str, ...] = ()
     rows: Mapping[str, Sequence[Params]] = field(default_factory=dict)  # of each edition
+    kernels: bool = False
 
 
 CORRUPTIONS: Registry[Corruption] = Registry("corruption", "hardy.corruptions")
@@ -52,16 +54,17 @@ def corruption(
     draw: Callable[..., Fields] = _nothing,
     replays: tuple[str, ...] = (),
     looked_up: tuple[str, ...] = (),
+    kernels: bool = True,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Register a formula under its own name; parameters are its keyword-only arguments."""
 
     def register(apply: Callable[..., Array]) -> Callable[..., Array]:
         arguments = inspect.signature(apply).parameters.values()
         parameters = tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
-        summary = (apply.__doc__ or "").split("\n")[0]
         name = apply.__name__
-        made = Corruption(name, category, parameters, summary, draw, apply, replays, looked_up)
-        CORRUPTIONS.add(name, made)
+        about = summary(apply)
+        made = Corruption(name, category, parameters, about, draw, apply, replays, looked_up)
+        CORRUPTIONS.add(name, replace(made, kernels=kernels))
         return apply
 
     return register

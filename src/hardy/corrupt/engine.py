@@ -11,6 +11,9 @@ from hardy.corrupt.corruption import Corruption, Fields
 
 Params = Mapping[str, Any]
 
+# Without kernels not more: plain steps hold some 200 bytes for each pixel (noc_hue), so under 3 GB.
+PIXELS_IN_STEPS = 256 * 224 * 224
+
 
 def run(corruption: Corruption, images: Array, params: Params, *, key: int, ids: Array) -> Array:
     """Images (N, H, W, 3) uint8, contiguous -> the same, new; ids are N 64-bit numbers."""
@@ -22,7 +25,10 @@ def run(corruption: Corruption, images: Array, params: Params, *, key: int, ids:
         fields = corruption.draw(Draws(ops, key, ids[some]), size, **params)
         return corruption.apply(ops, images[some], fields, **params)
 
-    return in_parts(ops, corrupted, count, ops.pixels_at_once // (height * width))
+    most = ops.pixels_at_once
+    if not corruption.kernels:
+        most = min(most, PIXELS_IN_STEPS)
+    return in_parts(ops, corrupted, count, most // (height * width))
 
 
 def in_parts(ops: Ops, work: Callable[[slice], Array], count: int, part: int) -> Array:

@@ -7,12 +7,17 @@ for other formulas. In place of severities there is one range, `low` to `high`. 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from hardy.arrays.ops import Array, Ops
 from hardy.arrays.rng import Draws
 from hardy.arrays.stamp_tables import lengths
+from hardy.corrupt import corruption as corruptions
 from hardy.corrupt.corruption import Fields, Size
+
+# The GPU's kernels take one strength for all images.
+corruption = partial(corruptions.corruption, kernels=False)
 
 
 def integers(draws: Draws, name: str, shape: tuple[int, ...], below: Any) -> Array:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hardy.arrays.ops import Array, Ops
 from hardy.arrays.stamp_tables import scaled
-from hardy.corrupt.corruption import Fields, Size, corruption, formula
-from hardy.corrupt.noc import draw_real, draw_whole, pixels
+from hardy.corrupt.corruption import Fields, Size, formula
+from hardy.corrupt.noc import corruption, draw_real, draw_whole, pixels
 
 PASSES = 5  # each reaches one pixel further: at other sizes their number is a length
 SMALLEST_BLOCK = 2  # one of a single pixel would change nothing

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hardy.arrays.ops import Array, Ops
 from hardy.arrays.rng import Draws
-from hardy.corrupt.corruption import Fields, Size, corruption, formula
+from hardy.corrupt.corruption import Fields, Size, formula
 from hardy.corrupt.noc import (
+    corruption,
     draw_real,
     draw_signed,
     for_all_channels,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from hardy.arrays.ops import Array, Ops
 from hardy.arrays.rng import Draws
 from hardy.arrays.stamp_tables import lengths, shears, turns
-from hardy.corrupt.corruption import Fields, Size, corruption
-from hardy.corrupt.noc import integers, pixels, sign, signed, whole
+from hardy.corrupt.corruption import Fields, Size
+from hardy.corrupt.noc import corruption, integers, pixels, sign, signed, whole
 
 ONE = 1 << 16  # in the fixed point of the maps
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hardy.arrays.ops import Array, Ops
 from hardy.arrays.rng import Draws
-from hardy.corrupt.corruption import Fields, Size, corruption, formula
-from hardy.corrupt.noc import draw_whole, for_all_channels, levels, real
+from hardy.corrupt.corruption import Fields, Size, formula
+from hardy.corrupt.noc import corruption, draw_whole, for_all_channels, levels, real
 
 
 @corruption("noise", draw=draw_whole)

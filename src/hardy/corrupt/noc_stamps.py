@@ -5,8 +5,8 @@ from __future__ import annotations
 from hardy.arrays.ops import Array, Ops
 from hardy.arrays.rng import Draws
 from hardy.arrays.stamp_tables import MARGIN, dash, disc, dots, lengths, rhombus, scaled
-from hardy.corrupt.corruption import Fields, Size, corruption
-from hardy.corrupt.noc import grey, integers, pixels, whole
+from hardy.corrupt.corruption import Fields, Size
+from hardy.corrupt.noc import corruption, grey, integers, pixels, whole
 
 # Where the two trails of a line begin, in columns from its middle at 224.
 AHEAD, BEHIND = 6, -10

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, overload
 from hardy.arrays.ops import Array, Ops, Window, ops_for
 from hardy.arrays.rng import Draws
 from hardy.corrupt.corruption import Fields, Size
-from hardy.registry import Registry
+from hardy.registry import Registry, summary
 
 # The indices of the frames that are wanted, in increasing order.
 Wanted = Sequence[int]
@@ -72,9 +72,9 @@ def perturbation(
     def register(frames: Callable[..., Iterator[Array]]) -> Callable[..., Iterator[Array]]:
         arguments = inspect.signature(frames).parameters.values()
         parameters = tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
-        summary = (frames.__doc__ or "").split("\n")[0]
         name = frames.__name__
-        PERTURBATIONS.add(name, Perturbation(name, category, parameters, summary, draw, frames))
+        about = summary(frames)
+        PERTURBATIONS.add(name, Perturbation(name, category, parameters, about, draw, frames))
         return frames
 
     return register
