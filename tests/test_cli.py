@@ -13,6 +13,9 @@ from PIL import Image
 import hardy
 from hardy import doctor, pictures
 from hardy.arrays import textures
+from hardy.models.defences import DEFENCES
+from hardy.train.methods import METHODS
+from hardy.train.nets import NETS
 
 RGB = np.random.default_rng(4).integers(0, 256, (40, 32, 3), dtype=np.uint8)
 
@@ -45,9 +48,34 @@ def test_ls(run) -> None:
     assert (code, err) == (0, "")
     assert tuple(line.split()[0] for line in out.splitlines()) == hardy.suites()
     assert "Tiny ImageNet-C" in out
+    for kind, registry in (("methods", METHODS), ("nets", NETS), ("defences", DEFENCES)):
+        code, out, err = run("ls", kind)
+        assert (code, err) == (0, "")
+        lines = [line.split(maxsplit=1) for line in out.splitlines()]
+        assert tuple(name for name, _ in lines) == registry.names()
+        assert all(about[0] in "x3" or about[0].isupper() for _, about in lines)
+        assert all(about.endswith(".") for _, about in lines), "a sentence of one line"
+        assert len({about for _, about in lines}) == len(lines)
     code, _, err = run("ls", "everything")
     assert code == 2
     assert "corruptions" in err
+
+
+def test_ls_needs_torch_only_for_training(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for kind in ("methods", "nets"):
+        code, out, err = run("ls", kind)
+        assert (code, out) == (2, "")
+        assert f"`hardy ls {kind}` needs torch" in err
+        assert 'pip install "hardy[torch]"' in err
+    program = (
+        "import sys; from hardy import cli\n"
+        "for kind in ('corruptions', 'perturbations', 'suites', 'defences'):\n"
+        "    cli.list_names(cli.Kind(kind))\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False", done.stderr
 
 
 def test_corrupt_a_file(run) -> None:

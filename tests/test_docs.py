@@ -22,7 +22,7 @@ from hardy.train.method import METHODS
 from hardy.train.methods import make_method
 from hardy.train.nets import NETS
 from hardy.train.recipe import LOWEST_LR, Recipe
-from tests.train.small import narrow, write_arrays
+from tests.train.small import NEEDED, narrow, write_arrays
 
 __all__ = ["narrow"]
 
@@ -86,7 +86,7 @@ def test_the_method_on_the_page_trains(narrow, tmp_path, monkeypatch) -> None:
 def test_each_method_has_its_line(name: str) -> None:
     (row,) = re.findall(rf"^\| `{name}`(.*)\|$", TRAINING, re.MULTILINE)
     cells = [cell.strip() for cell in row.split("|")]
-    method = make_method(name)
+    method = make_method(name, NEEDED.get(name))
     wanted = [f"{setting.name}=" for setting in dataclasses.fields(method)]
     if name == "ant3x3":
         assert cells[0] == ", the same"

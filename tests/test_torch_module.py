@@ -38,18 +38,42 @@ def test_no_two_images_share_their_randomness() -> None:
     assert (noise(same, ids=["a", "b", "c"]) == noise(same, ids=["a", "b", "c"])).all()
 
 
-def test_nor_do_images_of_different_workers() -> None:
-    class Same(torch.utils.data.Dataset):
-        noise = Corrupt("gaussian_noise", 1)
+class Same(torch.utils.data.Dataset):
+    """One image, eight times."""
 
-        def __len__(self) -> int:
-            return 8
+    def __init__(self) -> None:
+        self.noise = Corrupt("gaussian_noise", 1)
 
-        def __getitem__(self, index: int) -> torch.Tensor:
-            return self.noise(CHANNELS_FIRST[0])
+    def __len__(self) -> int:
+        return 8
 
-    loader = torch.utils.data.DataLoader(Same(), num_workers=2, multiprocessing_context="fork")
-    assert len({image.numpy().tobytes() for image in loader}) == 8
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return self.noise(CHANNELS_FIRST[0])
+
+
+def two_epochs(seed: int, workers: int, persistent: bool = False) -> list[bytes]:
+    loader = torch.utils.data.DataLoader(
+        Same(),
+        num_workers=workers,
+        multiprocessing_context="fork" if workers else None,
+        persistent_workers=persistent,
+        generator=torch.Generator().manual_seed(seed),
+    )
+    return [image.numpy().tobytes() for _ in range(2) for image in loader]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_nor_do_images_of_different_workers_or_epochs(persistent: bool) -> None:
+    made = two_epochs(0, 2, persistent)
+    assert len(set(made)) == 16
+    assert two_epochs(0, 2, persistent) == made
+    assert not {*two_epochs(1, 2, persistent)} & {*made}
+
+
+def test_without_workers_the_loader_has_no_say() -> None:
+    made = two_epochs(0, 0)
+    assert len(set(made)) == 16
+    assert two_epochs(1, 0) == made
 
 
 def test_in_a_pipeline_that_is_compiled_or_sent_to_workers() -> None:

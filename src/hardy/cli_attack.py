@@ -21,6 +21,7 @@ def attack_models(
     models: Sequence[str],
     noise: str,
     attack_images: str | None,
+    steps: int | None,
     epsilon: float | None,
     options: Mapping[str, Any],
 ) -> None:
@@ -34,6 +35,7 @@ def attack_models(
         noise=noise,
         attack_images=attack_images,
         epsilon=epsilon,
+        steps=steps,
         follow=lambda steps, total: watch(steps, total, "steps"),
         faults=faults,
         **options,

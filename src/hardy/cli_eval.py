@@ -98,6 +98,9 @@ def evaluate_models(
     attack_images: Annotated[
         str | None, typer.Option(metavar="SRC", help="To learn it on; else half of the images.")
     ] = None,
+    attack_steps: Annotated[
+        int | None, typer.Option(metavar="N", help="To learn it in; 1,001 if left out.")
+    ] = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="X", help="Its L2 norm; 135 at 224 px, 19.3 at 32 px.")
     ] = None,
@@ -116,7 +119,11 @@ def evaluate_models(
     """
     from hardy.evaluation import evaluate
 
-    for option, said in (("--attack-images", attack_images), ("--epsilon", epsilon)):
+    for option, said in (
+        ("--attack-images", attack_images),
+        ("--attack-steps", attack_steps),
+        ("--epsilon", epsilon),
+    ):
         if said is not None and attack is None:
             raise InputError(f"expected {option} with --attack, got it alone")
     every = 0
@@ -161,7 +168,7 @@ def evaluate_models(
     if attack is not None:
         check_alone(only=only != "counted", severities=bool(severities), dry_run=dry_run)
         with resumable("the same command fits all noise anew"):
-            attack_models(models, attack, attack_images, epsilon, options)
+            attack_models(models, attack, attack_images, attack_steps, epsilon, options)
         return
     with resumable():
         found = evaluate(models, only=words(only), severities=numbers(severities), **options)

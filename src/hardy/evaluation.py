@@ -140,8 +140,9 @@ class Evaluation:
                 workers=self.workers,
                 engine=engine_name(self.subject.device),
                 checked_accuracy=accuracy.get(model.name),
-                # No part of `Model`: the user's own ones need not know of it.
+                # No parts of `Model`: the user's own ones need not know of them.
                 seen_corruptions=getattr(model, "seen_corruptions", None),
+                trained_as=getattr(model, "trained_as", None),
             )
             for model in self.models
         ]

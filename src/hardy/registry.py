@@ -24,6 +24,11 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     return InputError(f'unknown {kind} "{name}"{hint} (all: {", ".join(known) or "none"})')
 
 
+def summary(thing: object) -> str:
+    """What a list says of it: the first line of its docstring."""
+    return (thing.__doc__ or "").split("\n")[0]
+
+
 class Registry(Generic[T]):
     """Names in order of registration, each with its object.
 

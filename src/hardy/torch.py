@@ -16,13 +16,13 @@ from hardy.arrays.keys import Ids
 from hardy.errors import InputError
 
 LAYOUTS = ("chw", "hwc")
-WORKER_BITS = 40  # more images than a worker of a loader will ever see
 
 
 class Corrupt(torch.nn.Module):
     """One corruption at one severity. Without ids the images are numbered as they come, from one
-    call to the next, so that no two of them get the same randomness, in a loader's workers neither;
-    `restart` begins again. Give each process of a training run another seed.
+    call to the next, so that no two of them get the same randomness; `restart` begins again. In a
+    loader's workers the randomness hangs on the loader's generator too: each worker and each epoch
+    has its own. Give each process of a training run another seed.
     """
 
     def __init__(
@@ -54,10 +54,7 @@ class Corrupt(torch.nn.Module):
         single = images.ndim == 3
         batch = images[None] if single else images
         if ids is None:
-            worker = torch.utils.data.get_worker_info()
-            first = self._count + (0 if worker is None else (worker.id + 1) << WORKER_BITS)
-            ids = range(first, first + len(batch))
-            self._count += len(batch)
+            ids = self._numbered(len(batch))
         if self.layout == "chw":
             batch = batch.permute(0, 2, 3, 1)
         made = api.corrupt(
@@ -71,6 +68,13 @@ class Corrupt(torch.nn.Module):
         if self.layout == "chw":
             made = made.permute(0, 3, 1, 2)
         return made[0] if single else made
+
+    def _numbered(self, count: int) -> Ids:
+        """Workers that are started anew for each epoch count anew: their seed is then another."""
+        numbers = range(self._count, self._count + count)
+        self._count += count
+        worker = torch.utils.data.get_worker_info()
+        return numbers if worker is None else [f"{worker.seed}/{number}" for number in numbers]
 
     def _check(self, images: object) -> None:
         expected = "(3, H, W) or (N, 3, H, W)" if self.layout == "chw" else "(H, W, 3) or batches"

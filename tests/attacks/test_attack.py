@@ -58,6 +58,17 @@ def test_no_attack_takes_the_place_of_another() -> None:
     assert len({one.measured_hash for one in made}) == len({one.fitted_hash for one in made}) == 2
 
 
+def test_shorter_attacks_are_told_apart() -> None:
+    for steps in (3, 1):
+        hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **(QUICK | {"steps": steps}))
+    assert [one.steps for one in read_attacks(stored())] == [1, 3]
+    page = Parsed(render_report(gather(Path("runs"))))
+    text = " ".join(page.text)
+    assert "ByColour, 1 × 1, ε 19.29, 1 step " in text
+    assert "ByColour, 1 × 1, ε 19.29, 3 steps " in text
+    assert "the same generator, ε and steps" in text
+
+
 def test_a_set_of_images_is_known_in_any_order() -> None:
     pixels, labels = np.array([5, 2**64 - 1, 7], np.uint64), np.array([0, 1, 2])
     known = hash_set(pixels, labels)
@@ -155,25 +166,25 @@ def test_the_page_shows_the_noise() -> None:
     assert "Adversarial noise" not in " ".join(Parsed(render_report(gather(Path("runs")))).text)
 
 
-def test_command(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from hardy.attacks import attack
-
-    short = attack.attack_each.__kwdefaults__ | {"steps": 2}
-    monkeypatch.setattr(attack.attack_each, "__kwdefaults__", short)
+def test_command(run, tmp_path: Path) -> None:
     np.savez("set.npz", images=IMAGES, labels=LABELS)
     (tmp_path / "colours.py").write_text("from tests.attacks.coloured import made\n")
     few = ("--suite", "cifar10_c", "--images", "set.npz")
-    code, out, err = run("eval", "torch:colours:made", "--attack", "ant", "--epsilon", "5", *few)
+    short = ("--attack", "ant", "--attack-steps", "2")
+    code, out, err = run("eval", "torch:colours:made", *short, "--epsilon", "5", *few)
     assert (code, err) == (0, "")
     assert "adversarial noise, ant" in out
     assert "accuracy on 20 images under noise of L2 norm 5; 95 % intervals" in out
     assert out.splitlines()[-1] == "stored in runs; `hardy report runs` shows the noise"
-    assert read_attacks(stored())[0].epsilon == 5
+    assert "fitted on 20 other images of the same set, 2 steps" in out
+    assert [(one.epsilon, one.steps) for one in read_attacks(stored())] == [(5, 2)]
     for words, message in (
         (("fake:10", "--attack", "ant"), "torch can differentiate"),
         (("fake:10", "--attack", "ant", "--only", "fog"), "--attack without --only"),
         (("fake:10", "--attack", "ant", "--dry-run"), "--attack without --dry-run"),
         (("fake:10", "--epsilon", "5"), "--epsilon with --attack"),
+        (("fake:10", "--attack-steps", "5"), "--attack-steps with --attack"),
+        (("fake:10", "--attack", "ant", "--attack-steps", "0"), "at least 1 step to fit"),
         (("torch:colours:made", "--attack", "ant", "--epsilon", "1e300"), "which no noise reaches"),
     ):
         code, _, err = run("eval", *words, *few)

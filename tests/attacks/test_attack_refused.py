@@ -89,6 +89,7 @@ def test_what_has_no_clean_images_is_refused() -> None:
         ({"model": "fake:10"}, "that torch can differentiate .* got fake:10"),
         ({"model": [ByColour()]}, "expected one model to attack"),
         ({"noise": "ant4x4"}, 'did you mean "ant3x3"'),
+        ({"steps": 0}, "expected at least 1 step to fit the noise in, got 0"),
         ({"epsilon": 0.0}, "expected epsilon above 0, got 0.0"),
         ({"epsilon": 55.5}, "at most 55.43, the distance from black to white at 32 px, got 55.5"),
         ({"epsilon": 1e300}, r"at most 55.43, .* got 1e\+300, which no noise reaches"),

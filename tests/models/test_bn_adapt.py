@@ -105,6 +105,28 @@ def test_the_weights_are_not_copied() -> None:
     assert model._shown.module.norm is not module.norm
 
 
+@pytest.mark.parametrize(
+    ("norm", "shape"),
+    [
+        (torch.nn.BatchNorm1d, (144,)),
+        (torch.nn.BatchNorm2d, (12, 12)),
+        (torch.nn.BatchNorm3d, (12, 3, 4)),
+        (torch.nn.SyncBatchNorm, (12, 12)),
+    ],
+)
+def test_every_kind_of_batch_norm(norm, shape) -> None:
+    form = torch.nn.Sequential(torch.nn.Flatten(2), torch.nn.Unflatten(2, shape))
+    module = torch.nn.Sequential(form, norm(3), torch.nn.Flatten())
+    pixels = pixels_of(IMAGES).double()
+    variance, mean = torch.var_mean(pixels, (0, 2, 3), correction=0, keepdim=True)
+    np.testing.assert_allclose(
+        defend(load(module, name="norm"), "bn_adapt:0").logits(IMAGES),
+        ((pixels - mean) / (variance + 1e-5).sqrt()).flatten(1).numpy(),
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
 def test_a_layer_that_does_more_than_normalise() -> None:
     """Such as timm's, which bring their activation along."""
 

@@ -19,7 +19,8 @@ IMAGES = random_images(6, 32, 32)
 
 def trained(monkeypatch: pytest.MonkeyPatch, **more: Any) -> Model:
     figures = {"mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25]}
-    run = {"preprocessing": figures, "seen_corruptions": ["fog"], **more}
+    recipe = {"net": "tiny", "antialias": 1}
+    run = {"preprocessing": figures, "recipe": recipe, "seen_corruptions": ["fog"], **more}
     monkeypatch.setattr(hardy_model, "trained_net", lambda folder: (tiny(), run))
     return hardy_model.trained_model("out", Options("hardy:out", device="cpu"))
 
@@ -35,6 +36,7 @@ def test_it_is_shown_what_it_was_trained_on(monkeypatch) -> None:
     assert filtered.name == "hardy:out"
     assert filtered.identity != plain.identity
     assert filtered.seen_corruptions == ("fog",)
+    assert filtered.trained_as == {"net": "tiny"}
     assert str(filtered.preprocessing) == str(plain.preprocessing)
     assert filtered.defence.startswith("clahe: ")
     assert filtered.defence.endswith(", as it was trained")

@@ -15,6 +15,8 @@ from hardy.train.nets import NETS, WideResNet
 from hardy.train.recipe import Recipe
 
 CPU = torch.device("cpu")
+# What a method cannot do without.
+NEEDED = {"corrupted": {"corruption": "contrast"}}
 NARROW = Recipe(net="narrow", epochs=2, batch=24, lr=0.05)
 
 

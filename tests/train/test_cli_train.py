@@ -100,6 +100,7 @@ def test_the_help_names_them_all() -> None:
             'size as a whole number of at most 2,147,483,647, got "99999999999999999999"',
         ),
         (("standard", "--data", "nowhere"), "there is no nowhere"),
+        (("corrupted",), "corruption of cifar10_c to train with, got nothing; say --set"),
     ],
 )
 def test_refusals_leave_nothing(run, arguments, message) -> None:

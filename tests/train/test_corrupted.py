@@ -86,9 +86,18 @@ def test_a_fresh_draw_for_each_epoch_and_none_that_a_test_sees() -> None:
 
 
 def test_none_is_clean() -> None:
-    made = make_method("corrupted")
+    made = make_method("corrupted", {"corruption": "none"})
+    made.begin(Draw(0, CPU), (3, 1, 1))
     assert made.epoch_images(0, IMAGES) is IMAGES
     assert made.seen == ()
+
+
+def test_that_nothing_is_to_be_corrupted_has_to_be_said(tmp_path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(suite_toml("cifar10_c", "mine", ["contrast", "fog"], "x"))
+    words = r"nothing; say --set corruption=NAME \(contrast, fog\), or corruption=none for clean"
+    with pytest.raises(InputError, match=words):
+        make_method("corrupted", {"suite": str(path)})
 
 
 def test_the_data_stay_clean() -> None:

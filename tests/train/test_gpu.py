@@ -1,4 +1,4 @@
-"""Training on a GPU, where steps are recorded and replayed; `make test-gpu` runs these."""
+"""Training on a GPU, where steps are recorded and replayed; `make test-gpu-train` runs these."""
 
 from __future__ import annotations
 

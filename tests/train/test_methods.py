@@ -11,13 +11,16 @@ from torch.nn import functional
 
 import hardy
 from hardy.errors import InputError
+from hardy.train.loop import train
 from hardy.train.method import Draw, Method
 from hardy.train.methods import METHODS, augmix, make_method, settings_of
 from hardy.train.methods.augmix import jsd
 from hardy.train.methods.operations import NOTHING, OPERATIONS
 from hardy.train.methods.patch import patches
 from tests.photos import random_images
-from tests.train.small import CPU
+from tests.train.small import CPU, NARROW, NEEDED, narrow, small_data
+
+__all__ = ["narrow"]
 
 
 def ready(name: str, side: int = 16, **settings: str) -> Method:
@@ -42,6 +45,24 @@ def test_what_has_been_seen_is_a_corruption(name) -> None:
     noisy = ("gauss_single", "gauss_mult", "speckle", "patch_gaussian", "ant", "ant3x3")
     assert bool(seen & {"gaussian_noise", "speckle_noise"}) == (name in noisy)
     assert bool(seen) == (name in (*noisy, "augmix"))
+
+
+SMALLEST = {"corrupted": 8, "noise2net": 2}  # sides; all others take a pixel
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_images_of_a_few_pixels_are_trained_on_or_refused(name, narrow, tmp_path) -> None:
+    settings = {"ant": {"restart_steps": "1"}, "ant3x3": {"restart_steps": "1"}, **NEEDED}
+    settings["groupwise_inhibition"] = {"start": "0", "every": "1"}
+    for side in (1, 2):
+        data, out = small_data(tmp_path, count=24, side=side), tmp_path / f"out {side}"
+        if side < SMALLEST.get(name, 1):
+            wanted = rf"{name}: expected images of at least .*, got {side} x {side}; enlarge them"
+            with pytest.raises(InputError, match=wanted):
+                train(name, data, out, NARROW, settings=settings.get(name))
+            assert not out.exists()
+        else:
+            assert train(name, data, out, NARROW, settings=settings.get(name)).epochs == 2
 
 
 def test_standard_is_cross_entropy() -> None:

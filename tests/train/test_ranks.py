@@ -16,13 +16,15 @@ from hardy.train.data import batches
 from hardy.train.loop import Training
 from hardy.train.method import Draw
 from hardy.train.methods import make_method
-from hardy.train.ranks import Ranks, joined
+from hardy.train.nets import NETS
+from hardy.train.ranks import ALONE, Ranks, joined
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
+from tests.train.two_processes import make_linear, unequal_parts
 
 __all__ = ["narrow"]
 
 
-def test_two_processes_make_one_net_and_resume_to_it(tmp_path) -> None:
+def test_two_processes_make_one_net_and_resume_to_it(tmp_path, monkeypatch) -> None:
     source = write_arrays(tmp_path)
     command = [
         *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
@@ -33,12 +35,16 @@ def test_two_processes_make_one_net_and_resume_to_it(tmp_path) -> None:
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert first["sizes"] == second["sizes"] == [12, 12, 8]
     assert first["averaged"] == second["averaged"] == [0.5, 1.0]
+    assert first["weighted"] == second["weighted"] == pytest.approx(2 / 3)
     assert first["noise"] != second["noise"]
     assert first["weights"] == second["weights"]
     assert first["resumed"] == second["resumed"] == 1
     whole, cut = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "cut"))
     assert all(torch.equal(whole[name], cut[name]) for name in whole)
     assert json.loads((tmp_path / "whole/run.json").read_text())["processes"] == 2
+    monkeypatch.setitem(NETS._objects, "linear", make_linear)
+    alone = unequal_parts(small_data(tmp_path), ALONE)
+    assert first["unequal"] == second["unequal"] == pytest.approx(alone, rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,38 @@ from pathlib import Path
 import torch
 
 from hardy.train import loop
-from hardy.train.data import batches, read_data
+from hardy.train.blurpool import Halving
+from hardy.train.data import Data, batches, read_data
 from hardy.train.loop import Training, train
 from hardy.train.method import Draw
 from hardy.train.methods import make_method
 from hardy.train.nets import NETS
-from hardy.train.ranks import joined
+from hardy.train.ranks import Ranks, joined
 from tests.train.small import CPU, NARROW, make_narrow
 from tests.train.test_loop import killed_in
+from tests.train.tiny import linear_net
 
 SETTINGS = {"restart_steps": "2"}
 
 
+def make_linear(classes: int, halving: Halving) -> torch.nn.Module:
+    return linear_net(3 * 16 * 16, classes)
+
+
+def unequal_parts(data: Data, ranks: Ranks) -> list[float]:
+    """The loss of an epoch of two batches, 35 and 29, and some of the weights after it. All is as
+    in one process: no batch norm, and images that stay as they are when cropped and flipped."""
+    black = replace(data, images=torch.zeros_like(data.images))
+    recipe = replace(NARROW, net="linear", batch=35)
+    training = Training(make_method("standard"), black, recipe, CPU, ranks)
+    training.run_epoch(lambda steps, total, unit: steps)
+    weights = torch.cat([weight.flatten() for weight in training.net.parameters()])
+    return [training.log[0]["loss"], *weights[-9:].tolist()]
+
+
 def main(source: str, out: Path) -> None:
     NETS.add("narrow", make_narrow)
+    NETS.add("linear", make_linear)
     loop.SAVE_SECONDS = 0.0
     recipe = replace(NARROW, deterministic=True)
     with joined("cpu") as ranks:
@@ -33,6 +51,8 @@ def main(source: str, out: Path) -> None:
         sizes = [len(labels) for _, labels in batches(data, recipe.batch, draw)]
         mine = torch.tensor([float(ranks.rank), 1.0])
         ranks.average([mine[:1], mine[1:]])
+        weighted = torch.tensor(float(ranks.rank))
+        ranks.average([weighted], ranks.rank + 1)
 
         training = Training(make_method("ant", SETTINGS), data, recipe, CPU, ranks)
         noise = training.draw.normal(4)
@@ -54,6 +74,8 @@ def main(source: str, out: Path) -> None:
         told = {
             "sizes": sizes,
             "averaged": mine.tolist(),
+            "weighted": weighted.item(),
+            "unequal": unequal_parts(data, ranks),
             "noise": noise.tolist(),
             "weights": float((weights * torch.arange(len(weights))).sum()),
             "resumed": resumed.epochs,

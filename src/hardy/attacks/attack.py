@@ -86,6 +86,8 @@ def attack_each(
     from hardy.attacks.work import run_attack
 
     check_kind(noise)  # known before anything is computed
+    if steps is not None and steps < 1:
+        raise InputError(f"expected at least 1 step to fit the noise in, got {steps}")
     known: list[tuple[Evaluation, Subject | None]] = []
 
     def begin(evaluation: Evaluation) -> None:

@@ -9,7 +9,7 @@ from hardy.errors import InputError
 from hardy.models.defences import trained_behind
 from hardy.models.model import Model, Options, Preprocessing
 from hardy.models.torch_load import finish_model
-from hardy.train.run import trained_net
+from hardy.train.run import trained_as, trained_net
 
 
 def trained_model(rest: str, options: Options) -> Model:
@@ -24,5 +24,6 @@ def trained_model(rest: str, options: Options) -> Model:
     own = Preprocessing(tuple(figures["mean"]), tuple(figures["std"]), source="as it was trained")
     model = finish_model(net, replace(options, checkpoint=None), own)
     model.seen_corruptions = tuple(run["seen_corruptions"])
+    model.trained_as = trained_as(run)
     # What it was trained on it is shown in a test too.
     return trained_behind(model, run["input"]) if run.get("input") else model

@@ -34,6 +34,8 @@ class TorchModel:
     takes_tensors = True
     # Those that it was trained on; None: nobody says.
     seen_corruptions: tuple[str, ...] | None = None
+    # By `hardy train`: its net and methods.
+    trained_as: dict[str, Any] | None = None
 
     def __init__(
         self,

@@ -151,9 +151,9 @@ def write_attack(folder: Path, attacked: Attacked) -> Path:
 
 
 def read_attacks(run: StoredRun) -> tuple[Attacked, ...]:
-    """Those on a run's model, by the kind of noise and its norm."""
+    """Those on a run's model, by the kind of noise, its norm and the steps."""
     found = [_read(path) for path in sorted(run.folder.glob(FILES))]
-    return tuple(sorted(found, key=lambda one: (one.noise, one.epsilon)))
+    return tuple(sorted(found, key=lambda one: (one.noise, one.epsilon, one.steps)))
 
 
 def _read(path: Path) -> Attacked:

@@ -22,6 +22,7 @@ from hardy.predictions.batches import Bools, Contents, Ints, batches, scan
 from hardy.predictions.head import RUN, read_details, read_images
 from hardy.predictions.identity import Identity
 from hardy.predictions.parts import COLUMNS, damaged
+from hardy.predictions.trained import Trained, read_trained
 from hardy.registry import unknown
 from hardy.suites import given, load
 from hardy.suites.cells import Cell
@@ -120,6 +121,11 @@ class StoredRun:
         stated = [session.get("seen_corruptions") for session in self.details["sessions"]]
         named = [one for one in stated if isinstance(one, list | tuple)]
         return tuple(map(str, named[-1])) if named else None
+
+    @property
+    def trained(self) -> Trained | None:
+        """How `hardy train` made the model; None of other models, and where no session says."""
+        return read_trained(self.details["sessions"])
 
     @property
     def cells(self) -> tuple[Cell, ...]:

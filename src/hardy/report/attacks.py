@@ -13,7 +13,7 @@ from hardy.predictions.attacked import Attacked
 from hardy.report.data import Entry, Section
 from hardy.report.figure import Figure, Panel, Series
 from hardy.report.pixels import reencode
-from hardy.report.words import short
+from hardy.report.words import count, short
 
 DENSITY = "density"  # what the figure shows
 PICTURED = 6
@@ -32,6 +32,10 @@ class Shown(NamedTuple):
     @property
     def kind(self) -> str:
         return _kind(self.attacked)
+
+    @property
+    def title(self) -> str:
+        return _title(self.entry, self.attacked)
 
     @property
     def sentence(self) -> str:
@@ -56,6 +60,11 @@ def shown(section: Section) -> list[list[Shown]]:
 
 def _kind(one: Attacked) -> str:
     return NAMES.get(one.noise, one.noise)
+
+
+def _title(entry: Entry, one: Attacked) -> str:
+    """A model may have several attacks: what they differ in by what one asks for."""
+    return f"{entry.label}, {_kind(one)}, ε {one.epsilon:.4g}, {count(one.steps, 'step')}"
 
 
 def _pictured(entry: Entry, one: Attacked) -> Shown:
@@ -84,10 +93,7 @@ def figures(section: Section) -> list[Figure]:
     found = [(entry, one) for entry in section.entries for one in entry.attacks]
     if not found:
         return []
-    panels = tuple(
-        Panel(f"{entry.label}, {_kind(one)}, ε {one.epsilon:.4g}", _series(entry, one))
-        for entry, one in found
-    )
+    panels = tuple(Panel(_title(entry, one), _series(entry, one)) for entry, one in found)
     return [
         Figure(
             name=f"{section.slug}-noise",

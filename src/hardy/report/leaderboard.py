@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.metrics import Circumstances, Score, differences, published
+from hardy.predictions.trained import read_trained
 from hardy.report.files import check_outside_runs, write_whole
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
 from hardy.report.submitted import check_submitted, left_out, on_our_suite
-from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, trained_on
+from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
 from hardy.scoring.result import Result, read_results
 from hardy.suites import load
 
@@ -54,6 +55,15 @@ class Row(NamedTuple):
         return stated[self.result.model["standalone"]]
 
     @property
+    def method(self) -> str:
+        """By name, where `hardy train` applied it."""
+        methods = _methods(self.result)
+        if not methods:
+            return self.standalone
+        known = "" if self.result.model["standalone"] is None else f" ({self.standalone})"
+        return f"{short(' + '.join(methods))}{known}"
+
+    @property
     def extra_data(self) -> str:
         return self.result.model["extra_data"] or NOT_STATED
 
@@ -64,7 +74,7 @@ class Row(NamedTuple):
     @property
     def text(self) -> str:
         """What the search looks through."""
-        words = (self.name, self.backbone, self.standalone, self.extra_data, self.seen)
+        words = (self.name, self.backbone, self.method, self.extra_data, self.seen)
         return " ".join((*words, self.defence)).lower()
 
 
@@ -161,10 +171,15 @@ def _once(results: Sequence[Result]) -> list[Result]:
     return [one for _, one in ordered]
 
 
+def _methods(result: Result) -> tuple[str, ...]:
+    known = read_trained(result.provenance.get("sessions"))
+    return (known.methods or ()) if known else ()
+
+
 def _content(result: Result) -> str:
     """All that is shown of it, the name first."""
     scores = [score.as_dict() for score in result.scores.values()]
-    shown = (result.name, result.model, result.headline, scores)
+    shown = (result.name, result.model, _methods(result), result.headline, scores)
     return json.dumps(shown, sort_keys=True)
 
 

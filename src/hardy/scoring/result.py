@@ -18,6 +18,7 @@ from hardy.metrics import Circumstances, Interval, Score
 from hardy.metrics.bootstrap import LEVEL
 from hardy.metrics.score import may_be_negative
 from hardy.predictions.fields import TABLE, TABLES, Field, brief, or_null
+from hardy.predictions.store import StoredRun
 from hardy.scoring.fields import (
     LONG_TEXT,
     LONG_TEXTS,
@@ -125,6 +126,7 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
             "defence": scores.run.defence,
             "adapted": scores.run.adapted,
             **dict.fromkeys(STATED),
+            **_trained(scores.run),
             "seen_corruptions": scores.seen,
             **(stated or {}),
         },
@@ -144,6 +146,14 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
             ],
         },
     }
+
+
+def _trained(run: StoredRun) -> dict[str, Any]:
+    known = run.trained
+    if known is None:
+        return {}
+    defended = run.defence is not None
+    return {"backbone": known.net, "standalone": known.standalone(defended=defended)}
 
 
 def write_results(results: Sequence[Mapping[str, Any]]) -> str:

@@ -72,8 +72,6 @@ def read_data(
         free = torch.cuda.mem_get_info(device)[0]
         if images.nbytes <= LARGEST_SHARE * free:
             images, numbers = images.to(device), numbers.to(device)
-        else:
-            images, numbers = images.pin_memory(), numbers.pin_memory()
     return Data(images, numbers, classes, source.describe(), digest.hexdigest(), input)
 
 
@@ -87,8 +85,7 @@ def batches(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]
         if len(shared) < ranks.world:
             return
         rows = shared[ranks.rank :: ranks.world]
-        images = data.images[rows].to(draw.device, non_blocking=True)
-        yield images, data.labels[rows].to(draw.device, non_blocking=True)
+        yield data.images[rows].to(draw.device), data.labels[rows].to(draw.device)
 
 
 def endless(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]]:

@@ -117,8 +117,9 @@ class Training:
     ) -> None:
         self.ranks = ranks
         self.method, self.data, self.recipe, self.device = method, data, recipe, device
-        with torch.random.fork_rng(devices=[]):  # nets take their weights from the global generator
-            torch.manual_seed(recipe.seed)
+        # Nets take their weights from the global generator: that of the host, no GPU's.
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(recipe.seed)
             self.net = make_net(recipe.net, data.classes, recipe.antialias, recipe.blur_after_conv)
         self.net = self.net.to(device, memory_format=torch.channels_last)
         self.preprocessing = normalisation(recipe.net, self.net)
@@ -172,17 +173,14 @@ class Training:
             seen += len(labels)
         bad = int(self.first_bad)
         if bad < self.steps:
-            raise HardyError(
-                f"the loss was no number in epoch {self.epoch + 1}, step {bad + 1} of "
-                f"{self.steps}; what was saved after epoch {self.saved} is kept; try a lower "
-                "learning rate, in another folder"
-            )
+            where = f"epoch {self.epoch + 1}, step {bad + 1} of {self.steps}"
+            raise self._gone_wrong(f"the loss was no number in {where}")
         self.epoch += 1
         # What evaluation reads; in training each process has its own.
         self.ranks.take_first(list(self.net.buffers()))
         elapsed = torch.tensor(time.perf_counter() - started).to(self.total)
         figures = torch.stack([self.total / seen, elapsed])
-        self.ranks.average([figures])
+        self.ranks.average([figures], seen)
         loss_per_image, seconds = figures.tolist()
         self.log.append(
             {
@@ -223,7 +221,7 @@ class Training:
             loss = loss_of(model, images, labels)
         self.optimizer.zero_grad()
         loss.backward()
-        self.ranks.average([weight.grad for weight in self.net.parameters()])
+        self.ranks.average([weight.grad for weight in self.net.parameters()], len(labels))
         self.optimizer.step()
         loss = loss.detach().float()
         if counts:
@@ -246,10 +244,12 @@ class Training:
             logits = self.model(to_pixels(some))
         self.model.train()
         if not bool(torch.isfinite(logits).all()):
-            raise HardyError(
-                f"the net gives no numbers after epoch {self.epoch}; what was saved after epoch "
-                f"{self.saved} is kept; try a lower learning rate, in another folder"
-            )
+            raise self._gone_wrong(f"the net gives no numbers after epoch {self.epoch}")
+
+    def _gone_wrong(self, what: str) -> HardyError:
+        kept = f"what was saved after epoch {self.saved} is kept"
+        kept = kept if self.saved else "nothing has been saved yet"
+        return HardyError(f"{what}; {kept}; try a lower learning rate, in another folder")
 
     def _mixed(self) -> Any:
         half = self.recipe.precision == "bfloat16"  # whose range needs no scaling of the loss

@@ -210,21 +210,25 @@ def _initialise(net: nn.Module) -> None:
 
 @NETS.register("wrn_40_2")
 def _wrn_40_2(classes: int, halving: Halving) -> nn.Module:
+    """WRN-40-2: 2.2 million weights, the usual one for CIFAR-10."""
     return WideResNet(40, 2, classes, halving)
 
 
 @NETS.register("wrn_16_4")
 def _wrn_16_4(classes: int, halving: Halving) -> nn.Module:
+    """WRN-16-4: 2.7 million weights, fewer layers than WRN-40-2 and wider ones."""
     return WideResNet(16, 4, classes, halving)
 
 
 @NETS.register("resnext_29_4x32")
 def _resnext_29_4x32(classes: int, halving: Halving) -> nn.Module:
+    """ResNeXt-29 with 4 groups of 32 channels: 6.8 million weights."""
     return ResNeXt29(4, 32, classes, halving)
 
 
 @NETS.register("resnet_18")
 def _resnet_18(classes: int, halving: Halving) -> nn.Module:
+    """ResNet-18 begun for 32 px: 11.2 million weights."""
     return ResNet18(classes, halving)
 
 

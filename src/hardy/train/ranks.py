@@ -30,12 +30,14 @@ class Ranks:
         """The one that writes and prints."""
         return self.rank == 0
 
-    def average(self, tensors: Sequence[Tensor]) -> None:
-        """Over all processes, in place; of one kind of number."""
+    def average(self, tensors: Sequence[Tensor], weight: float = 1) -> None:
+        """Over all processes, in place; of one kind of number. What is a mean over images weighs as
+        many as it is of: the parts of a batch may differ by one."""
         if self.world > 1:
-            flat = torch.cat([tensor.flatten() for tensor in tensors])
+            one = tensors[0].new_ones(1)
+            flat = torch.cat([*(tensor.flatten() for tensor in tensors), one]) * weight
             distributed.all_reduce(flat)
-            self._put(flat / self.world, tensors)
+            self._put(flat[:-1] / flat[-1], tensors)
 
     def take_first(self, tensors: Sequence[Tensor]) -> None:
         """Those of the first process, in place."""

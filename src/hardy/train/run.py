@@ -114,6 +114,21 @@ def _check_run(run: Mapping[str, Any], path: Path) -> None:
         check_fields(run[part], schema, f"{path}: {part}", todo)
 
 
+def trained_as(run: Mapping[str, Any]) -> dict[str, Any]:
+    """For those who compare results: the net, and all that was to make it robust, but for the
+    filter of its input, which is told as a defence. Of weights from a file nobody knows."""
+    recipe, method = run["recipe"], run.get("method")
+    name = method.get("name") if isinstance(method, dict) else None
+    if not TEXT.fits(name) or run.get("init") is not None:
+        return {"net": recipe["net"]}
+    more = {
+        "stylised images": run.get("stylised") is not None,
+        f"antialias {recipe['antialias']}": recipe["antialias"] > 1,
+        "blur_after_conv": bool(recipe.get("blur_after_conv")),
+    }
+    return {"net": recipe["net"], "methods": [name, *(one for one, used in more.items() if used)]}
+
+
 def read_log(folder: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (folder / LOG).read_text().splitlines()]
 

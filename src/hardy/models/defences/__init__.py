@@ -46,6 +46,8 @@ def _filter(name: str) -> None:
             inner = inner.model
         return Filtered(model, name, FILTERS[name])
 
+    words = FILTERS[name].words
+    behind_filter.__doc__ = f"{words[0].upper()}{words[1:]}."
     DEFENCES.add(name, behind_filter)
 
 
@@ -55,12 +57,14 @@ for _name in FILTERS:
 
 @DEFENCES.register("tencrop")
 def _tencrop(model: Model, setting: str | None) -> Model:
+    """Mean of the probabilities of ten crops: corners, centre, and their mirror images."""
     _take_no_setting("tencrop", setting)
     return TenCrop(model)
 
 
 @DEFENCES.register("bn_adapt")
 def _bn_adapt(model: Model, setting: str | None) -> Model:
+    """Batch norm by statistics of test images, its own counting for 16, or N: bn_adapt:N."""
     count = "16" if setting is None else setting
     if not count.isdecimal() or len(count) > 9:
         raise InputError(

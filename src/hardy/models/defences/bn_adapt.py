@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch.nn.modules.batchnorm import _BatchNorm
+from torch import nn
 
 from hardy.errors import InputError
 from hardy.models.defences.defended import Defended
@@ -23,6 +23,7 @@ from hardy.models.torch_model import TorchModel, uncompiled
 
 # The same on every device, so that predictions are; `--batch` takes another.
 BATCH = 64
+BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 class Adapted(Defended):
@@ -58,7 +59,7 @@ def _around(model: Model, core: TorchModel) -> Model:
     return twin
 
 
-def _adapting(model: TorchModel, source: int) -> torch.nn.Module:
+def _adapting(model: TorchModel, source: int) -> nn.Module:
     """A twin of its module, on the same weights: the one that was lent to us stays as it is."""
     module = uncompiled(model.module)
     own = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())}
@@ -80,8 +81,8 @@ def _adapting(model: TorchModel, source: int) -> torch.nn.Module:
     return twin
 
 
-def _has_statistics(part: torch.nn.Module) -> bool:
-    return isinstance(part, _BatchNorm) and part.running_mean is not None
+def _has_statistics(part: nn.Module) -> bool:
+    return isinstance(part, BATCH_NORMS) and part.running_mean is not None
 
 
 def _mix(

@@ -40,6 +40,7 @@ class Defended(ABC):
         # Images whose statistics it takes together; None: it sees each image for itself.
         self.adapts_in: int | None = getattr(model, "adapts_in", None)
         self.seen_corruptions: tuple[str, ...] | None = getattr(model, "seen_corruptions", None)
+        self.trained_as: dict[str, Any] | None = getattr(model, "trained_as", None)
 
     @abstractmethod
     def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any: ...

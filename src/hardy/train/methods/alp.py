@@ -15,7 +15,9 @@ from hardy.train.method import METHODS, Method, need_positive, to_pixels
 @METHODS.register("alp")
 @dataclass
 class AdversarialLogitPairing(Method):
-    """CE over the clean images and their adversarial partners, each counting the same, + weight ·
+    """The logits of an image and of its adversarial partner are drawn together.
+
+    CE over the clean images and their adversarial partners, each counting the same, + weight ·
     the mean of (z(x') − z(x))² over images and classes, z the logits.
 
     x' is found by projected gradient descent within ±epsilon of x and 0..1: from a start uniform in

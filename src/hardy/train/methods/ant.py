@@ -84,7 +84,9 @@ class Shares:
 @METHODS.register("ant")
 @dataclass
 class Ant(TakesStylised):
-    """`epsilon` is the L2 norm of the noise over the image in 0..1, after clipping. Left at 0, it
+    """A small generator learns noise that fools the net, the net learns to withstand it.
+
+    `epsilon` is the L2 norm of the noise over the image in 0..1, after clipping. Left at 0, it
     is the paper's 135 at 224 px, the same change per value: 19.3 at 32 px. An untrained generator
     gives Gaussian noise, so that counts as seen."""
 
@@ -159,7 +161,8 @@ class Ant(TakesStylised):
         loss = functional.cross_entropy(model(self.noisy(self.generator, pixels)), labels)
         slopes = torch.autograd.grad(loss, self.weights)
         model.requires_grad_(True)
-        self.draw.ranks.average(slopes)  # one generator, whichever process it is in
+        # One generator, whichever process it is in.
+        self.draw.ranks.average(slopes, len(labels))
         for weight, slope in zip(self.weights, slopes, strict=True):
             weight.grad = -slope
         self.adam.step()
@@ -208,6 +211,6 @@ class Ant(TakesStylised):
 @METHODS.register("ant3x3")
 @dataclass
 class Ant3x3(Ant):
-    """With a 3 x 3 convolution, so that the noise may hang together locally."""
+    """As ant, with a 3 x 3 convolution, so that the noise may hang together locally."""
 
     side: ClassVar[int] = 3

@@ -22,10 +22,12 @@ JSD_WEIGHT = 12.0
 @METHODS.register("augmix")
 @dataclass
 class AugMix(Method):
-    """(1 − m) · x + m · Σ wᵢ chainᵢ(x), with m uniform on 0..1, w uniform on the simplex (Beta and
-    Dirichlet of α = 1), and chains of one to three operations, each at a level uniform between 0.1
-    and `severity`, which is 3 for CIFAR and 1 for ImageNet. Of -C none of the nine operations is a
-    corruption; of NOC four resemble one, of -P three."""
+    """Three views of an image, two of them mixtures of chains of operations, have to agree.
+
+    A mixture is (1 − m) · x + m · Σ wᵢ chainᵢ(x), with m uniform on 0..1, w uniform on the simplex
+    (Beta and Dirichlet of α = 1), and chains of one to three operations, each at a level uniform
+    between 0.1 and `severity`, which is 3 for CIFAR and 1 for ImageNet. Of -C none of the nine
+    operations is a corruption; of NOC four resemble one, of -P three."""
 
     severity: float = 3.0
     seen = (

@@ -9,20 +9,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hardy.arrays.door import SMALLEST_SIDE
 from hardy.arrays.ops import cpu_ops
 from hardy.arrays.rng import Draws, derive_key
 from hardy.corrupt import CORRUPTIONS, engine
+from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.suites import load
 from hardy.suites.cells import NONE, levels
-from hardy.train.method import METHODS, Method
+from hardy.train.method import METHODS, Draw, Method
 
 
 @METHODS.register("corrupted")
 @dataclass
 class Corrupted(Method):
-    """In each epoch another half of the images, chosen by chance, is corrupted, each at a severity
-    that is drawn from those of the suite; "none" leaves all of them clean.
+    """In each epoch another half of the images is under one corruption of a suite.
+
+    Which half, is chance, and each image's severity is drawn from those of the suite; the
+    corruption "none" leaves all of them clean.
 
     The published experiment trains on a set of twice the size, in which every image stands once
     corrupted and once clean. Two epochs here show on average what one shows there, the same half
@@ -33,11 +37,17 @@ class Corrupted(Method):
     number, apart from those of every evaluation.
     """
 
-    corruption: str = NONE
+    corruption: str = ""  # to be said: also that there is to be none
     suite: str = "cifar10_c"
 
     def __post_init__(self) -> None:
         self._suite = suite = load(self.suite)
+        if not self.corruption:
+            raise InputError(
+                f"corrupted: expected a corruption of {suite.name} to train with, got nothing; say "
+                f"--set corruption=NAME ({', '.join(suite.corruptions)}), or corruption={NONE} for "
+                "clean images"
+            )
         if self.corruption not in (NONE, *suite.corruptions):
             known = (NONE, *suite.corruptions)
             raise unknown(f"corruption of {suite.name}", self.corruption, known)
@@ -47,6 +57,14 @@ class Corrupted(Method):
         """A user's suite is known by what is in it, not by where it lies."""
         suite = self._suite
         return super().described() | {"suite": suite.name, "suite_hash": suite.content_hash()}
+
+    def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
+        super().begin(draw, shape)
+        if self.corruption != NONE and min(shape[1:]) < SMALLEST_SIDE:
+            raise InputError(
+                f"corrupted: expected images of at least {SMALLEST_SIDE} pixels per side, got "
+                f"{shape[1]} x {shape[2]}; enlarge them first"
+            )
 
     def epoch_images(self, epoch: int, images: Tensor) -> Tensor:
         if self.corruption == NONE:

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hardy.train.method import METHODS, Method, need_positive
+from hardy.errors import InputError
+from hardy.train.method import METHODS, Draw, Method, need_positive
 
 BLOCKS = 4
 WIDTH, SCALE = 16, 4  # planes of a part, and parts
@@ -18,9 +19,10 @@ LARGEST_DILATION = 3
 @METHODS.register("noise2net")
 @dataclass
 class Noise2Net(Method):
-    """The second half of each batch goes through a random net, another for each image and batch:
-    four times x ← x + ε · block(x) on normalised images, ε uniform between epsilon / 2 and epsilon.
-    No gradient passes, and nothing is clipped.
+    """Half of each batch goes through random nets, another for each image and batch.
+
+    Of the second half, four times x ← x + ε · block(x) on normalised images, ε uniform between
+    epsilon / 2 and epsilon. No gradient passes, and nothing is clipped.
 
     A block is a bottleneck of Res2Net: 1 x 1 to four parts of 16 planes; the first part stays, each
     other one plus the result of the one before is convolved; 1 x 1 back to three planes. These
@@ -37,6 +39,15 @@ class Noise2Net(Method):
 
     def __post_init__(self) -> None:
         need_positive("epsilon", self.epsilon)
+
+    def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
+        super().begin(draw, shape)
+        if shape[1] * shape[2] < 2:
+            raise InputError(
+                "noise2net: expected images of at least 2 pixels, over which its net takes mean "
+                f"and deviation, got {shape[1]} x {shape[2]}; enlarge them, or train by another "
+                "method"
+            )
 
     @torch.no_grad()
     def augment(self, pixels: Tensor) -> Tensor:

@@ -47,8 +47,9 @@ def _check(size: int, largest: float, what: str) -> None:
 @METHODS.register("patch_gaussian")
 @dataclass
 class PatchGaussian(Patch):
-    """N(0, σ²) in a patch with its centre anywhere, σ uniform up to `sigma` for each image. The
-    defaults are those for CIFAR-10."""
+    """N(0, σ²) in a patch with its centre anywhere, σ uniform up to `sigma` for each image.
+
+    The defaults are those for CIFAR-10."""
 
     size: int = 25
     sigma: float = 1.0
@@ -64,9 +65,10 @@ class PatchGaussian(Patch):
 @METHODS.register("patch_uniform")
 @dataclass
 class PatchUniform(Patch):
-    """Uniform in ±u, u uniform up to `amplitude` for each image, because Gaussian noise is itself
-    tested. Size and amplitude of the original are not published: we take the other's size, and
-    √3, which gives the same largest variance."""
+    """Uniform in ±u in a patch with its centre anywhere, u uniform up to `amplitude`, by the image.
+
+    Uniform, because Gaussian noise is itself tested. Size and amplitude of the original are not
+    published: we take the other's size, and √3, which gives the same largest variance."""
 
     size: int = 25
     amplitude: float = 3**0.5
