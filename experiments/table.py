@@ -67,7 +67,9 @@ def _figure(score: Score | Comparison | None) -> str:
 
 
 def _setting(record: Any) -> str:
-    return ", ".join(f"{name} {value}" for name, value in record["settings"].items())
+    taps = record["recipe"].get("antialias", 1)
+    settings = record["settings"] | ({"antialias": taps} if taps > 1 else {})
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 def _bands(records: Records) -> Iterator[str]:
@@ -135,8 +137,8 @@ def _pairs(records: Records) -> Iterator[str]:
         return
     yield "## Differences"
     yield (
-        "Second minus first, on the same images: below 0 the second is better. Intervals are over "
-        "test images, and none is widened for how many there are."
+        "The first named less the second, on the same images: below 0 the first named is better. "
+        "Intervals are over test images, and none is widened for how many there are."
     )
     rows = [
         [f"{second} − {first}", *(_figure(each.get(name)) for name in COMPARED)]
@@ -189,7 +191,7 @@ def _defences(records: Records) -> Iterator[str]:
         ]
         for name in names
     ]
-    head = ["defence", "clean error", "mean -C error", "without noise", "mFR", "mean -C − without"]
+    head = ["defence", "clean error", "mean -C error", "without noise", "mFR", "mean -C − none"]
     yield grid(head, rows)
 
 
