@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from hardy.cli_eval import in_time
+from hardy.images.datasets import CLASSES
 from hardy.predictions.store import find_runs
 from tests.suites.helpers import write_photos, write_rows
 
@@ -92,6 +94,20 @@ def test_imagenet_folders_must_have_its_names(run, tmp_path: Path) -> None:
     code, out, err = run("fake:2", *words[1:], "--own-classes", "--severities", "1")
     assert (code, err) == (0, "")
     assert "AlexNet" not in out
+
+
+def test_folders_of_other_classes_are_not_taken_for_cifars(run, tmp_path: Path) -> None:
+    for number, name in enumerate(("zebra", "yak", *CLASSES[2:])):
+        (tmp_path / "ten" / name).mkdir(parents=True)
+        grey = Image.new("RGB", (32, 32), (20 * number,) * 3)
+        grey.save(tmp_path / "ten" / name / "one.png")
+    words = ("fake:10", "--suite", "cifar10_c", "--images", "ten", "--only", "contrast")
+    code, _, err = run(*words)
+    assert code == 2
+    assert "expected the names of CIFAR-10's classes, such as airplane, got 2 others" in err
+    assert "(yak, zebra)" in err
+    code, _, err = run(*words, "--own-classes", "--severities", "1")
+    assert (code, err) == (0, "")
 
 
 def test_unusable_images_end_with_1_and_the_rest_is_kept(run, tmp_path: Path) -> None:

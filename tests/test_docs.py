@@ -10,8 +10,10 @@ import shlex
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 import typer
 from typer.testing import CliRunner
 
@@ -92,8 +94,34 @@ def test_each_method_has_its_line(name: str) -> None:
         assert cells[0] == ", the same"
     else:
         assert re.findall(r"\w+=", cells[0]) == wanted
+    # They can be typed as they stand there, and are the defaults.
+    typed = dict(re.findall(r"(\w+)=(\S+)", cells[0]))
+    assert make_method(name, {**typed, **NEEDED.get(name, {})}) == method
     seen = ", ".join(type(method).seen) or "none"
     assert cells[-1] == ("the one named" if name == "corrupted" else seen)
+
+
+def test_the_page_on_torch_runs_from_top_to_bottom_and_is_so(torchvision) -> None:
+    page = (DOCS / "torch.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for language, text in BLOCK.findall(page):
+        if language == "python":
+            exec(compile(text, "torch.md", "exec"), names)
+    assert torch.equal(names["last"], names["foggy"][5:])
+    images, noise = names["images"].permute(0, 3, 1, 2), names["noise"]
+    for made in ("noisy", "others"):
+        assert torch.equal(noise(images), names[made])
+    assert not (names["noisy"] == names["others"]).flatten(1).all(1).any()
+    assert torch.equal(names["channels_last"](names["images"]), names["noisy"].permute(0, 2, 3, 1))
+    first, second = torch.cat(names["first"]), torch.cat(names["second"])
+    assert not (first == second).flatten(1).all(1).any()
+    again = torch.utils.data.DataLoader(
+        names["pictures"], 4, num_workers=2, generator=torch.Generator().manual_seed(0)
+    )
+    assert torch.equal(torch.cat([pixels for pixels, _ in again]), first)
+    assert len({made.numpy().tobytes() for made in names["seen"].values()}) == 16
+    for name, made in names["seen"].items():
+        assert torch.equal(noise(images[int(name.partition("/")[2])], ids=name), made.cpu())
 
 
 def test_the_recipe_is_the_one_that_is_used() -> None:

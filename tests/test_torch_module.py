@@ -83,6 +83,12 @@ def test_in_a_pipeline_that_is_compiled_or_sent_to_workers() -> None:
     assert "'contrast', 2" in repr(pickle.loads(pickle.dumps(pipeline)))
 
 
+def test_it_prints_as_it_was_made() -> None:
+    made = repr(Corrupt("fog", 3, seed=7, edition="224", layout="hwc"))
+    assert made == "Corrupt('fog', 3, seed=7, edition='224', layout='hwc')"
+    assert repr(eval(made)) == made
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

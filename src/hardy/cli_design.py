@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from hardy.design.balanced import Measures
     from hardy.design.categories import Categories
     from hardy.design.matrix import Matrix
-    from hardy.design.overlap import Overlap
     from hardy.design.picture import Heat
     from hardy.design.results import Results
 
 PICTURES = ("html", "png")
+# Of the stand-in's similarities the one that agrees best with overlap so far; from 0 to 1, and 1 on
+# the diagonal, so that it can be designed from.
+STAND_IN = "errors"
 
 
 def overlap_corruptions(
@@ -83,16 +85,23 @@ def overlap_corruptions(
             typer.echo(f"stand-in ({kind}) and overlap ({form}): {agreement}")
     written += _draw_results(results, out)
     typer.echo(f"wrote {', '.join(path.name for path in written)} to {printable(str(out))}")
+    typer.echo(_next(results, out))
+
+
+def _next(results: Results, out: Path) -> str:
+    told = ""
     if results.overlaps:
-        typer.echo(_next(out, results.overlaps[0]))
-
-
-def _next(out: Path, overlap: Overlap) -> str:
-    gone = overlap.without
-    if len(overlap.names) - len(gone) < 2:
-        return "no two corruptions have an overlap: train for longer, in another folder"
+        overlap = results.overlaps[0]
+        name, gone = f"overlap_{overlap.form}.csv", overlap.without
+        none = "no two corruptions have an overlap: train for longer, in another folder"
+    else:
+        name, gone = f"similarity_{STAND_IN}.csv", results.costless
+        none = "no two corruptions cost the clean model anything: nothing can be designed from that"
+        told = f"{name} stands in for overlap: a guess at what training would show\n"
+    if len(results.names) - len(gone) < 2:
+        return none
     left_out = f" --without {','.join(gone)}" if gone else ""
-    return f"next: hardy design {out}/overlap_{overlap.form}.csv --below 0.5{left_out}"
+    return f"{told}next: hardy design {out}/{name} --below 0.5{left_out}"
 
 
 def _train(
@@ -125,9 +134,8 @@ def _draw_results(results: Results, out: Path) -> list[Path]:
         for one in results.overlaps
     }
     if not heats:
-        kind = "errors"  # what agrees best with overlap so far
-        values = results.similarities[kind]
-        heats[f"similarity_{kind}"] = heat_map(f"Similarity ({kind})", note, results.names, values)
+        values, title = results.similarities[STAND_IN], f"Similarity ({STAND_IN})"
+        heats[f"similarity_{STAND_IN}"] = heat_map(title, note, results.names, values)
     written = []
     for name, heat in heats.items():
         for form in PICTURES:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hardy.cli_options import progress
-from hardy.errors import MissingResource, printable
+from hardy.errors import InputError, MissingResource, printable
 
 if TYPE_CHECKING:
+    from hardy.report.data import Report
     from hardy.report.serve import Find
 
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="What `hardy eval` wrote.")]
@@ -130,10 +131,28 @@ def plot_runs(
 
     check_target(output)
     report = gather(store, track=progress("runs"))
+    if suite is None:
+        _check_one_suite(report, kind.value, score)
     figure = choose_figure(report, kind.value, suite=suite, score=score)
     how = Print(width, height, font, font_size)
     write_whole(output, save(figure, output.suffix.lower().lstrip("."), how))
     typer.echo(f"wrote {printable(str(output))}: {printable(figure.sees + figure.leaves_out())}")
+
+
+def _check_one_suite(report: Report, kind: str, score: str | None) -> None:
+    """Of several that the plot can be made of, nobody said which."""
+    from hardy.report.figures import KINDS
+
+    fitting = dict.fromkeys(
+        part.suite.name
+        for part in report.sections
+        if any(score in (None, figure.score) for figure in KINDS[kind](part))
+    )
+    if len(fitting) > 1:
+        raise InputError(
+            f"expected one suite for the plot {kind}, got {', '.join(fitting)}; name one with "
+            "--suite"
+        )
 
 
 def view_folder(

@@ -54,10 +54,11 @@ def score_runs(
 ) -> None:
     """Score the stored runs: a table per suite, a row per model.
 
-    Names may be cut short where that is clear. Intervals are 95 %. md has
-    more tables, csv a line per model and score; json is the result file that
-    can be kept, submitted and ranked. Runs that cannot be scored are listed
-    at the end, and the exit code is then 1.
+    Names may be cut short where that is clear, and do without their kind:
+    resnet50 for timm:resnet50. Intervals are 95 %. md has more tables, csv a
+    line per model and score; json is the result file that can be kept,
+    submitted and ranked. Runs that cannot be scored are listed at the end,
+    and the exit code is then 1.
     """
     from hardy.scoring import listing, result, tables
     from hardy.scoring.naming import choose_all, of_suite
@@ -107,6 +108,9 @@ def compare_runs(
     output: Output = None,
 ) -> None:
     """Compare two models on the same images, pair by pair.
+
+    Names may be cut short where that is clear, and do without their kind:
+    resnet50 for timm:resnet50.
 
     B − A is above 0 where B is worse. Two scores decide whether that is a
     regression: mCE, or else the mean error (of sequences mFR, or else the

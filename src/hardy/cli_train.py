@@ -1,7 +1,5 @@
 """The command `hardy train`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +44,9 @@ def train_model(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Of the method, such as sigma=0.2."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Of the method, as step=2/255; once for each."
+        ),
     ] = None,
     stylised: Annotated[
         str | None,
@@ -83,12 +83,13 @@ def train_model(
     """
     kind, precision = training_device(device, precision)
     from hardy.models.defences.filters import input_filter
-    from hardy.models.model import Options
+    from hardy.models.model import Options, existing
     from hardy.models.torch_load import find_device
     from hardy.train.data import read_data
     from hardy.train.loop import train
     from hardy.train.methods import make_method
     from hardy.train.methods.stylised import need_taker
+    from hardy.train.nets import check_net
     from hardy.train.ranks import joined
     from hardy.train.recipe import Recipe
 
@@ -96,8 +97,16 @@ def train_model(
     asked = make_method(method, said)
     if stylised is not None:
         need_taker(asked)
+    # What can be said before images are read, is.
     if input is not None:
-        input_filter(input)  # known before anything is read
+        input_filter(input)
+    check_net(net, antialias, blur_after_conv)
+    if init is not None:
+        existing(init, "weights to start from")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"expected a folder to train in, got the file {out}; name another")
+    if stylised is not None:
+        _check_stylised(stylised)
     with joined(kind.partition(":")[0]) as ranks:
         where = find_device(Options("training", device=kind))
         chosen = Recipe(
@@ -116,8 +125,7 @@ def train_model(
         images = read_data(data, where, labels=labels, recipe=recipe, input=input)
         others = None
         if stylised is not None:
-            with _of_stylised(stylised):
-                others = read_data(stylised, where, recipe=recipe, input=input)
+            others = read_data(stylised, where, recipe=recipe, input=input)
 
         def say(line: str) -> None:
             if ranks.first:
@@ -148,21 +156,16 @@ def train_model(
     say(f"next: hardy eval hardy:{out} --suite SUITE --images SRC")
 
 
-@contextmanager
-def _of_stylised(where: str) -> Iterator[None]:
-    """--labels, which reading them may advise, is for the others."""
+def _check_stylised(where: str) -> None:
+    """--labels, which reading them would advise, is for the others."""
     from hardy.images import open_images
     from hardy.images.datasets import NAMES
 
-    try:
-        yield
-    except InputError:
-        if where in NAMES or open_images(where).labels is not None:
-            raise
+    if where not in NAMES and open_images(where).labels is None:
         raise InputError(
             f"{where}: expected stylised images with their labels, got none; put them into one "
             "folder per class, or labels beside images in the .npz"
-        ) from None
+        )
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

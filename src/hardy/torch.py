@@ -89,4 +89,5 @@ class Corrupt(torch.nn.Module):
             raise InputError(f"expected a tensor {expected}, got {tuple(images.shape)}")
 
     def extra_repr(self) -> str:
-        return f"{self.name!r}, {self.severity}, seed={self.seed}, edition={self.edition!r}"
+        told = f"{self.name!r}, {self.severity}, seed={self.seed}, edition={self.edition!r}"
+        return f"{told}, layout={self.layout!r}"

@@ -15,6 +15,7 @@ import hardy
 from hardy.attacks.attack import Part
 from hardy.attacks.work import check_differentiable
 from hardy.errors import HardyError, InputError
+from hardy.images.datasets import CLASSES
 from hardy.models import load
 from hardy.models.defences import trained_behind
 from hardy.predictions.attacked import read_attacks
@@ -25,11 +26,11 @@ from tests.attacks.coloured import IMAGES, LABELS, QUICK, ByColour, coloured, st
 
 def test_images_to_fit_on_have_the_size_of_those_to_measure() -> None:
     """Also where they differ among themselves."""
-    for place in range(10):
+    for place, name in enumerate(CLASSES):
         side = 32 if place < 9 else 16
-        Path(f"more/{place}").mkdir(parents=True)
+        Path(f"more/{name}").mkdir(parents=True)
         image = coloured(1, seed=3 + place)[0, :side]
-        Image.fromarray(image).save(f"more/{place}/a.png")
+        Image.fromarray(image).save(f"more/{name}/a.png")
     np.savez("small.npz", images=coloured(12, seed=3)[:, :16, :16], labels=LABELS[:12])
     for images, shape in (("small.npz", "16, 16, 3"), ("more", "16, 32, 3")):
         with pytest.raises(InputError, match=rf"\(32, 32, 3\), got \({shape}\) of .*; resize"):

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from hardy import cli_design
 from hardy.design.accuracy import Accuracy, square_csv
 from hardy.design.overlap import overlap
-from hardy.design.proxy import Agreement
+from hardy.design.proxy import Agreement, Features, shared_errors, similarities
 from hardy.design.results import Results
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.metrics import Interval
@@ -186,10 +186,38 @@ def test_the_stand_in_alone_is_drawn(run, monkeypatch, tmp_path) -> None:
     whole = fake_results()
     alone = Results(whole.experiment, whole.names, whole.similarities)
     monkeypatch.setattr("hardy.design.results.summarise", lambda out: alone)
-    (line,) = run("overlap", "--out", ".")
+    line, told, then = run("overlap", "--out", ".")
     assert "similarity_errors.csv, overlap_pairs.csv, overlap.json" in line
+    assert told == (
+        "similarity_errors.csv stands in for overlap: a guess at what training would show"
+    )
+    assert then == "next: hardy design ./similarity_errors.csv --below 0.5"
     for form in ("html", "png"):
         assert (tmp_path / f"similarity_errors.{form}").stat().st_size > 1000
+
+
+def test_what_is_printed_after_the_stand_in_can_be_typed(run, monkeypatch) -> None:
+    """With a corruption that costs the clean model nothing; the other similarities are refused."""
+    images, costs = 40, {"fog": (0, 12), "snow": (4, 16), "contrast": (20, 30), "frost": (0, 0)}
+    correct = np.ones((images, 5), np.uint8)
+    for column, (start, end) in enumerate(costs.values(), 1):
+        correct[start:end, column] = 0
+    shifts = np.array([[[1.0, 0.0]], [[1.0, 0.5]], [[-1.0, 0.2]], [[0.1, 0.1]]])
+    features = Features(tuple(costs), shifts, np.array([40.0]), shifts[:, 0] @ shifts[:, 0].T)
+    similar = {**similarities(features), "errors": shared_errors(correct, np.ones(5))}
+    alone = Results(fake_results().experiment, tuple(costs), similar)
+    monkeypatch.setattr("hardy.design.results.summarise", lambda out: alone)
+    then = run("overlap", "--out", ".")[-1]
+    assert then == "next: hardy design ./similarity_errors.csv --below 0.5 --without frost"
+    out = run(*then.removeprefix("next: hardy ").split())
+    assert set(out[-1].split(", ")) in ({"fog", "contrast"}, {"snow", "contrast"})
+    for kind in ("distance", "shift", "by_class", "by_image"):
+        with pytest.raises(InputError, match=r"of a stand-in, take similarity_errors\.csv"):
+            run("design", f"similarity_{kind}.csv", "--below", "0.5")
+    nothing = {"errors": np.full((2, 2), np.nan)}
+    alone = Results(fake_results().experiment, ("fog", "snow"), nothing)
+    monkeypatch.setattr("hardy.design.results.summarise", lambda out: alone)
+    assert run("overlap", "--out", ".")[-1].startswith("no two corruptions cost the clean model")
 
 
 def test_agreement_is_told(run, monkeypatch) -> None:

@@ -114,7 +114,7 @@ def test_the_matrix_is_what_the_predictions_say(finished) -> None:
         ranks = runs[name].read(cells, ["rank"])["rank"]
         assert results.accuracy.values[row, 3] == pytest.approx((ranks == 0).mean())
     assert results.images == 30
-    assert "within classes" in results.resampling
+    assert results.resampling == "1,000 bootstrap replicates over images, seed 0"
 
 
 def test_models_differ_by_their_corruption_alone(finished) -> None:

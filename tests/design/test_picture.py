@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from hardy.design.categories import Categories
-from hardy.design.picture import category_map, draw, heat_map, ordered
+from hardy.design.picture import CHANCE, category_map, draw, heat_map, ordered
 from hardy.errors import InputError
+from hardy.report.static import DPI
 from tests.design.matrices import blocks
+from tests.report.browser import CHROMIUM, chromium
 
 
 def test_what_overlaps_stands_together() -> None:
@@ -70,6 +74,47 @@ def test_long_notes_get_lines_of_their_own() -> None:
     lines = re.findall(r"sup\\u003e([^\\]*)\\u003c\\u002fsup", page)
     assert len(lines) > 5
     assert max(map(len, lines)) * 7 <= 240 + 2 * 32
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+def test_a_heading_keeps_off_the_borders_of_a_picture(number: int) -> None:
+    names = ("noc_blur", "noc_rain", "noc_color_disortion", "noc_hue", "noc_shear")[:number]
+    for net in ("allconv", "wrn_10_1", "a_net_of_so_long_a_name"):
+        note = f"{number} corruptions of cifar10_noc_23, {net} for 15 epochs; ?: {CHANCE}"
+        picture = draw(heat_map("Overlap (ratio)", note, names, np.eye(number)), "png")
+        with Image.open(io.BytesIO(picture)) as opened:
+            ink = np.asarray(opened.convert("L")) < 200
+        map_starts = int(np.flatnonzero(ink.sum(axis=1) > ink.shape[1] / 3)[0])
+        across = np.flatnonzero(ink[: map_starts - 10].any(axis=0))
+        edge = 0.08 * DPI
+        assert edge < across[0], note
+        assert across[-1] < ink.shape[1] - edge, note
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
+def test_the_heading_of_a_page_covers_nothing(tmp_path) -> None:
+    target = tmp_path / "map.html"
+    names = ("noc_blur", "noc_rain", "noc_color_disortion")
+    with chromium() as page:
+        for words in (5, 15, 40):
+            target.write_bytes(draw(heat_map("t", "a word " * words, names, np.eye(3)), "html"))
+            page.open(target.as_uri(), 900)
+            page.wait(
+                "document.querySelector('.gtitle') && document.querySelector('.heatmaplayer')"
+            )
+            sides = "(r => [r.left, r.right, r.top, r.bottom])"
+            left, right, top, bottom = page.run(
+                f"{sides}(document.querySelector('.gtitle').getBoundingClientRect())"
+            )
+            whole, tools, drawn = (
+                page.run(f"{sides}(document.querySelector('{part}').getBoundingClientRect())")
+                for part in (".main-svg", ".modebar", ".heatmaplayer image")
+            )
+            assert whole[0] < left
+            assert right < whole[1]
+            assert tools[3] <= top
+            assert bottom <= drawn[2]
 
 
 def test_figures_in_cells() -> None:

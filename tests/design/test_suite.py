@@ -10,7 +10,9 @@ import pytest
 from hardy import evaluate
 from hardy.design.suite import suite_toml, write_suite
 from hardy.errors import InputError
+from hardy.evaluation import Run
 from hardy.suites import load, text_of
+from hardy.suites.cells import CLEAN
 from tests.photos import photos
 
 
@@ -43,6 +45,24 @@ def test_all_else_is_the_base_suites(tmp_path) -> None:
         name: base.reference.errors[name] for name in ("snow", "saturate")
     }
     assert made.source == f"x; {base.source}"
+
+
+def test_a_score_against_a_reference_is_kept_without_one(tmp_path) -> None:
+    """Any run can be the reference: then the suite says which ratio stands first."""
+    names = ["noc_border", "noc_translation"]
+    path = str(write_suite(tmp_path / "two.toml", "cifar10_noc_23", names, "x"))
+    assert load(path).reference is None
+
+    def runs(model: str, labels: np.ndarray, store: str) -> Run:
+        return evaluate(model, suite=path, images=photos(32), labels=labels, store=tmp_path / store)
+
+    asked = runs("fake:10:1", np.zeros(8, int), "asked").stored
+    right = asked.read([CLEAN], ["top5"])["top5"][:, 0, 0]  # so that corruptions can cost it some
+    mine = runs("fake:10", right, "runs")
+    assert [one.name for one in mine.score().headline] == ["mean error", "clean error"]
+    against = mine.score(reference=runs("fake:10:1", right, "runs"))
+    assert against.headline[0].name == "relative mCE"
+    assert "mCE" not in against
 
 
 def test_a_chosen_suite_can_be_chosen_from(tmp_path) -> None:

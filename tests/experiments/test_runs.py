@@ -125,7 +125,7 @@ def test_what_adapts_has_the_usual_batch_whatever_the_others_have(place) -> None
     assert records["standard+none"]["adapts_in"] == []
     (store,) = (place.work / "runs" / "standard+bn_adapt").glob("*--cifar10_c--*")
     about = json.loads((store / "run.json").read_text())
-    assert "statistics of 64 test images" in about["defence"]
+    assert "statistics of up to 64 test images" in about["defence"]
     (row,) = [line for line in table.page(records).splitlines() if line.startswith("| bn_adapt")]
     assert row.startswith("| bn_adapt (adapts, N = 16, n = 64) |")
 

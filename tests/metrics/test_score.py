@@ -17,6 +17,7 @@ from hardy.metrics import (
     compare,
     corruption_scores,
     differences,
+    proportion_interval,
 )
 from hardy.metrics.score import score_of
 
@@ -81,6 +82,18 @@ def test_a_part_of_the_images_says_of_how_many() -> None:
 )
 def test_digits_follow_the_interval(value: float, low: float, high: float, figure: str) -> None:
     assert replace(score(value), interval=Interval(low, high)).figure() == figure
+
+
+@pytest.mark.parametrize("value", [0.0, 30.0, 100.0])
+def test_a_percentage_that_all_images_share_is_still_of_few_images(value: float) -> None:
+    """At 0 and 100 % Wilson's; between, the other images that there may be pull either way."""
+    made = replace(AROUND, images=20)
+    same = np.full(100, value) * (1 + np.linspace(0, 1e-14, 100))  # but for rounding
+    low, high = score_of("mean error", value, same, made, "100", unit="%").interval
+    others = 100 * proportion_interval(0, 20).high
+    assert high - low == pytest.approx(others)
+    assert value - low == pytest.approx(value / 100 * others)
+    assert score_of("mCE", value, same, made, "100").interval.high == pytest.approx(value)
 
 
 def test_the_unit() -> None:

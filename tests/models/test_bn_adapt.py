@@ -82,7 +82,7 @@ def test_identities_and_names() -> None:
         "tiny+bn_adapt:16 (adapted)",
     ]
     assert found[1].identity == defend(plain, "bn_adapt:16").identity
-    assert "64 test images at a time" in found[1].defence
+    assert "of up to 64 test images at a time" in found[1].defence
 
 
 def test_the_module_that_was_lent_stays_as_it_is() -> None:

@@ -128,7 +128,7 @@ def test_what_is_stored_says_how(rows: Path, tmp_path: Path) -> None:
     assert run.model == "tiny+bn_adapt:2 (adapted)"
     assert run.adapted
     assert run.defence is not None
-    assert run.defence.startswith("bn_adapt:2: batch norm by the statistics of 3 test images")
+    assert run.defence.startswith("bn_adapt:2: batch norm by the statistics of up to 3 test")
     assert run.folder.name.startswith("tiny-bn_adapt-2-adapted--cifar10_c--")
     median = predicted(tmp_path / "runs", rows, "fake:10", defend="median").stored
     assert (median.model, median.defence) == ("fake:10+median", "median: 3 x 3 median")

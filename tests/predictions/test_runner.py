@@ -14,6 +14,7 @@ import hardy
 from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.images import RECIPES, open_images
+from hardy.images.datasets import CLASSES
 from hardy.models import load as load_model
 from hardy.predictions.opening import open_subject
 from hardy.predictions.runner import list_tasks
@@ -152,12 +153,12 @@ def test_the_storage_step_is_that_of_the_suite(tmp_path: Path) -> None:
 
 def test_unreadable_images_are_told_and_left_out(tmp_path: Path) -> None:
     folder = tmp_path / "images"
-    for k in range(10):
-        place = folder / f"class{k}" / f"{k}.png"
+    for k, name in enumerate(CLASSES):
+        place = folder / name / f"{k}.png"
         place.parent.mkdir(parents=True)
         Image.fromarray(np.full((32, 32, 3), 20 * k, np.uint8)).save(place)
-    (folder / "class4" / "4.png").write_bytes(b"not a picture")
-    Image.fromarray(np.zeros((40, 40, 3), np.uint8)).save(folder / "class5" / "5.png")
+    (folder / CLASSES[4] / "4.png").write_bytes(b"not a picture")
+    Image.fromarray(np.zeros((40, 40, 3), np.uint8)).save(folder / CLASSES[5] / "5.png")
     run = one(evaluate("fake:10", images=folder, store=tmp_path / "runs", **FEW))
     assert len(run.faults) == 2
     assert "4.png" in run.faults[0]
@@ -165,7 +166,7 @@ def test_unreadable_images_are_told_and_left_out(tmp_path: Path) -> None:
     scores = run.score()
     assert scores["mean error"].circumstances.images == 8
     # Mended, the same call adds it.
-    Image.fromarray(np.full((32, 32, 3), 80, np.uint8)).save(folder / "class4" / "4.png")
+    Image.fromarray(np.full((32, 32, 3), 80, np.uint8)).save(folder / CLASSES[4] / "4.png")
     run = one(evaluate("fake:10", images=folder, store=tmp_path / "runs", **FEW))
     assert run.score()["mean error"].circumstances.images == 9
 

@@ -190,6 +190,36 @@ def test_leaderboard_is_quiet_fits_and_filters(page: Page, board_url: str, width
     assert page.run(parts) == [True, False]
 
 
+def test_a_leaderboard_of_usual_names_needs_no_scrolling(
+    page: Page, report: Report, tmp_path: Path
+) -> None:
+    """Ranked, adapted and made differently, with all that can be stated of a model."""
+    stated = {
+        "backbone": "WideResNet-28-10",
+        "extra_data": "none",
+        "standalone": True,
+        "seen_corruptions": ["gaussian_noise", "shot_noise"],
+    }
+    results = [
+        json.loads(json.dumps(result_of(report.sections[0].entries[0].scores, stated)))
+        for _ in range(3)
+    ]
+    methods = [{"trained_as": {"net": "wrn_28_10", "methods": ["augmix", "deepaugment", "ant"]}}]
+    for number, result in enumerate(results):
+        result["model"] |= {"name": f"hardy:model_{number}+median:3+bn_adapt:16"}
+        result["model"] |= {"defence": "median:3: a filter; bn_adapt:16: batch norm"}
+        result["model"] |= {"adapted": number == 1}
+        result["provenance"]["sessions"] = methods
+    for score in results[2]["scores"]:
+        score["images_hash"] = "of others"
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    page.open(write_leaderboard([tmp_path], tmp_path / "site").as_uri(), 1280)
+    hidden = "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
+    assert page.run(hidden) == [0, 0, 0, 0]
+    heads = "[...document.querySelectorAll('thead button')].map(e => e.getClientRects().length)"
+    assert max(page.run(heads)) <= 2, "headings break between words"
+
+
 def test_screenshot_shows_something(page: Page, report_url: str, tmp_path: Path) -> None:
     page.open(report_url, 1280)
     page.wait(DRAWN)

@@ -78,6 +78,23 @@ def test_plot_says_what_to_see(digits: Path, tmp_path: Path) -> None:
     assert (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_plot_asks_which_of_several_suites(tmp_path: Path) -> None:
+    store = tmp_path / "runs"
+    for suite in ("cifar10_c", "cifar10_c_bar", "cifar10_p"):
+        write_run(store, "model", suite, images=12, classes=10)
+    out = ("-o", tmp_path / "f.png")
+    with pytest.raises(
+        InputError,
+        match=r"one suite for the plot bars, got cifar10_c, cifar10_c_bar; name one with --suite",
+    ):
+        run("plot", store, "bars", *out)
+    assert not (tmp_path / "f.png").exists()
+    run("plot", store, "bars", *out, "--suite", "cifar10_c_bar")
+    run("plot", store, "stability", *out)  # of sequences there is one suite
+    with pytest.raises(InputError, match="unknown score of the plot bars"):
+        run("plot", store, "bars", *out, "--score", "nothing")
+
+
 def test_gallery_of_a_photo(tmp_path: Path) -> None:
     target = cli_report.write_gallery(paths()[0], tmp_path / "g.html", ["cifar10_c"], None)
     assert len(Parsed(target.read_bytes()).all("section")) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.report.data import gather
+from hardy.report.figures import figures
 from hardy.report.headline import summary
-from hardy.report.leaderboard import boards, find_results, render_leaderboard
+from hardy.report.leaderboard import boards, render_leaderboard
 from hardy.report.page import render_report
+from hardy.report.submitted import find_results
 from hardy.report.words import defence_name, short
 from hardy.scoring import Scores, compare, score
 from hardy.scoring.listing import compared_table, score_tables
@@ -140,6 +143,7 @@ def test_adapted_models_are_never_ranked(scored: list[Scores], tmp_path: Path) -
     assert page.index("Ranked by mCE") < page.index("Not ranked: adapted to the test images")
     assert page.index("Not ranked: adapted") < page.index(f">{MARKED}</bdi>")
     assert page.count('<td class="rank">') == 2
+    assert "Made differently" not in page, "a column of nothing"
     alone = find_results([tmp_path / "2.json"])
     assert boards(alone)[0].rankings == ()
     assert '<td class="rank">' not in render_leaderboard(alone).decode()
@@ -159,6 +163,46 @@ def test_the_report_never_crowns_an_adapted_model(tmp_path: Path) -> None:
     assert summary(section).startswith("good holds up best: mCE ")
     assert "; bad is " in summary(section)
     assert summary(section).endswith(told)
+
+
+TOLD_APART = " Models adapted to the test images are not compared here."
+
+
+def captions(store: Path) -> dict[str, str]:
+    (section,) = gather(store).sections
+    made = {one.name.removeprefix("imagenet-c-"): one.sees for one in figures(section)}
+    return made | {"summary": summary(section)}
+
+
+def test_no_caption_compares_an_adapted_model(tmp_path: Path) -> None:
+    """What is said of the others is what would be said without it."""
+    for model, seed, rate in (("good", 1, 0.4), ("bad", 2, 0.8)):
+        write_run(tmp_path, errors(rate=rate, seed=seed), model=model)
+    before = captions(tmp_path)
+    best = errors(rate=0.0, clean=0.0)
+    write_run(tmp_path, best, model=MARKED, defence=WORDS, batches="of these images")
+    after = captions(tmp_path)
+    comparing = ("bars-ce", "scatter-mce", "scatter-relative-mce", "calibration", "reliability")
+    for name in (*comparing, "summary"):
+        assert TOLD_APART in after[name], name
+        assert after[name].replace(TOLD_APART, "") == before[name]
+        assert TOLD_APART not in before[name]
+    assert after["heat"] == before["heat"]
+    assert after["curves"].startswith(before["curves"].partition(" The area under")[0])
+    assert "good does best" not in after["bars-ce"]
+    assert re.search(r"it does best in \d+ of 15\.", after["bars-ce"])
+
+
+def test_where_all_are_adapted_none_is_best(tmp_path: Path) -> None:
+    for model, rate in ((MARKED, 0.1), ("other (adapted)", 0.5)):
+        write_run(tmp_path, errors(rate=rate, seed=5), model=model, defence=WORDS, batches="these")
+    told = captions(tmp_path)
+    assert told["summary"].startswith(f"{MARKED}: mCE ")
+    assert told["scatter-mce"].startswith(f"{MARKED} has mCE ")
+    assert f"On corrupted images {MARKED} is underconfident by " in told["reliability"]
+    for sentence in told.values():
+        assert not re.search(r"best|lowest|most accurate|published results?|furthest", sentence)
+        assert "other" not in sentence.replace("which others never see", "") or "mAUDE" in sentence
 
 
 @pytest.mark.parametrize(

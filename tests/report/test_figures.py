@@ -12,7 +12,7 @@ from hardy.report.bars import bars
 from hardy.report.data import Report, gather
 from hardy.report.figures import choose_figure, figures
 from hardy.report.headline import headline, summary
-from hardy.report.labels import choose_labels
+from hardy.report.labels import LETTER, LINE, Spot, choose_labels
 from hardy.report.page import render_report
 from hardy.report.palette import COLOURS, ink_on, shade, style
 from hardy.report.scatter import scatter, why_none
@@ -140,11 +140,79 @@ def test_intervals_of_a_column_share_a_scale(report: Report) -> None:
     assert all(strip.low <= strip.value <= strip.high for strip in ends)
 
 
-def test_labels_never_cover_points_or_each_other() -> None:
-    places = [(0.0, 0.0), (50.0, 50.0), (50.5, 50.0), (51.0, 52.5), (100.0, 100.0)]
-    written = choose_labels(places, ["own", "b" * 20, "c" * 20, "d" * 20, "e"], always=1)
-    assert [bool(text) for text, _ in written] == [True, False, False, True, True]
-    assert [left for _, left in written] == [False, False, False, False, True]
+def spot(x: float, y: float, across: float = 0.0, up: float = 0.0) -> Spot:
+    return Spot(x, y, x - across, x + across, y - up, y + up)
+
+
+def test_labels_go_where_there_is_room_or_nowhere() -> None:
+    spots = [spot(0, 0), spot(50, 50), spot(50.5, 50), spot(51, 50), spot(51.5, 50), spot(100, 100)]
+    names = ["own", *(letter * 20 for letter in "bcde"), "f"]
+    written, *_ = choose_labels(spots, names, own=6)
+    assert [(text[:1], position) for text, position in written] == [
+        ("o", "top right"),
+        ("b", "top right"),
+        ("c", "bottom right"),
+        ("d", "top left"),
+        ("e", "bottom left"),
+        ("f", "bottom left"),
+    ]
+    written, *_ = choose_labels([*spots, spot(52, 50)], [*names, "g" * 20], own=7)
+    assert written[-1][0] == ""
+
+
+def test_names_of_models_here_may_cover_published_points() -> None:
+    spots = [spot(50, 50), *(spot(50 + x, 50 + y) for x in (-5, 5) for y in (-4.5, 4.5))]
+    spots += [spot(0, 0), spot(100, 100)]
+    names = ["a" * 20, *(letter * 20 for letter in "bcde"), "f", "g"]
+    assert choose_labels(spots, names, own=1)[0][0] == ("a" * 20, "top right")
+    assert choose_labels(spots, names, own=5)[0][0][0] == ""
+
+
+def test_names_are_not_struck_through_by_whiskers() -> None:
+    ends = [spot(0, 0), spot(100, 100)]
+    clear = [spot(30, 50), spot(50, 54)]
+    struck = [spot(30, 50), spot(50, 54, across=30)]
+    for spots, position in ((clear, "top right"), (struck, "bottom right")):
+        written, *_ = choose_labels([*spots, *ends], ["a name", "b", "c", "d"], own=4)
+        assert written[0] == ("a name", position)
+    crossed = [spot(30, 50), spot(33, 80, up=28)]
+    written, *_ = choose_labels([*crossed, *ends], ["a name", "b", "c", "d"], own=4)
+    assert written[0] == ("a name", "bottom right")
+
+
+def test_no_two_names_of_many_models_meet(tmp_path: Path) -> None:
+    for place in range(11):
+        name = f"a model called {place}"
+        skill = 2 + 0.1 * place
+        write_run(tmp_path, name, "cifar10_c", images=40, classes=10, skill=skill, worst=False)
+    (figure,) = scatter(gather(tmp_path).sections[0])
+    (panel,) = figure.panels
+    assert panel.x_range is not None
+    assert panel.y_range is not None
+    (left, right), (low, high) = panel.x_range, panel.y_range
+    own = [one for one in panel.series if one.style is not None]
+    assert all(left < min(one.x_low or ()) and max(one.x_high or ()) < right for one in own)
+    boxes = []
+    for one in own:
+        ((label,), (position,)) = one.labels or (), one.positions
+        if label:
+            x, y = ((float(v) - a) / (b - a) for v, a, b in
+                    ((one.x[0], left, right), (one.y[0], low, high)))  # fmt: skip
+            length = LETTER * len(label) * (1 if position.endswith("right") else -1)
+            middle = y + (LINE if position.startswith("top") else -LINE)
+            boxes.append((min(x, x + length), max(x, x + length), middle))
+    assert 3 <= len(boxes) < 11
+    for place, (start, end, middle) in enumerate(boxes):
+        assert start >= 0
+        assert end <= 1
+        for other_start, other_end, other in boxes[:place]:
+            assert end < other_start or other_end < start or abs(middle - other) > 0.9 * LINE
+    assert "Names that would cover others are left out; the legend has them all." in figure.sees
+
+
+def test_the_caption_says_nothing_of_names_where_all_are_there(report: Report) -> None:
+    for figure in scatter(report.sections[0]):
+        assert "the legend has them" not in figure.sees
 
 
 def test_styles_repeat_only_after_all_colours_and_dashes() -> None:
@@ -213,7 +281,7 @@ def test_curves_of_one_corruption_of_falls_and_of_many_models(
 def test_one_published_result_is_counted_as_one(tmp_path: Path) -> None:
     write_run(tmp_path, "model", "cifar10_c", images=20, classes=10, skill=0.0)
     (figure,) = scatter(gather(tmp_path).sections[0])
-    assert "Of 1 published result 1 is lower in mean error;" in figure.sees
+    assert "Of 1 published result 1 is lower in mean error." in figure.sees
 
 
 def test_sequences_without_clean_accuracy_say_so(report: Report) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.report.data import Report
-from hardy.report.leaderboard import boards, find_results, render_leaderboard, write_leaderboard
+from hardy.report.leaderboard import boards, render_leaderboard, write_leaderboard
+from hardy.report.submitted import find_results
 from hardy.scoring.result import result_of
 from tests.report.conftest import LONG, MARKUP, QUOTES
 from tests.report.pages import Parsed, check_safe
@@ -55,6 +56,8 @@ def test_others_stand_apart_without_a_rank_and_say_why(results: list[Data], tmp_
     assert (row.rank, row.result.name) == (None, "on other images")
     assert row.apart.startswith("different image sets (")
     assert len(board.rankings[0].rows) == 3
+    page = render_leaderboard(find_results([tmp_path])).decode()
+    assert page.count(">Made differently</button>") == 1
     assert any(row.name == "AugMix" and row.value.text == "65.3" for row in board.published)
 
 

@@ -38,6 +38,16 @@ def test_by_model_folder_or_prefix(runs: list[StoredRun]) -> None:
     assert choose(runs, "t", "cifar10_c").suite == "cifar10_c"
 
 
+def test_without_the_kind_of_model(runs: list[StoredRun]) -> None:
+    assert choose(runs, "resnet50d").model == "timm:resnet50d"
+    found = choose(runs, "resnet50", "imagenet_c")
+    assert found.model == "timm:resnet50", "exact before prefix"
+    assert choose(runs, "res", "cifar10_c").model == "timm:resnet50"
+    assert {run.model for run in choose_all(runs, ["resnet50"])} == {"timm:resnet50"}
+    with pytest.raises(InputError, match="got 2; name one of timm:resnet50, timm:resnet50d"):
+        choose(runs, "resnet", "imagenet_c")
+
+
 @pytest.mark.parametrize(
     ("name", "suite", "message"),
     [

@@ -49,6 +49,16 @@ def scored(store: Path) -> list[Scores]:
     return [score(run, how=FEW) for run in runs]
 
 
+def test_printed_scores_are_marked(scored: list[Scores]) -> None:
+    seen, unknown = scored
+    assert f"mCE {seen['mCE'].figure()} † (AlexNet reference, " in str(seen)
+    assert f"mean error {seen['mean error'].figure()} †, clean error " in str(seen)
+    assert f"clean error {seen['clean error'].figure()}\n" in str(seen)
+    assert f"{seen['mCE'].figure()} †</td>" in seen._repr_html_()
+    assert f"{seen['clean error'].figure()}</td>" in seen._repr_html_()
+    assert "†" not in str(unknown) + unknown._repr_html_()
+
+
 def test_sessions_say_it(scored: list[Scores]) -> None:
     seen, unknown = scored
     assert seen.run.seen == ("gaussian_noise", "hail")

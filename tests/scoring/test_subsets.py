@@ -10,7 +10,7 @@ import pytest
 from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.scoring import score
-from hardy.suites.cells import CLEAN
+from hardy.suites.cells import CLEAN, Cell
 from tests.scoring.helpers import FEW, errors, write_run
 
 
@@ -33,31 +33,44 @@ def test_a_subset_says_so(tmp_path: Path) -> None:
 
 def test_the_same_images_are_resampled_alike_however_they_were_chosen(tmp_path: Path) -> None:
     """Equal numbers of every class do not come by chance, so the mix does not vary."""
-    part = {"of": 50_000, "size": 20, "per_class": None}
-    chosen = score(write_run(tmp_path / "part", errors(), subset=part), how=FEW)
-    whole = score(write_run(tmp_path / "whole", errors()), how=FEW)
+    part = {"of": 50_000, "size": 200, "per_class": None}
+    wrong = errors(images=200)
+    chosen = score(write_run(tmp_path / "part", wrong, subset=part), how=FEW)
+    whole = score(write_run(tmp_path / "whole", wrong), how=FEW)
     assert whole["mCE"].circumstances.total is None
     assert whole["mCE"].resampling.endswith("within classes")
     assert whole == chosen
     np.testing.assert_array_equal(whole["mCE"].replicates, chosen["mCE"].replicates)
-    strata = Resampling(100, strata=np.arange(20) % 10)
-    assert score(write_run(tmp_path / "whole", errors()), how=strata) == whole
+    strata = Resampling(100, strata=np.arange(200) % 10)
+    assert score(write_run(tmp_path / "whole", wrong), how=strata) == whole
 
 
 @pytest.mark.parametrize(
     ("labels", "within"),
     [
-        (np.arange(20) % 9, True),  # two or three of each
-        (np.arange(20) % 11, False),  # one or two: hardly classes
-        (np.minimum(np.arange(20), 5) % 5, False),
-        (np.zeros(20, int), False),
+        (np.arange(103) % 3, True),  # 34 or 35 of each
+        (np.arange(102) % 3, False),  # too few to tell their spread
+        (np.arange(200) % 100, True),
+        (np.arange(210) % 109, False),  # 1 or 2: one alone does not vary
+        (np.minimum(np.arange(62), 40) % 2, False),
+        (np.zeros(60, int), False),
     ],
 )
 def test_only_equal_numbers_of_each_class_are_fixed(
     tmp_path: Path, labels: np.ndarray, within: bool
 ) -> None:
-    scores = score(write_run(tmp_path, errors(), labels=labels), how=FEW)
+    scores = score(write_run(tmp_path, errors(images=len(labels)), labels=labels), how=FEW)
     assert scores["mCE"].resampling.endswith("within classes") == within
+
+
+def test_few_images_that_agree_within_their_classes(tmp_path: Path) -> None:
+    """Two of each class, both right or both wrong: by chance, and no reason for an interval of no
+    width."""
+    wrong = np.arange(20) % 10 < 3
+    scores = score(write_run(tmp_path, {CLEAN: wrong, Cell("fog", 1): wrong}), how=FEW)
+    low, high = scores["mean error"].interval
+    assert low < 20
+    assert high > 40
 
 
 def test_a_subset_that_was_extended_to_all_images_is_none(tmp_path: Path) -> None:

@@ -133,6 +133,20 @@ def test_each_epoch_begins_with_a_new_generator_trained_on_its_own_batches() -> 
     assert not torch.equal(starts[0], starts[1])
 
 
+def test_the_steps_of_a_restart_can_be_watched() -> None:
+    method, watched = ready(restart_steps="3"), []
+
+    def track(steps, total, unit):
+        for step in steps:
+            watched.append((total, unit))
+            yield step
+
+    method.track = track
+    batch = torch.full((4, 3, 8, 8), 100, dtype=torch.uint8), torch.tensor([0, 1, 2, 0])
+    method.begin_epoch(1, make_narrow(3), repeat(batch))
+    assert watched == [(3, "steps of a new generator for epoch 2 of 4")] * 3
+
+
 def test_an_old_generator_makes_the_noise_it_made() -> None:
     method = ready("ant3x3")
     white = torch.randn(2, 3, 10, 10, generator=torch.Generator().manual_seed(0))

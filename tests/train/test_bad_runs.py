@@ -13,7 +13,7 @@ import torch
 
 from hardy.errors import InputError
 from hardy.train import loop
-from hardy.train.data import read_data
+from hardy.train.data import Data, read_data
 from hardy.train.files import alone_in, read_tensors, write_tensors
 from hardy.train.loop import train
 from hardy.train.nets import NETS
@@ -78,6 +78,63 @@ def test_what_a_kill_in_the_first_instant_leaves_is_no_run(tmp_path, narrow) -> 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".abc.hardy-unfinished").write_bytes(b"")
     assert train("standard", small_data(tmp_path), tmp_path / "run", NARROW).epochs == 2
+
+
+def only_begun(data: Data, out: Path) -> None:
+    """A run that was stopped before it saved anything."""
+    with pytest.raises(KeyboardInterrupt):
+        train("standard", data, out, NARROW, track=killed_in(1))
+    assert [path.name for path in out.iterdir()] == ["run.json"]
+
+
+def test_a_run_that_saved_nothing_yet_may_be_begun_anew_otherwise(tmp_path, narrow) -> None:
+    data, out = small_data(tmp_path), tmp_path / "run"
+    only_begun(data, out)
+    (out / ".abc.hardy-unfinished").write_bytes(b"")
+    corrected = replace(NARROW, lr=0.01, epochs=1)
+    assert train("gauss_single", data, out, corrected, settings={"sigma": "0.2"}).epochs == 1
+    found = json.loads((out / "run.json").read_text())
+    assert found["method"] == {"name": "gauss_single", "sigma": 0.2}
+    assert (found["recipe"]["lr"], found["recipe"]["epochs"]) == (0.01, 1)
+    with pytest.raises(InputError, match=r"holds another run: recipe\.lr is 0\.05 and was 0\.01"):
+        train("gauss_single", data, out, replace(corrected, lr=0.05), settings={"sigma": "0.2"})
+
+
+@pytest.mark.parametrize(
+    "name", ["checkpoint.safetensors", "model.safetensors", "log.jsonl", "log.csv", "notes.txt"]
+)
+def test_but_not_where_anything_else_lies(tmp_path, narrow, name) -> None:
+    data, out = small_data(tmp_path), tmp_path / "run"
+    only_begun(data, out)
+    (out / name).write_bytes(b"work")
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(InputError, match=r"holds another run: recipe\.lr is 0\.01 and was 0\.05"):
+        train("standard", data, out, replace(NARROW, lr=0.01))
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_nor_over_what_is_no_record_of_a_training(tmp_path, narrow) -> None:
+    (tmp_path / "run").mkdir()
+    record = tmp_path / "run" / "run.json"
+    record.write_text('{"format": 1, "model": "onnx:model.onnx"}')
+    with pytest.raises(InputError, match="holds another run"):
+        train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+    assert json.loads(record.read_text())["model"] == "onnx:model.onnx"
+
+
+def test_nor_while_it_trains(tmp_path, narrow) -> None:
+    data, out = small_data(tmp_path), tmp_path / "run"
+    refused = []
+
+    def meanwhile(steps, total, unit):
+        with pytest.raises(InputError, match="another process is training in") as raised:
+            train("standard", data, out, replace(NARROW, lr=0.01))
+        refused.append(raised.value)
+        return steps
+
+    train("standard", data, out, NARROW, track=meanwhile)
+    assert len(refused) == NARROW.epochs
+    assert json.loads((out / "run.json").read_text())["recipe"]["lr"] == NARROW.lr
 
 
 @pytest.mark.parametrize("log", ["null", "5", "[1, 2]", '[{"epoch": 2}]', "[]", '[{"epoch": "a"}]'])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from hardy.errors import InputError
 from hardy.models import MODELS, Override, load
 from hardy.models.hardy_model import trained_model
 from hardy.suites.cells import CLEAN
-from hardy.train import loop
+from hardy.train import data, loop
 from hardy.train.loop import train
 from hardy.train.methods import METHODS
 from hardy.train.nets import NETS
@@ -46,8 +47,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     app.command()(train_model)
 
     def run(*arguments: str) -> tuple[int, str]:
-        small = ("--data", "set.npz", "--out", "out", "--net", "narrow", "--device", "cpu")
-        result = CliRunner().invoke(app, [*arguments, *small], catch_exceptions=False)
+        small = {"--data": "set.npz", "--out": "out", "--net": "narrow", "--device": "cpu"}
+        rest = [word for pair in small.items() if pair[0] not in arguments for word in pair]
+        result = CliRunner().invoke(app, [*arguments, *rest], catch_exceptions=False)
         return result.exit_code, result.output
 
     return run
@@ -104,13 +106,51 @@ def test_the_help_names_them_all() -> None:
     ],
 )
 def test_refusals_leave_nothing(run, arguments, message) -> None:
-    app = typer.Typer()
-    app.command()(train_model)
-    defaults = {"--data": "set.npz", "--out": "out", "--net": "narrow", "--device": "cpu"}
-    rest = [word for pair in defaults.items() if pair[0] not in arguments for word in pair]
     with pytest.raises(InputError, match=message):
-        CliRunner().invoke(app, [*arguments, *rest], catch_exceptions=False)
+        run(*arguments)
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--net", "wrn"), 'unknown net "wrn"'),
+        (("--net", "torch:wrn"), 'a net as "torchvision:NAME" or "timm:NAME", got "torch:wrn"'),
+        (("--net", "torchvision:resnet5"), 'unknown torchvision model "resnet5"'),
+        (("--net", "torchvision:resnet18", "--antialias", "3"), "antialias 3 for a net of our own"),
+        (("--antialias", "9"), r"antialias as a filter of 1 \(none\) to 7 taps, got 9"),
+        (("--antialias", "3", "--blur-after-conv"), "either antialias or blur_after_conv"),
+        (("--init", "none.pt"), r"weights to start from, got none\.pt, which is no file"),
+        (("--out", "set.npz"), r"expected a folder to train in, got the file set\.npz"),
+        (("--stylised", "nowhere"), "there is no nowhere"),
+    ],
+)
+def test_what_needs_no_images_is_checked_before_they_are_read(
+    run, torchvision, arguments, message, monkeypatch
+) -> None:
+    def read(*arguments: object, **more: object) -> None:
+        raise AssertionError("images were read")
+
+    monkeypatch.setattr(data, "read_data", read)
+    before = torch.get_rng_state()
+    with pytest.raises(InputError, match=message):
+        run("ant", *arguments)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not Path("out").exists()
+
+
+def test_a_bar_for_each_restart_and_each_epoch_on_a_terminal_only(
+    run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not by the runner, which brings its own stderr."""
+    arguments = {"net": "narrow", "epochs": 1, "device": "cpu", "settings": ["restart_steps=2"]}
+    train_model("ant", "set.npz", Path("piped"), **arguments)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    train_model("ant", "set.npz", Path("shown"), **arguments)
+    err = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().err)
+    assert "2/2 steps of a new generator for epoch 1 of 1" in err
+    assert "1/1 steps of epoch 1 of 1" in err
 
 
 def test_stopping_says_that_it_resumes(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,7 +169,10 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_checkpoint(
     tmp_path, monkeypatch
 ) -> None:
     monkeypatch.setitem(METHODS._objects, "exploding", Exploding)
-    message = r"no number in epoch 2, step 2 of 3; what was saved after epoch 1 is kept.*lower"
+    message = (
+        "no number in epoch 2, step 2 of 3; what was saved after epoch 1 is kept; try, in another "
+        "folder, a lower learning rate"
+    )
     with pytest.raises(HardyError, match=message):
         train("exploding", small_data(tmp_path), tmp_path / "out", NARROW)
     kept = load_file(tmp_path / "out/checkpoint.safetensors")
@@ -180,7 +183,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_checkpoint(
 def test_a_loss_that_is_no_number_before_anything_was_saved(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(METHODS._objects, "exploding", Exploding)
     monkeypatch.setattr(loop, "SAVE_SECONDS", math.inf)
-    message = "in epoch 2, step 2 of 3; nothing has been saved yet; try a lower .* another folder"
+    message = "in epoch 2, step 2 of 3; nothing has been saved yet; try a lower learning rate$"
     with pytest.raises(HardyError, match=message):
         train("exploding", small_data(tmp_path), tmp_path / "out", NARROW)
     assert not (tmp_path / "out/checkpoint.safetensors").exists()

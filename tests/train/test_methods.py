@@ -205,6 +205,8 @@ def test_chains_are_weighted_uniformly_on_the_simplex(monkeypatch: pytest.Monkey
 def test_settings() -> None:
     assert settings_of(make_method("gauss_mult", {"sigmas": "0.1,0.2"})) == {"sigmas": (0.1, 0.2)}
     assert settings_of(make_method("patch_gaussian", {"size": "9"})) == {"size": 9, "sigma": 1.0}
+    assert make_method("alp", {"epsilon": "8/255", "step": "2/255"}) == make_method("alp")
+    assert settings_of(make_method("speckle", {"sigmas": "1/4,0.5"})) == {"sigmas": (0.25, 0.5)}
 
 
 @pytest.mark.parametrize(
@@ -213,11 +215,21 @@ def test_settings() -> None:
         ("augmx", {}, r'unknown method "augmx"; did you mean "augmix"\?'),
         ("augmix", {"severty": "1"}, r'unknown setting of augmix "severty"; did you mean "sever'),
         ("augmix", {"severity": "0.1"}, "expected severity above 0"),
-        ("augmix", {"severity": "high"}, 'augmix: severity as a number, got "high"'),
+        ("augmix", {"severity": "high"}, 'augmix: severity as a number, or A/B, got "high"'),
         ("gauss_single", {"sigma": "-1"}, "expected sigma above 0, got -1.0"),
         ("gauss_single", {"sigma": "nan"}, "expected sigma above 0, got nan"),
         ("gauss_single", {"sigma": "inf"}, "expected finite sigma above 0, got inf"),
-        ("gauss_mult", {"sigmas": "0.1,x"}, 'sigmas as numbers as 0.1,0.2, got "0.1,x"'),
+        ("gauss_mult", {"sigmas": "0.1,x"}, 'sigmas as numbers as 0.1,0.2 or 1/4,1/2, got "0.1,x"'),
+        (
+            "gauss_mult",
+            {"sigmas": "0.1,1/0"},
+            '0.1,0.2 or 1/4,1/2, got "0.1,1/0", which divides by 0',
+        ),
+        ("alp", {"epsilon": "8/0.0"}, 'as a number, or A/B, got "8/0.0", which divides by 0'),
+        ("alp", {"epsilon": "8/"}, 'alp: epsilon as a number, or A/B, got "8/"'),
+        ("alp", {"epsilon": "1/2/3"}, 'alp: epsilon as a number, or A/B, got "1/2/3"'),
+        ("alp", {"epsilon": "-8/255"}, "expected epsilon above 0, got -0.03"),
+        ("alp", {"steps": "8/2"}, 'alp: steps as a whole number, got "8/2"'),
         ("speckle", {"sigmas": "0"}, "expected sigmas above 0, got 0.0"),
         ("patch_gaussian", {"size": "2.5"}, 'size as a whole number, got "2.5"'),
         ("patch_uniform", {"size": "0"}, "a patch size of at least 1 pixel, got 0"),

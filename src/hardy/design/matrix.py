@@ -42,7 +42,7 @@ class Matrix:
         for row, column in np.argwhere((self.values < 0) | (self.values > LARGEST))[:1]:
             raise InputError(
                 f"expected overlaps from 0 to {LARGEST:,}, got {self.values[row, column]} for "
-                f"{self._pair(row, column)}"
+                f"{self._pair(row, column)}; of a stand-in, take similarity_errors.csv"
             )
         for place in np.flatnonzero(np.abs(np.diagonal(self.values) - 1) > ROUNDING)[:1]:
             raise InputError(

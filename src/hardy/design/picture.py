@@ -18,7 +18,9 @@ from hardy.report.palette import SCALE, ink_on
 from hardy.report.static import DPI, METADATA
 
 FORMATS = ("html", "png", "svg", "pdf")
-CHARACTER, LINE = 7, 20  # pixels of the small print above a page's map
+CHARACTER, LINE = 7, 23  # pixels of the small print above a page's map
+POINTS = 8  # of the print above a picture's map
+LETTER, HIGH = 0.56 * POINTS / 72, 1.45 * POINTS / 72  # inches of it
 MEMBER = "● "  # before the names of a suite's corruptions
 DOUBTFUL, CHANCE = "?", "cannot be told from chance"
 
@@ -146,10 +148,10 @@ def _page(heat: Heat) -> bytes:
     figure.update_layout(
         template="none",
         annotations=figures,  # all at once: Plotly copies those that are there for each that comes
-        title={"text": heading},
+        title={"text": heading, "y": 1, "yanchor": "top", "pad": {"t": 46}},
         width=side + 80,
         height=side + LINE * len(notes),
-        margin={"l": 160, "b": 140, "t": 60 + LINE * len(notes)},
+        margin={"l": 160, "b": 140, "t": 64 + LINE * len(notes)},
         xaxis={"type": "category", "tickangle": -60},
         yaxis={"type": "category", "autorange": "reversed"},
     )
@@ -164,7 +166,9 @@ def _picture(heat: Heat, format: str) -> bytes:
 
     number = len(heat.names)
     side = 2.2 + 0.32 * number
-    sheet = Figure(figsize=(side, side), layout="constrained")
+    heading = [heat.title, *wrap(heat.note, int(side / LETTER) - 4)]
+    sheet = Figure(figsize=(side, side + HIGH * len(heading)), layout="constrained")
+    sheet.suptitle("\n".join(heading), x=0.1 / side, ha="left", fontsize=POINTS)
     axes: Any = sheet.subplots()
     colours = LinearSegmentedColormap.from_list("overlap", SCALE)
     axes.imshow(np.ma.masked_invalid(heat.values), cmap=colours, vmin=0, vmax=1)
@@ -175,10 +179,9 @@ def _picture(heat: Heat, format: str) -> bytes:
     for edge in heat.edges:
         axes.axhline(edge - 0.5, color="#d55e00", linewidth=1.5)
         axes.axvline(edge - 0.5, color="#d55e00", linewidth=1.5)
-    axes.set_xticks(range(number), heat.names, rotation=60, ha="right", fontsize=8)
-    axes.set_yticks(range(number), heat.names, fontsize=8)
+    axes.set_xticks(range(number), heat.names, rotation=60, ha="right", fontsize=POINTS)
+    axes.set_yticks(range(number), heat.names, fontsize=POINTS)
     axes.tick_params(length=0)
-    axes.set_title(f"{heat.title}\n{heat.note}", fontsize=8, loc="left", wrap=True)
     data = io.BytesIO()
     sheet.savefig(data, format=format, dpi=DPI, metadata=METADATA[format])
     return data.getvalue()

@@ -66,6 +66,12 @@ class Results:
     images: int = 0
     resampling: str = ""
 
+    @property
+    def costless(self) -> tuple[str, ...]:
+        """Corruptions that cost the clean model nothing, whose errors are like no other's."""
+        own = np.diagonal(self.similarities["errors"])
+        return tuple(name for name, one in zip(self.names, own, strict=True) if math.isnan(one))
+
     def pairs(self) -> Iterator[dict[str, Any]]:
         """A row for each pair of corruptions; None for what is undefined."""
         for row, first in enumerate(self.names):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -18,17 +18,27 @@ def score_html(score: Score) -> str:
     return _table([score], str(score.circumstances))
 
 
-def scores_html(model: str, scores: Iterable[Score], notes: Sequence[str] = ()) -> str:
-    """The headline of a run, with the circumstances of its first score."""
+def scores_html(
+    model: str,
+    scores: Iterable[Score],
+    notes: Sequence[str] = (),
+    mark: Callable[[Score], str] = lambda score: "",
+) -> str:
+    """The headline of a run, with the circumstances of its first score; marks follow numbers."""
     shown = list(scores)
     told = [str(shown[0].circumstances), *(f"note: {note}" for note in notes)]
-    return _table(shown, *told, title=model)
+    return _table(shown, *told, title=model, mark=mark)
 
 
-def _table(scores: list[Score], *told: str, title: str = "") -> str:
+def _table(
+    scores: list[Score],
+    *told: str,
+    title: str = "",
+    mark: Callable[[Score], str] = lambda score: "",
+) -> str:
     rows = "".join(
         f"<tr><th {NAME}>{escape(score.name)}</th>"
-        f"<td {CELL}>{escape(score.figure())}</td><td>{_strip(score)}</td></tr>"
+        f"<td {CELL}>{escape(score.figure() + mark(score))}</td><td>{_strip(score)}</td></tr>"
         for score in scores
     )
     caption = f"<caption {NAME}><b>{escape(title)}</b></caption>" if title else ""

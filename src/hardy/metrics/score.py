@@ -228,6 +228,16 @@ def may_be_negative(name: str) -> bool:
     return "relative" in name
 
 
+def _all_alike(percent: float, images: int) -> Interval:
+    """Where nothing varies to be resampled, how few the images are still counts.
+
+    Others may be among all that there are, up to Wilson's limit of a share that was never seen, and
+    have anything from 0 to 100 %.
+    """
+    others = proportion_interval(0, images).high
+    return Interval(percent * (1 - others), percent + (100 - percent) * others)
+
+
 def score_of(
     name: str,
     value: float,
@@ -243,11 +253,8 @@ def score_of(
         raise InputError(f"expected a finite {name}, got {value}; check the stored predictions")
     if interval is None:
         interval = percentile_interval(replicates)
-        if unit == "%" and interval.low == interval.high and value in (0, 100):
-            # Nothing varies to be resampled; how few the images are still counts.
-            images = circumstances.images
-            share = proportion_interval(images if value else 0, images)
-            interval = Interval(100 * share.low, 100 * share.high)
+        if unit == "%" and interval.high - interval.low <= 2 * NOISE * abs(value):
+            interval = _all_alike(value, circumstances.images)
     if not may_be_negative(name):  # replicates of few images may be: the ECE's are made of gaps
         interval = Interval(max(0.0, interval.low), max(0.0, interval.high))
     return Score(name, value, interval, unit, circumstances, resampling, replicates)

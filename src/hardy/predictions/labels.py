@@ -1,7 +1,8 @@
-"""Which class number a label means to the model: ImageNet's folders by name, others by order.
+"""Which class number a label means to the model: ImageNet's and CIFAR's by name, others by order.
 
 Class folders are numbered in sorted order. For ImageNet that is the models' own order only where
 all 1,000 folders are there; so they are told by their WordNet names, and a part of them will do.
+The same goes for CIFAR: ten folders of other things have nothing to do with its models.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError, printable
+from hardy.images.datasets import CLASSES
 from hardy.suites.schema import Suite
 
 IMAGENET = 1000  # classes
@@ -31,6 +33,14 @@ def imagenet_classes() -> tuple[str, ...]:
     """The WordNet names, in the order every ImageNet model has."""
     text = Path(__file__).with_name("imagenet_classes.txt").read_text(encoding="ascii")
     return tuple(text.split())
+
+
+@cache
+def cifar_classes(count: int) -> tuple[str, ...]:
+    """The names of CIFAR-10 or CIFAR-100, in the order of their authors."""
+    if count == len(CLASSES):
+        return CLASSES
+    return tuple(Path(__file__).with_name("cifar100_classes.txt").read_text("ascii").split())
 
 
 def classes_of(
@@ -55,33 +65,51 @@ def classes_of(
     width = suite.classes
     if own:
         width = len(names) if names else int(labels.max()) + 1
-    elif names is not None and suite.classes == IMAGENET:
-        labels, names = _by_name(labels, names), imagenet_classes()
+    elif names is not None and (known := _known_classes(suite)):
+        _check_range(labels, len(names), "these images")
+        labels, names = _by_name(labels, names, known), known.names
     elif names is not None and len(names) != suite.classes:
         raise InputError(
             f"expected the {suite.classes:,} classes of {suite.name}, got {len(names):,} "
             f"({_some(names)}); if the model tells just these apart, say --own-classes"
         )
-    _check_range(labels, width, suite, own)
+    _check_range(labels, width, "these images" if own else suite.name)
     return Classes(labels.astype(np.int32), names, width)
 
 
-def _by_name(labels: npt.NDArray[np.int64], names: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    number = {name: index for index, name in enumerate(imagenet_classes())}
+class _Known(NamedTuple):
+    expected: str
+    names: tuple[str, ...]
+
+
+def _known_classes(suite: Suite) -> _Known | None:
+    """Those of a suite whose data set names its classes."""
+    if suite.classes == IMAGENET:
+        return _Known("class folders with ImageNet's WordNet names", imagenet_classes())
+    title = f"CIFAR-{suite.classes}"
+    # Suites made out of these have the same images; others may well have ten classes, too.
+    if title in ("CIFAR-10", "CIFAR-100") and title in suite.images:
+        return _Known(f"the names of {title}'s classes", cifar_classes(suite.classes))
+    return None
+
+
+def _by_name(
+    labels: npt.NDArray[np.int64], names: tuple[str, ...], known: _Known
+) -> npt.NDArray[np.int64]:
+    number = {name: index for index, name in enumerate(known.names)}
     strange = [name for name in names if name not in number]
     if strange:
         raise InputError(
-            f"expected class folders with ImageNet's WordNet names, such as n01440764, got "
-            f"{len(strange):,} others ({_some(strange)}); rename them, or, if the model has "
-            "classes of its own in the sorted order of these folders, say --own-classes"
+            f"expected {known.expected}, such as {known.names[0]}, got {len(strange):,} others "
+            f"({_some(strange)}); rename them, or, if the model has classes of its own in the "
+            "order of these, as one that was trained on them has, say --own-classes"
         )
     return np.array([number[name] for name in names], np.int64)[labels]
 
 
-def _check_range(labels: npt.NDArray[np.int64], width: int, suite: Suite, own: bool) -> None:
+def _check_range(labels: npt.NDArray[np.int64], width: int, whose: str) -> None:
     outside = np.flatnonzero((labels < 0) | (labels >= width))
     if len(outside):
-        whose = "these images" if own else suite.name
         raise InputError(
             f"expected labels from 0 to {width - 1}, the classes of {whose}, got "
             f"{labels[outside[0]]} for image {outside[0]:,} and {len(outside):,} such in all; are "

@@ -63,7 +63,8 @@ def _gpu() -> str | None:
 
 
 def _git_commit() -> str | None:
-    """Of the working folder, with "+changes" where tracked files differ from it."""
+    """Of the current folder, where the user's work lies, with "+changes" where tracked files
+    differ from it. It is not Hardy's: that has its version."""
     commit = _git("rev-parse", "HEAD")
     if not commit:
         return None

@@ -70,14 +70,16 @@ def _points(axis: Axes, one: Series) -> None:
         markerfacecolor=look.colour if own else "none",
         elinewidth=0.8,
     )
-    for x, y, label, left in zip(one.x, one.y, one.labels or (), one.leftwards, strict=True):
+    for x, y, label, position in zip(one.x, one.y, one.labels or (), one.positions, strict=True):
         if label:
+            below, left = position.startswith("bottom"), position.endswith("left")
             written = axis.annotate(
                 printed(label),
                 (float(x), float(y)),
-                xytext=(-3 if left else 3, 3),
+                xytext=(-3 if left else 3, -3 if below else 3),
                 textcoords="offset points",
                 horizontalalignment="right" if left else "left",
+                verticalalignment="top" if below else "bottom",
                 color=INK if own else GREY,
             )
             written.set_in_layout(False)  # else the axes shrink until the longest name fits

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hardy.metrics import Score
 from hardy.report import published
-from hardy.report.data import Entry, Section
+from hardy.report.data import Entry, Section, compared
 from hardy.report.figure import SHOWN, Figure, Panel, Series
-from hardy.report.words import count, left_out, short, spoken, with_unit
+from hardy.report.words import count, left_out, not_compared, short, spoken, with_unit
 from hardy.scoring.seen import mark
 
 PUBLISHED_SHOWN = 3
@@ -129,12 +129,14 @@ def _see_bars(
     if against:
         below = sum(one.interval.high < 100 for one in found.values())
         sentence += f" It is clearly below the reference in {below} of {count(len(found), what)}."
-    if len(scores) > 1:
-        others = [other for _, other in scores[1:]]
+    alike = compared(scores, lambda one: one[0])
+    if len(alike) > 1:
+        others = [other for _, other in alike[1:]]
         shared = [name for name in order if all(name in other for other in others)]
         leads = sum(
             all(found[name].value < other[name].value for other in others) for name in shared
         )
         if shared:
             sentence += f" Of the models here it does best in {leads} of {len(shared)}."
+            sentence += not_compared(len(alike) < len(scores))
     return sentence

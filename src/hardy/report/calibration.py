@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hardy.report.data import Calibration, Entry, Reliability, Section
+from hardy.report.data import Calibration, Entry, Reliability, Section, compared
 from hardy.report.figure import SHOWN, Figure, Panel, Series
-from hardy.report.words import short
+from hardy.report.words import not_compared, short
 
 Pair = tuple[Entry, Calibration]
 
@@ -22,11 +22,12 @@ def _by_severity(section: Section, pairs: list[Pair]) -> Figure:
         Series(short(entry.label), one.levels, one.ece, entry.style, shown=place < SHOWN)
         for place, (entry, one) in enumerate(pairs)
     )
-    entry, one = min(pairs, key=lambda pair: pair[1].ece[-1])
+    alike = compared(pairs, lambda pair: pair[0])
+    entry, one = min(alike, key=lambda pair: pair[1].ece[-1])
     start = f"from {one.ece[0]:.1f} % " if len(one.ece) > 1 else ""
     at = f"at severity {one.levels[-1]}"
     sees = f"The calibration error of {entry.label} goes {start}to {one.ece[-1]:.1f} % {at}"
-    worst, most = max(pairs, key=lambda pair: pair[1].ece[-1])
+    worst, most = max(alike, key=lambda pair: pair[1].ece[-1])
     if worst is not entry:
         sees += f", that of {worst.label} to {most.ece[-1]:.1f} %"
     return Figure(
@@ -34,7 +35,8 @@ def _by_severity(section: Section, pairs: list[Pair]) -> Figure:
         kind="lines",
         score="ECE",
         title="Calibration error against severity",
-        sees=f"{sees}: means over corruptions, 0 is perfect.",
+        sees=f"{sees}: means over corruptions, 0 is perfect."
+        + not_compared(len(alike) < len(pairs)),
         x_title="Severity (0: clean)",
         y_title="ECE (%)",
         panels=(Panel("", series),),
@@ -56,9 +58,11 @@ def _reliability(section: Section, pairs: list[Pair]) -> Figure:
                 y_range=(0.0, 100.0),
             )
         )
-    gaps = {entry.label: _gap(one.corrupted) for entry, one in pairs}
+    alike = compared(pairs, lambda pair: pair[0])
+    gaps = {entry.label: _gap(one.corrupted) for entry, one in alike}
     label = max(gaps, key=lambda one: abs(gaps[one]))
     word = "over" if gaps[label] > 0 else "under"
+    furthest = "the furthest off: " if len(alike) > 1 else ""
     return Figure(
         name=f"{section.slug}-reliability",
         kind="lines",
@@ -67,8 +71,8 @@ def _reliability(section: Section, pairs: list[Pair]) -> Figure:
         sees=(
             "On the diagonal a model is right as often as it is sure, below it overconfident. The "
             "faint line is for clean images; bins of few images are left out. "
-            f"On corrupted images {label} is the furthest off: {word}confident by "
-            f"{abs(gaps[label]):.1f} points on average."
+            f"On corrupted images {label} is {furthest}{word}confident by "
+            f"{abs(gaps[label]):.1f} points on average." + not_compared(len(alike) < len(pairs))
         ),
         x_title="Confidence (%)",
         y_title="Accuracy (%)",

@@ -10,6 +10,7 @@ from hardy.report.data import Entry, Section
 from hardy.report.words import count, defended, listed, short, spoken, trained_on
 
 LONGEST = 120  # letters of what tells a section apart
+LABELS = {"git_commit": "Git commit of the folder it was run in"}
 
 
 def section_name(section: Section) -> str:
@@ -67,7 +68,7 @@ def describe_run(entry: Entry) -> Described:
 
 def _lines(session: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
-        (spoken(name).capitalize(), _text(value))
+        (LABELS.get(name, spoken(name).capitalize()), _text(value))
         for name, value in session.items()
         if value is not None
     ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ FEWEST = 20  # predictions in a bin that is shown
 
 Floats = npt.NDArray[np.float64]
 Track = Callable[[list[StoredRun]], Iterable[StoredRun]]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,13 @@ class Entry:
     @property
     def main(self) -> Score:
         return self.scores.headline[0]
+
+
+def compared(items: Sequence[Item], entry: Callable[[Item], Entry]) -> list[Item]:
+    """What captions call better or worse than another: nothing of models that adapt to the test
+    images. Where there are no others, the first is described by itself."""
+    plain = [item for item in items if not entry(item).run.adapted]
+    return plain or list(items[:1])
 
 
 @dataclass(frozen=True)

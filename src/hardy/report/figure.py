@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hardy.report.labels import Position
+
 Value = float | int | str
 
 # More models than this start hidden; the legend shows them.
@@ -34,8 +36,8 @@ class Series:
     high: tuple[float, ...] | None = None
     x_low: tuple[float, ...] | None = None  # of points, the interval of x
     x_high: tuple[float, ...] | None = None
-    labels: tuple[str, ...] | None = None  # written above the points; empty: none
-    leftwards: tuple[bool, ...] = ()  # which labels end at their point instead of starting there
+    labels: tuple[str, ...] | None = None  # written beside the points; empty: none
+    positions: tuple[Position, ...] = ()  # where, as seen from the point
     hover: tuple[str, ...] | None = None
     mark: int = 0  # of published models: which of the grey markers
     shown: bool = True  # False: in the legend only, until it is clicked

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hardy.metrics import Score, compare, differences
-from hardy.report.data import Entry, Section
+from hardy.report.data import Entry, Section, compared
+from hardy.report.words import not_compared
 from hardy.scoring.seen import mark
 
 # After the headline scores, where they were made.
@@ -76,11 +77,8 @@ def cells_of(scores: Sequence[Score | None]) -> list[TableCell | None]:
 
 def summary(section: Section) -> str:
     """Who leads, by how much, and whether that is more than chance."""
-    plain = [entry for entry in section.entries if not entry.run.adapted]
-    sentence = _lead(plain or section.entries)
-    if not plain or len(plain) == len(section.entries):
-        return sentence
-    return f"{sentence} Models adapted to the test images are not compared here."
+    entries = compared(section.entries, lambda entry: entry)
+    return _lead(entries) + not_compared(len(entries) < len(section.entries))
 
 
 def _lead(entries: Sequence[Entry]) -> str:

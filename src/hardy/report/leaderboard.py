@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +15,10 @@ from hardy.predictions.trained import read_trained
 from hardy.report.files import check_outside_runs, write_whole
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
-from hardy.report.submitted import check_submitted, left_out, on_our_suite
+from hardy.report.submitted import find_results, left_out, on_our_suite
 from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
-from hardy.scoring.result import Result, read_results
+from hardy.scoring.result import Result
 from hardy.suites import load
-
-# Refused files that a message lists before it says how many more there are.
-LISTED = 10
 
 
 class Row(NamedTuple):
@@ -110,46 +107,6 @@ class Board:
     adapted: Ranking | None
     others: Ranking | None
     published: tuple[PublishedRow, ...]
-
-
-def find_results(paths: Iterable[Path]) -> list[Result]:
-    """Of files, and of all .json files in folders; every one is checked before any is shown. Of
-    suites that are not ours too, as long as there is something to show."""
-    found: list[Result] = []
-    refused: list[str] = []
-    files = [file for path in paths for file in _files(path)]
-    for file in files:
-        try:
-            read = read_results(file)
-            for one in read:
-                check_submitted(one, str(file))
-            found += read
-        except InputError as error:
-            refused.append(str(error))
-    if refused:
-        more = f"\n  and {len(refused) - LISTED} more" if len(refused) > LISTED else ""
-        listed = "".join(f"\n  {reason}" for reason in refused[:LISTED])
-        raise InputError(
-            f"{len(refused)} of {len(files)} result files cannot be shown:{listed}{more}"
-        )
-    if found and not any(map(on_our_suite, found)):
-        raise InputError(
-            "expected results on suites of Hardy's, `hardy ls suites` lists them; got only "
-            + "; ".join(left_out(found))
-        )
-    return found
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = sorted(path.glob("*.json"))
-    if not found:
-        raise InputError(
-            f"expected result files in {path}, found no .json; `hardy score --format json` writes "
-            "them"
-        )
-    return found
 
 
 def boards(results: Sequence[Result]) -> list[Board]:

@@ -118,7 +118,7 @@ def _points(one: Series) -> dict[str, Any]:
     return {
         "mode": "markers+text",
         "text": [escape(text) for text in one.labels or ()],
-        "textposition": [f"top {'left' if left else 'right'}" for left in one.leftwards],
+        "textposition": list(one.positions),
         "textfont": {"size": 12 if own else 10} | ({} if own else {"color": GREY}),
         "marker": {
             "symbol": look.marker[0],

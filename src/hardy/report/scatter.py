@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from hardy.metrics import Score
 from hardy.report import published
-from hardy.report.data import Entry, Section
+from hardy.report.data import Entry, Section, compared
 from hardy.report.figure import Figure, Panel, Series
-from hardy.report.labels import choose_labels
-from hardy.report.words import count, left_out, short
+from hardy.report.labels import Spot, choose_labels
+from hardy.report.words import count, left_out, not_compared, short
 
 # Against clean accuracy: the papers' scatter plots, then what there is without a reference.
 AGAINST = {
     "corruptions": (("mCE", "relative mCE"), ("mean error",)),
     "perturbations": (("mFR", "mT5D"), ("flip probability", "top-5 distance")),
 }
+UNNAMED = " Names that would cover others are left out; the legend has them all."
 
 
 def scatter(section: Section) -> list[Figure]:
@@ -46,25 +47,30 @@ def _scatter(section: Section, metric: str) -> Figure | None:
     others = published.points(section.suite.name, metric)
     why = published.apart(section, own[0][2].circumstances, mean=True) if others else ""
     others = [] if why else others
-    places = [(100 - clean.value, score.value) for _, clean, score in own]
-    places += [(one.accuracy, one.value) for one in others]
+    spots = [_spot(clean, score) for _, clean, score in own]
+    spots += [
+        Spot(one.accuracy, one.value, one.accuracy, one.accuracy, one.value, one.value)
+        for one in others
+    ]
     names = [short(entry.label) for entry, _, _ in own] + [short(one.name, 24) for one in others]
-    written = choose_labels(places, names, always=len(own))
+    written, x_range, y_range = choose_labels(spots, names, len(own))
     series = [
         Series(
             name,
-            (100 - clean.value,),
-            (score.value,),
+            (spot.x,),
+            (spot.y,),
             entry.style,
-            low=(score.interval.low,),
-            high=(score.interval.high,),
-            x_low=(100 - clean.interval.high,),
-            x_high=(100 - clean.interval.low,),
+            low=(spot.low,),
+            high=(spot.high,),
+            x_low=(spot.left,),
+            x_high=(spot.right,),
             labels=(label,),
-            leftwards=(left,),
-            hover=(f"{score.figure()}, accuracy {100 - clean.value:.1f} %",),
+            positions=(position,),
+            hover=(f"{score.figure()}, accuracy {spot.x:.1f} %",),
         )
-        for (entry, clean, score), name, (label, left) in zip(own, names, written, strict=False)
+        for (entry, _, score), spot, name, (label, position) in zip(
+            own, spots, names, written, strict=False
+        )
     ]
     if others:
         series.append(
@@ -73,7 +79,7 @@ def _scatter(section: Section, metric: str) -> Figure | None:
                 tuple(one.accuracy for one in others),
                 tuple(one.value for one in others),
                 labels=tuple(label for label, _ in written[len(own) :]),
-                leftwards=tuple(left for _, left in written[len(own) :]),
+                positions=tuple(position for _, position in written[len(own) :]),
                 hover=tuple(
                     f"{one.name}: {one.value:g}, accuracy {one.accuracy:.1f} % ({one.source})"
                     for one in others
@@ -86,10 +92,23 @@ def _scatter(section: Section, metric: str) -> Figure | None:
         kind="points",
         score=metric,
         title=f"Clean accuracy against {metric}",
-        sees=_see_scatter(section, own, metric, others) + left_out(why),
+        sees=_see_scatter(section, own, metric, others)
+        + ("" if all(label for label, _ in written[: len(own)]) else UNNAMED)
+        + left_out(why),
         x_title="Clean accuracy (%)",
         y_title=f"{metric}{unit}, lower is better",
-        panels=(Panel("", tuple(series)),),
+        panels=(Panel("", tuple(series), x_range=x_range, y_range=y_range),),
+    )
+
+
+def _spot(clean: Score, score: Score) -> Spot:
+    return Spot(
+        100 - clean.value,
+        score.value,
+        100 - clean.interval.high,
+        100 - clean.interval.low,
+        score.interval.low,
+        score.interval.high,
     )
 
 
@@ -99,15 +118,16 @@ def _see_scatter(
     metric: str,
     others: list[published.Point],
 ) -> str:
-    robust, its_clean, low = min(own, key=lambda one: one[2].value)
-    accurate, clean, its_score = min(own, key=lambda one: one[1].value)
-    if len(own) == 1:
+    alike = compared(own, lambda one: one[0])
+    robust, its_clean, low = min(alike, key=lambda one: one[2].value)
+    accurate, clean, its_score = min(alike, key=lambda one: one[1].value)
+    if len(alike) == 1:
         sentence = f"{robust.label} has {metric} {low.figure()}."
     elif its_clean.value == clean.value or its_score.value == low.value:
         best = robust if its_clean.value == clean.value else accurate
         alone = all(
             clean.value < other.value and low.value < score.value
-            for entry, other, score in own
+            for entry, other, score in alike
             if entry is not best
         )
         shared = "" if alone else ", though not alone in both"
@@ -118,13 +138,17 @@ def _see_scatter(
         sentence = (
             f"{accurate.label} is the most accurate, but {robust.label} has the lowest {metric}."
         )
+    sentence += not_compared(len(alike) < len(own))
     if others:
-        lower = sum(one.value < low.value for one in others)
+        if not robust.run.adapted:
+            lower = sum(one.value < low.value for one in others)
+            sentence += (
+                f" Of {count(len(others), 'published result')} {lower or 'none'} "
+                f"{'is' if lower < 2 else 'are'} lower in {metric}."
+            )
         images = own[0][2].circumstances.images
         sentence += (
-            f" Of {count(len(others), 'published result')} {lower or 'none'} "
-            f"{'is' if lower < 2 else 'are'} "
-            f"lower in {metric}; grey points are as printed, on {section.suite.images}, while "
-            f"these models saw {count(images, 'image')}."
+            f" Grey points are as printed, on {section.suite.images}, while these models saw "
+            f"{count(images, 'image')}."
         )
     return sentence

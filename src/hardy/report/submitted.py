@@ -1,16 +1,61 @@
-"""A result file against the suite that it names: only what we have can stand on a leaderboard."""
+"""Result files from anywhere, each against the suite that it names: only what we have can stand on
+a leaderboard."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.report.words import count
-from hardy.scoring.result import Result
+from hardy.scoring.result import Result, read_results
 from hardy.suites import load, names
 from hardy.suites.cells import levels
+
+# Refused files that a message lists before it says how many more there are.
+LISTED = 10
+
+
+def find_results(paths: Iterable[Path]) -> list[Result]:
+    """Of files, and of all .json files in folders; every one is checked before any is shown. Of
+    suites that are not ours too, as long as there is something to show."""
+    found: list[Result] = []
+    refused: list[str] = []
+    files = [file for path in paths for file in _files(path)]
+    for file in files:
+        try:
+            read = read_results(file)
+            for one in read:
+                check_submitted(one, str(file))
+            found += read
+        except InputError as error:
+            refused.append(str(error))
+    if refused:
+        more = f"\n  and {len(refused) - LISTED} more" if len(refused) > LISTED else ""
+        listed = "".join(f"\n  {reason}" for reason in refused[:LISTED])
+        raise InputError(
+            f"{len(refused)} of {len(files)} result files cannot be shown:{listed}{more}"
+        )
+    if found and not any(map(on_our_suite, found)):
+        raise InputError(
+            "expected results on suites of Hardy's, `hardy ls suites` lists them; got only "
+            + "; ".join(left_out(found))
+        )
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("*.json"))
+    if not found:
+        raise InputError(
+            f"expected result files in {path}, found no .json; `hardy score --format json` writes "
+            "them"
+        )
+    return found
 
 
 def on_our_suite(result: Result) -> bool:

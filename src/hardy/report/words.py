@@ -55,6 +55,11 @@ def left_out(why: str) -> str:
     return f" Published numbers are left out: {why}." if why else ""
 
 
+def not_compared(some: bool) -> str:
+    """A sentence more, where there are models that are adapted."""
+    return " Models adapted to the test images are not compared here." if some else ""
+
+
 def number(value: float) -> str:
     """One decimal, and a second where the first would be all there is."""
     return f"{value:.1f}" if abs(value) >= 1 or value == 0 else f"{value:.2f}"

@@ -7,7 +7,6 @@ from collections.abc import Container, Iterable, Sequence
 from hardy.metrics import Score, published
 from hardy.scoring.paired import Compared
 from hardy.scoring.scores import HEADLINES, SINGLES, Scores
-from hardy.scoring.seen import mark
 from hardy.scoring.tables import Table
 
 NOTHING = "–"
@@ -88,7 +87,7 @@ def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[Table]:
 
 
 def _figure(score: Score | None, of: Scores) -> str:
-    return NOTHING if score is None else score.figure() + mark(score, of.seen)
+    return NOTHING if score is None else of.figure(score)
 
 
 def _best(scores: Sequence[Score | None]) -> Iterable[int]:

@@ -11,7 +11,8 @@ from hardy.registry import unknown
 
 
 def choose(runs: Sequence[StoredRun], name: str, suite: str | None = None) -> StoredRun:
-    """By the model's name, the folder's name, or the start of either where just one has it."""
+    """By the model's name, with its kind or without (`resnet50` of timm:resnet50), the folder's
+    name, or the start of any where just one has it."""
     fitting = of_suite(runs, suite)
     found = _called(fitting, name)
     if not found:
@@ -50,7 +51,17 @@ def _called(runs: Sequence[StoredRun], name: str) -> list[StoredRun]:
     exact = [run for run in runs if name in (run.model, run.folder.name)]
     if exact or not name:
         return exact
-    return [run for run in runs if run.model.startswith(name) or run.folder.name.startswith(name)]
+    plain = [run for run in runs if name == _plain(run.model)]
+    return plain or [
+        run
+        for run in runs
+        if any(one.startswith(name) for one in (run.model, run.folder.name, _plain(run.model)))
+    ]
+
+
+def _plain(model: str) -> str:
+    """Without what kind it is of."""
+    return model.partition(":")[2] or model
 
 
 def _ambiguous(found: list[StoredRun], name: str) -> NoReturn:

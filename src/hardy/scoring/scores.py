@@ -12,7 +12,7 @@ from hardy.metrics.notebook import scores_html
 from hardy.predictions.store import StoredRun
 from hardy.scoring import selection
 from hardy.scoring.corruptions import score_corruptions
-from hardy.scoring.seen import note, seen_in
+from hardy.scoring.seen import mark, note, seen_in
 from hardy.scoring.sequences import score_sequences
 
 # What people quote of each kind of suite, the first one before all others.
@@ -76,6 +76,10 @@ class Scores(Mapping[str, Score]):
         """The ones to look at first."""
         return tuple(self.scores[name] for name in _headline(self.kind, self.scores))
 
+    def figure(self, score: Score) -> str:
+        """One of these numbers with its interval, marked where the model was trained on it."""
+        return score.figure() + mark(score, self.run.seen)
+
     def singles(self) -> dict[str, dict[str, Score]]:
         """Of each corruption: metric ("CE", or "error" without a reference) -> name -> score."""
         found: dict[str, dict[str, Score]] = {}
@@ -113,14 +117,15 @@ class Scores(Mapping[str, Score]):
         return len(self.scores)
 
     def __str__(self) -> str:
-        first, *others = self.headline
-        lines = [str(first)]
+        first, *others = (f"{score.name} {self.figure(score)}" for score in self.headline)
+        lines = [f"{first} ({self.headline[0].circumstances})"]
         if others:
-            lines.append(", ".join(f"{score.name} {score.figure()}" for score in others))
+            lines.append(", ".join(others))
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        return scores_html(self.model, self.headline, self.notes)
+        seen = self.run.seen
+        return scores_html(self.model, self.headline, self.notes, lambda score: mark(score, seen))
 
 
 def score(

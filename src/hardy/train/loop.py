@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -28,6 +28,7 @@ from hardy.train.data import Data, batches, crop_and_flip, endless
 from hardy.train.files import alone_in, read_tensors, write_tensors
 from hardy.train.graphs import Recorded, can_record, running
 from hardy.train.method import Classifier, Draw, Method, to_pixels
+from hardy.train.method import Track as Track
 from hardy.train.methods import make_method
 from hardy.train.methods.stylised import give_stylised
 from hardy.train.nets import make_net, normalisation
@@ -36,8 +37,6 @@ from hardy.train.recipe import Recipe, learning_rate
 from hardy.train.run import CHECKPOINT, MODEL, open_run, read_log, write_log
 from hardy.train.trial import try_out
 
-# Wraps the steps of an epoch to show progress: so many, and what to call them.
-Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
 # A checkpoint costs less than a second: epochs shorter than this share one.
@@ -160,6 +159,7 @@ class Training:
         self.total.zero_()
         self.first_bad.fill_(self.steps)
         self.model.train()
+        self.method.track = track
         with self._mixed():
             more = endless(data, recipe.batch, self.draw)
             self.method.begin_epoch(self.epoch, self.compiled, more)
@@ -247,9 +247,9 @@ class Training:
             raise self._gone_wrong(f"the net gives no numbers after epoch {self.epoch}")
 
     def _gone_wrong(self, what: str) -> HardyError:
-        kept = f"what was saved after epoch {self.saved} is kept"
-        kept = kept if self.saved else "nothing has been saved yet"
-        return HardyError(f"{what}; {kept}; try a lower learning rate, in another folder")
+        kept = f"what was saved after epoch {self.saved} is kept; try, in another folder,"
+        kept = kept if self.saved else "nothing has been saved yet; try"
+        return HardyError(f"{what}; {kept} a lower learning rate")
 
     def _mixed(self) -> Any:
         half = self.recipe.precision == "bfloat16"  # whose range needs no scaling of the loss

@@ -10,7 +10,7 @@ the device, draw on the host, or hang on anything that changes from step to step
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -23,6 +23,8 @@ from hardy.registry import Registry
 from hardy.train.ranks import ALONE, Ranks
 
 Batches = Iterator[tuple[Tensor, Tensor]]
+# Wraps steps to show progress: so many, and what to call them.
+Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
 
 
 class Classifier(nn.Module):
@@ -99,6 +101,8 @@ class Method:
     draw: Draw
     # Where it differs, the step is another, and is recorded anew; to be set as an epoch begins.
     phase = 0
+    # For steps of its own that take long, in `begin_epoch`.
+    track: Track = staticmethod(lambda steps, total, unit: steps)
 
     def described(self) -> dict[str, Any]:
         """What a run's record says of it, and a resumed run must say again."""

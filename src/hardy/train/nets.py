@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -247,6 +248,13 @@ def make_net(
             "are its library's; leave the option out"
         )
     return fresh_module(name, classes)
+
+
+def check_net(name: str, antialias: int = 1, blur_after_conv: bool = False) -> None:
+    """What `make_net` would refuse is said here, before there are images: one is made and dropped,
+    with the global generator left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        make_net(name, 2, antialias, blur_after_conv)
 
 
 def normalisation(name: str, net: nn.Module) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -24,7 +24,7 @@ from torch import nn
 from hardy.errors import InputError
 from hardy.models.checkpoint import load_checkpoint
 from hardy.predictions.fields import TABLE, TEXT, TEXTS, WHOLE, Field, check_fields, or_null
-from hardy.resume import begin
+from hardy.resume import begin, write_record
 from hardy.train.files import write_whole
 from hardy.train.nets import make_net
 
@@ -42,9 +42,13 @@ RECONSTRUCTED = (
 
 
 def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
-    """Begin a run, or make sure that the one in the folder is the same."""
+    """Begin a run, or make sure that the one in the folder is the same. One that has saved nothing
+    yet may be another: it is begun anew."""
     if wanted["recipe"].get("blur_after_conv"):
         wanted = {**wanted, "note": RECONSTRUCTED}
+    if _only_begun(folder):
+        write_record(folder / RUN, wanted)
+        return
     begin(
         folder / RUN,
         wanted,
@@ -53,6 +57,12 @@ def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
         of_the_session=OF_THE_SESSION,
         later=LATER,
     )
+
+
+def _only_begun(folder: Path) -> bool:
+    """Whether nothing lies there but the record of a training, and hidden what a kill leaves."""
+    shown = [path.name for path in folder.glob("[!.]*")]
+    return shown == [RUN] and {"method", "recipe"} <= read_run(folder).keys()
 
 
 def read_run(folder: Path) -> dict[str, Any]:

@@ -38,8 +38,8 @@ class Adapted(Defended):
         label = f"bn_adapt:{source}"
         settings = {"version": 1, "source": source, "batch": size}
         words = (
-            f"batch norm by the statistics of {size} test images at a time, mixed with its own "
-            f"at a weight of {source} images"
+            f"batch norm by the statistics of up to {size} test images at a time, mixed with its "
+            f"own at a weight of {source} images"
         )
         super().__init__(model, label, settings, words, name=f"{model.name}+{label} (adapted)")
         self.adapts_in = size

@@ -20,11 +20,11 @@
     }
     return copy;
   };
-  // Whiskers of bars have the colour of text; where there is no room, published points go unnamed.
+  // Whiskers of bars have the colour of text; where there is no room, points go unnamed.
   const dressed = (data, narrow) => data.map((trace) =>
     trace.type === "bar" && trace.error_x
       ? { ...trace, error_x: { ...trace.error_x, color: colour("--ink") } }
-      : narrow && trace.text && trace.meta.startsWith("-") ? { ...trace, mode: "markers" } : trace);
+      : narrow && trace.mode === "markers+text" ? { ...trace, mode: "markers" } : trace);
   const config = { displayModeBar: false, responsive: true };
 
   const draw = (id) => {

@@ -62,11 +62,19 @@ def _parse(text: str, hint: Any, what: str) -> Any:
     several = hint == tuple[float, ...]
     try:
         if several:
-            return tuple(map(float, text.split(",")))
-        value = hint(text) if hint in (int, str) else float(text)
-    except ValueError:
-        kind = "numbers as 0.1,0.2" if several else "a whole number" if hint is int else "a number"
-        raise InputError(f'expected {what} as {kind}, got "{text}"') from None
+            return tuple(map(_number, text.split(",")))
+        value = hint(text) if hint in (int, str) else _number(text)
+    except (ValueError, ZeroDivisionError) as error:
+        kind = "a whole number" if hint is int else "a number, or A/B"
+        kind = "numbers as 0.1,0.2 or 1/4,1/2" if several else kind
+        why = ", which divides by 0" if isinstance(error, ZeroDivisionError) else ""
+        raise InputError(f'expected {what} as {kind}, got "{text}"{why}') from None
     if hint is int and abs(value) > LARGEST:
         raise InputError(f'expected {what} as a whole number of at most {LARGEST:,}, got "{text}"')
     return value
+
+
+def _number(text: str) -> float:
+    """Also a fraction: papers say 8/255."""
+    above, slash, below = text.partition("/")
+    return float(above) / float(below) if slash else float(text)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from math import prod
 from typing import ClassVar
 
@@ -131,8 +132,9 @@ class Ant(TakesStylised):
             self.fooling = partial(self.fool, model)
             if can_record(self.draw.device, self.draw.ranks):
                 self.fooling = Recorded(self.fooling, self.draw.there)
-        for _ in range(self.restart_steps):
-            images, labels = next(batches)
+        steps = islice(batches, self.restart_steps)
+        unit = f"steps of a new generator for epoch {epoch + 1} of {self.epochs}"
+        for images, labels in self.track(steps, self.restart_steps, unit):
             self.fooling(to_pixels(images), labels)
         self._restart(self.generator_lr)
         self.history[epoch] = torch.cat([weight.detach().flatten() for weight in self.weights])

@@ -95,6 +95,7 @@ class GroupwiseInhibition(Method):
         with torch.autocast(images.device.type, enabled=False):
             products, pairs = overlaps(made.flatten(2).float(), members)
         orthogonal = mean_of(products, pairs * right[:, None, None])
+        # Of several processes each weighs as many images as it has, not as are right: nearly so.
         return MASKED_WEIGHT * mean_of(losses, right) + ORTHOGONAL_WEIGHT * orthogonal
 
 
