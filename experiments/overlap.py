@@ -12,27 +12,61 @@ import argparse
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
-from experiments.overlap_page import PUBLISHED, SUITE, THRESHOLD, figures, page, published
+from experiments.overlap_page import (
+    LATER,
+    NAMED,
+    PUBLISHED,
+    SUITE,
+    THRESHOLD,
+    figures,
+    page,
+    published,
+)
 from hardy.design.collect import from_counts
 from hardy.design.picture import Heat, category_map, draw, heat_map
-from hardy.design.proxy import Features
+from hardy.design.proxy import DAMAGED, LEAST, Features, check_features
 from hardy.design.record import MODELS
 from hardy.design.results import Measured, read_measured, write_results
 from hardy.design.selection import select
 from hardy.design.suite import write_suite
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError, printable
 from hardy.metrics import Resampling
+from hardy.metrics.classification import Floats
+from hardy.predictions.fields import TEXT, Field, check_fields, is_whole
+from hardy.suites import load
 from hardy.suites.cells import NONE
 from hardy.whole import whole_file
 
 FORMAT = 1
+
+
+def _table(names: str) -> Field:
+    wanted = set(names.split(", "))
+    return Field(
+        f"a table with {names}", lambda value: isinstance(value, dict) and wanted <= value.keys()
+    )
+
+
+def _are_seconds(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, int | float) for one in value.values())
+
+
+OF_RECIPE = "net, epochs, batch, momentum, weight_decay, lr, schedule, precision, seed"
+# What the page says of the experiment's record.
+TOLD = {
+    **dict.fromkeys(("suite", "device", "data", "test"), TEXT),
+    "recipe": _table(OF_RECIPE),
+    "versions": _table("torch, numpy"),
+    "training_seconds": Field("a table of seconds", _are_seconds),
+}
 
 
 def write_kept(path: Path, measured: Measured) -> None:
@@ -68,19 +102,35 @@ def read_kept(path: Path) -> Measured:
         if about["kept"] != FORMAT:
             raise ValueError(f"format {about['kept']}")
         shape = held["shape"]
+        if (shape < 1).any():
+            raise ValueError(f"shape {shape.tolist()}")
         bits = np.unpackbits(held["correct"], count=int(shape.prod())).reshape(shape)
         names = tuple(map(str, held["names"]))
         features = Features(names, held["shifts"], held["sizes"], held["products"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile) as error:
+        check_features(features)
+        counts, severities = bits.sum(axis=3, dtype=np.uint8), held["severities"]
+        _check_counts(counts, severities, len(names))
+        strata = held["strata"].astype(np.int64)
+        if strata.shape not in ((0,), counts.shape[:1]):
+            raise ValueError(f"a class for each of {len(counts):,} images")
+        how = Resampling(about["replicates"], about["seed"], strata if len(strata) else None)
+        if not (is_whole(how.replicates) and is_whole(how.seed, 0)):
+            raise ValueError("replicates and a seed as whole numbers")
+        experiment = dict(about["experiment"])
+        collected = from_counts(names, counts, severities, how)
+    except (*DAMAGED, RecursionError) as error:
         raise InputError(
             f"{path}: expected what `experiments.overlap keep` writes ({error})"
         ) from error
-    strata = held["strata"].astype(np.int64)
-    how = Resampling(about["replicates"], about["seed"], strata if len(strata) else None)
-    counts = bits.sum(axis=3, dtype=np.uint8)
-    return Measured(
-        about["experiment"], from_counts(names, counts, held["severities"], how), features
-    )
+    return Measured(experiment, collected, features)
+
+
+def _check_counts(counts: npt.NDArray[np.uint8], severities: Floats, corruptions: int) -> None:
+    side = corruptions + 1
+    if not len(counts) or counts.shape[1:] != (side, side) or severities.shape != (side,):
+        raise ValueError(f"images, models and severities of {corruptions} corruptions")
+    if severities.dtype.kind not in "iu" or (severities < 1).any() or (counts > severities).any():
+        raise ValueError("severities as whole numbers, and none right more often")
 
 
 def keep(folder: Path, target: Path, **said: str | None) -> None:
@@ -95,20 +145,33 @@ def keep(folder: Path, target: Path, **said: str | None) -> None:
 
 
 def _seconds(log: Path) -> float:
-    with log.open(newline="") as file:
-        return round(sum(float(row["seconds"]) for row in csv.DictReader(file)), 3)
+    try:
+        with log.open(newline="") as file:
+            return round(sum(float(row["seconds"]) for row in csv.DictReader(file)), 3)
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise InputError(f"{log}: expected the log of a training ({error!r})") from error
 
 
 def write(measured: Measured, out: Path) -> None:
     """Everything; pictures last, which need Matplotlib."""
-    made = figures(measured)
-    out.mkdir(parents=True, exist_ok=True)
-    write_results(made.results, out)
+    todo = "keep a finished overlap again"
+    check_fields(measured.experiment, TOLD, "the experiment that was kept", todo)
     suite = measured.experiment["suite"]
+    load(suite)  # a name that it does not know is refused before anything is written
+    made = figures(measured)
+    for form, found in made.results.agreements.items():
+        if not {NAMED, LATER} <= found.keys():
+            raise InputError(
+                f"expected {LEAST} corruptions or more whose overlaps ({form}) and similarities "
+                f"differ, got {len(made.results.names)}; {todo}, of more"
+            )
+    text = page(made)
+    out.mkdir(parents=True, exist_ok=True)
     chosen = select(made.matrices["ratio"], THRESHOLD).names
     source = f"a largest set with overlaps (ratio) below {THRESHOLD:g} in results/overlap"
     write_suite(out / SUITE, suite, chosen, source)
-    _write(out / "README.md", page(made).encode())
+    write_results(made.results, out)
+    _write(out / "README.md", text.encode())
     recipe = measured.experiment["recipe"]
     note = f"{suite}, {recipe['net']} for {recipe['epochs']} epochs"
     for form, matrix in made.matrices.items():
@@ -154,11 +217,15 @@ def main(words: list[str] | None = None) -> int:
     paging.add_argument("file", type=Path, metavar="FILE", help="that `keep` wrote")
     paging.add_argument("-o", "--out", type=Path, default=Path("results/overlap"))
     options = parser.parse_args(words)
-    if options.what == "keep":
-        said = {name: getattr(options, name) for name in ("data", "test", "commit", "note")}
-        keep(options.folder, options.file, **said)
-        return 0
-    write(read_kept(options.file), options.out)
+    try:
+        if options.what == "keep":
+            said = {name: getattr(options, name) for name in ("data", "test", "commit", "note")}
+            keep(options.folder, options.file, **said)
+        else:
+            write(read_kept(options.file), options.out)
+    except HardyError as error:
+        print(f"error: {printable(str(error))}", file=sys.stderr)
+        return 1
     return 0
 
 

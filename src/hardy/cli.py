@@ -11,9 +11,10 @@ import typer
 import hardy
 from hardy.cli_build import build_suite, verify_folder
 from hardy.cli_correlate import correlate_shifts
-from hardy.cli_design import design_suite, overlap_corruptions
+from hardy.cli_design import design_suite
 from hardy.cli_eval import evaluate_models
 from hardy.cli_options import end_with_faults, progress
+from hardy.cli_overlap import overlap_corruptions
 from hardy.cli_report import plot_runs, report_runs, view_folder, write_board, write_gallery
 from hardy.cli_score import Format, compare_runs, describe_suite, score_runs
 from hardy.cli_train import train_model

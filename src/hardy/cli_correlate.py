@@ -32,8 +32,9 @@ def correlate_shifts(
     Pearson's and Spearman's correlation of accuracy drops over models, with
     95 % intervals. Accuracies are shares of 1.
     """
+    from hardy.design.replace import check_begins
     from hardy.design.shifts import correlate, read_rows, stored_rows
-    from hardy.report.files import write_whole
+    from hardy.report.files import check_target, write_whole
     from hardy.scoring.tables import Table, to_csv, to_terminal
 
     if output is not None and output.resolve() in [path.resolve() for path in results]:
@@ -49,7 +50,10 @@ def correlate_shifts(
         tell=lambda reason: typer.secho(f"left out: {printable(reason)}", fg="yellow", err=True),
     )
     if output is not None:
-        write_whole(output, to_csv([one.as_dict() for one in found]).encode())
+        text = to_csv([one.as_dict() for one in found])
+        check_target(output)
+        check_begins(output, text.partition("\n")[0], "table that `hardy correlate` wrote")
+        write_whole(output, text.encode())
         typer.echo(f"wrote {output}")
         return
     lines = [

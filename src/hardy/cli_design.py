@@ -1,152 +1,26 @@
-"""The commands of benchmark design: `hardy overlap`, `hardy design`."""
+"""`hardy design`: suites without repetition, by overlap."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hardy.cli_options import (
-    Device,
-    LearningRate,
     Seed,
-    TrainBatch,
-    TrainPrecision,
     progress,
-    resumable,
-    training_device,
     words,
 )
-from hardy.errors import InputError, MissingResource, printable
-from hardy.progress import watch
+from hardy.errors import InputError, printable
 
 if TYPE_CHECKING:
     from hardy.design.balanced import Measures
     from hardy.design.categories import Categories
     from hardy.design.matrix import Matrix
     from hardy.design.picture import Heat
-    from hardy.design.results import Results
-
-PICTURES = ("html", "png")
-# Of the stand-in's similarities the one that agrees best with overlap so far; from 0 to 1, and 1 on
-# the diagonal, so that it can be designed from.
-STAND_IN = "errors"
-
-
-def overlap_corruptions(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where all goes; the same resumes.")],
-    suite: Annotated[
-        str | None, typer.Option(metavar="SUITE", help="Whose corruptions; a name or a .toml.")
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option(metavar="SRC", help="Training images, such as cifar10.")
-    ] = None,
-    images: Annotated[
-        str | None, typer.Option(metavar="SRC", help="Test images; those of a known data set.")
-    ] = None,
-    only: Annotated[str, typer.Option(metavar="NAMES", help="Such as fog,snow.")] = "counted",
-    net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_16_4.")] = "wrn_16_4",
-    epochs: Annotated[int, typer.Option(help="Of each model; half of the images corrupted.")] = 15,
-    batch: TrainBatch = 128,
-    lr: LearningRate = 0.1,
-    device: Device = None,
-    precision: TrainPrecision = None,
-    proxy: Annotated[
-        bool, typer.Option("--proxy", help="Train the clean model only: a stand-in for overlap.")
-    ] = False,
-    seed: Seed = 0,
-) -> None:
-    """Measure how much corruptions overlap: train with each, test on all.
-
-    One model for each corruption and a clean one. DIR then has the
-    accuracies, both published scores with intervals, and heat maps.
-    Without --suite and --data, what DIR holds is computed and drawn again.
-    """
-    from hardy.design.results import summarise, write_results
-
-    if suite is not None and data is not None:
-        recipe = {"net": net, "epochs": epochs, "batch": batch, "lr": lr, "seed": seed}
-        chosen = {"images": images, "only": words(only), "clean_only": proxy}
-        _train(suite, data, out, device, recipe | {"precision": precision}, **chosen)
-    elif suite is not None or data is not None:
-        raise InputError("expected both --suite and --data to train, or neither to draw again")
-    results = summarise(out)
-    written = write_results(results, out)
-    for one in results.overlaps:
-        for reason in one.undefined:
-            typer.secho(f"undefined ({one.form}): {printable(reason)}", fg="yellow", err=True)
-        if doubts := one.doubts():
-            typer.secho(printable(doubts), fg="yellow", err=True)
-    for form, some in results.agreements.items():
-        for kind, agreement in some.items():
-            typer.echo(f"stand-in ({kind}) and overlap ({form}): {agreement}")
-    written += _draw_results(results, out)
-    typer.echo(f"wrote {', '.join(path.name for path in written)} to {printable(str(out))}")
-    typer.echo(_next(results, out))
-
-
-def _next(results: Results, out: Path) -> str:
-    told = ""
-    if results.overlaps:
-        overlap = results.overlaps[0]
-        name, gone = f"overlap_{overlap.form}.csv", overlap.without
-        none = "no two corruptions have an overlap: train for longer, in another folder"
-    else:
-        name, gone = f"similarity_{STAND_IN}.csv", results.costless
-        none = "no two corruptions cost the clean model anything: nothing can be designed from that"
-        told = f"{name} stands in for overlap: a guess at what training would show\n"
-    if len(results.names) - len(gone) < 2:
-        return none
-    left_out = f" --without {','.join(gone)}" if gone else ""
-    return f"{told}next: hardy design {out}/{name} --below 0.5{left_out}"
-
-
-def _train(
-    suite: str, data: str, out: Path, device: str | None, recipe: dict[str, Any], **others: Any
-) -> None:
-    kind, recipe["precision"] = training_device(device, recipe["precision"])
-    from hardy.design.experiment import run_overlap
-    from hardy.train.recipe import Recipe
-
-    with resumable():
-        run_overlap(
-            suite, data, out, Recipe(**recipe), device=kind, say=typer.echo, track=watch, **others
-        )
-
-
-def _draw_results(results: Results, out: Path) -> list[Path]:
-    """Without the libraries for pictures there are none; the numbers are written all the same."""
-    from hardy.design.picture import draw, heat_map
-    from hardy.report.files import write_whole
-
-    experiment = results.experiment
-    note = (
-        f"{len(results.names)} corruptions of {experiment['suite']}, {experiment['recipe']['net']} "
-        f"for {experiment['recipe']['epochs']} epochs"
-    )
-    heats = {
-        f"overlap_{one.form}": heat_map(
-            f"Overlap ({one.form})", note, one.names, one.values, one.doubtful
-        )
-        for one in results.overlaps
-    }
-    if not heats:
-        values, title = results.similarities[STAND_IN], f"Similarity ({STAND_IN})"
-        heats[f"similarity_{STAND_IN}"] = heat_map(title, note, results.names, values)
-    written = []
-    for name, heat in heats.items():
-        for form in PICTURES:
-            try:
-                content = draw(heat, form)
-            except MissingResource as error:
-                typer.echo(f"no {name}.{form}: {error}", err=True)
-                continue
-            write_whole(out / f"{name}.{form}", content)
-            written.append(out / f"{name}.{form}")
-    return written
 
 
 def design_suite(
@@ -191,11 +65,12 @@ def design_suite(
     from hardy.design.balanced import measure as measured
     from hardy.design.categories import categorise
     from hardy.design.matrix import read_matrix
-    from hardy.design.selection import select
+    from hardy.design.selection import QUICK, select
     from hardy.suites import load
 
     ways = {"--below": below, "--categories": categories, "--measure": measure}
     _check_asked(ways, {"--each": each, "--count": count}, suite, output)
+    _check_targets(output, picture)
     whole = read_matrix(matrix, words(without))
     made = f"chosen by hardy design from {matrix.name}"
     found = None
@@ -204,6 +79,8 @@ def design_suite(
         _print_categories(found)
     sets: list[tuple[str, ...]] = []
     if below is not None:
+        if (number := len(whole.names)) > QUICK:
+            typer.echo(f"searching among {number} corruptions, which may take long", err=True)
         chosen = select(whole, below)
         sets, made = [chosen.names], f"{made}, a largest set with overlaps below {below:g}"
         typer.echo(
@@ -217,7 +94,7 @@ def design_suite(
     elif measure is not None:
         sets = [load(measure).counted]
     for names in sets:
-        typer.echo(", ".join(names))
+        typer.echo(printable(", ".join(names)))
         if found is not None:
             typer.echo(f"  {measured(found, names)}")
     if output is not None:
@@ -249,6 +126,23 @@ def _check_asked(
         raise InputError("expected --suite, which the corruptions come from, to write a new suite")
 
 
+def _check_targets(output: Path | None, picture: Path | None) -> None:
+    """Before any work, and before one of the two is written."""
+    from hardy.design.picture import check_format
+    from hardy.design.suite import check_file_name
+    from hardy.report.files import check_target
+
+    if output is not None:
+        check_file_name(output)
+    if picture is not None:
+        check_format(_format(picture))
+        check_target(picture)
+
+
+def _format(picture: Path) -> str:
+    return picture.suffix.lower().lstrip(".")
+
+
 def _print_categories(found: Categories) -> None:
     from hardy.design.categories import ENOUGH
 
@@ -261,7 +155,7 @@ def _print_categories(found: Categories) -> None:
     else:
         typer.echo(f"{number} categories, mean correlation within them {found.correlation:.2f}")
     for place, group in enumerate(found.groups, 1):
-        typer.echo(f"  {place}: {', '.join(group)}")
+        typer.echo(printable(f"  {place}: {', '.join(group)}"))
 
 
 def _write_suites(output: Path, base: str, sets: list[tuple[str, ...]], source: str) -> None:
@@ -270,8 +164,8 @@ def _write_suites(output: Path, base: str, sets: list[tuple[str, ...]], source: 
     for number, names in enumerate(sets, 1):
         end = f"_{number:0{len(str(len(sets)))}}" if len(sets) > 1 else ""
         written = write_suite(output.with_stem(f"{output.stem}{end}"), base, names, source)
-        typer.echo(f"wrote {written}")
-    typer.echo(f"next: hardy eval MODEL --suite {written} --images SRC")
+        typer.echo(f"wrote {printable(str(written))}")
+    typer.echo(printable(f"next: hardy eval MODEL --suite {written} --images SRC"))
 
 
 def _draw_categories(
@@ -282,10 +176,9 @@ def _draw_categories(
     measures: Measures | None,
 ) -> None:
     from hardy.design.picture import category_map, draw
-    from hardy.report.files import check_target, write_whole
+    from hardy.report.files import write_whole
 
-    check_target(target)
     note = str(measures or f"{len(found.groups)} categories")
     heat: Heat = category_map("Overlap", note, matrix.names, matrix.values, found, members)
-    write_whole(target, draw(heat, target.suffix.lower().lstrip(".")))
-    typer.echo(f"wrote {target}")
+    write_whole(target, draw(heat, _format(target)))
+    typer.echo(f"wrote {printable(str(target))}")

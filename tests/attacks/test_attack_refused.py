@@ -91,7 +91,9 @@ def test_what_has_no_clean_images_is_refused() -> None:
         ({"model": [ByColour()]}, "expected one model to attack"),
         ({"noise": "ant4x4"}, 'did you mean "ant3x3"'),
         ({"steps": 0}, "expected at least 1 step to fit the noise in, got 0"),
-        ({"epsilon": 0.0}, "expected epsilon above 0, got 0.0"),
+        ({"epsilon": 0.0}, "expected epsilon from 0.001 to 55.43 at 32 px, got 0"),
+        ({"epsilon": 1e-300}, "expected epsilon from 0.001 to 55.43 at 32 px, got 1e-300"),
+        ({"epsilon": float("nan")}, "expected epsilon from 0.001 to 55.43 at 32 px, got nan"),
         ({"epsilon": 55.5}, "at most 55.43, the distance from black to white at 32 px, got 55.5"),
         ({"epsilon": 1e300}, r"at most 55.43, .* got 1e\+300, which no noise reaches"),
         ({"suite": "cifar10_p"}, "expected a suite of corruptions"),
@@ -128,6 +130,7 @@ def test_a_damaged_file_is_named() -> None:
         ("samples", [["?", "?"]]),
         ("edges", [0.0]),
         ("epsilon", None),
+        ("epsilon", 10**400),
     ):
         path.write_text(json.dumps(content | {field: wrong}))
         with pytest.raises(InputError, match=r"attack-ant-\w+\.json: .*expected .*delete it"):

@@ -49,3 +49,17 @@ def test_correlations(run) -> None:
         with pytest.raises(InputError, match=r"cannot write \w+.csv: the results are read from it"):
             run("r.csv", "-o", same)
     assert Path("r.csv").read_text() == before
+
+
+def test_only_its_own_files_are_replaced(run) -> None:
+    lines = [f"m{k},{suite},0.9,{k / 10}" for k in range(5) for suite in "ab"]
+    Path("r.csv").write_text("\n".join(["model,suite,clean,accuracy", *lines]) + "\n")
+    for text in ("a thesis", "", "first,second\n"):
+        Path("foreign.txt").write_text(text)
+        with pytest.raises(InputError, match="it is no table that `hardy correlate` wrote; name"):
+            run("r.csv", "-o", "foreign.txt")
+        assert Path("foreign.txt").read_text() == text
+    with pytest.raises(InputError, match="it is a folder"):
+        run("r.csv", "-o", ".")
+    for _ in range(2):
+        assert run("r.csv", "-o", "own.csv") == ["wrote own.csv"]

@@ -14,7 +14,7 @@ import typer
 from PIL import Image
 from typer.testing import CliRunner
 
-from hardy import cli_design
+from hardy import cli_design, cli_overlap
 from hardy.design.accuracy import Accuracy, square_csv
 from hardy.design.overlap import overlap
 from hardy.design.proxy import Agreement, Features, shared_errors, similarities
@@ -31,7 +31,7 @@ from tests.design.test_overlap import three
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     app = typer.Typer()
-    app.command("overlap")(cli_design.overlap_corruptions)
+    app.command("overlap")(cli_overlap.overlap_corruptions)
     app.command("design")(cli_design.design_suite)
 
     def run(*arguments: str) -> list[str]:
@@ -154,6 +154,22 @@ def test_pictures(run, matrix) -> None:
         (("--categories", "2", "--each", "1000000000"), "but there are 0"),
         (("--categories", "2", "--count", "1000000000"), "sets up to 10,000, got 1,000,000,000"),
         (("--below", "0.5", "--suite", "cifar10_c", "-o", "cifar10_c.toml"), "Hardy's own"),
+        *(
+            (("--below", "0.5", "--suite", "cifar10_c", "-o", name), "small letters, digits and _")
+            for name in (".", "/", "", "..")
+        ),
+        (
+            ("--categories", "2", "--count", "3", "--suite", "cifar10_c", "-o", "."),
+            "small letters, digits and _ such as my_suite.toml, got .$",
+        ),
+        (
+            ("--below", "0.5", "--suite", "cifar10_c", "-o", "x.toml", "--picture", "bad.exe"),
+            "expected a picture as .*, got .exe",
+        ),
+        (
+            ("--below", "0.5", "--suite", "cifar10_c", "-o", "x.toml", "--picture", "no/p.png"),
+            "the folder no is not there",
+        ),
         (("--without", "fogg"), 'unknown corruption of m.csv "fogg"; did you mean "fog"'),
     ],
 )
@@ -161,6 +177,24 @@ def test_design_refuses(run, matrix, arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         run("design", "m.csv", *arguments)
     assert list(Path().glob("*.toml")) == []
+
+
+def test_names_are_printed_without_their_escape_codes(run, tmp_path) -> None:
+    names = ("fog\x1b[31m", *NAMES[1:])
+    (tmp_path / "m.csv").write_text(square_csv("corruption", names, blocks(3, 2).values))
+    shown = run("design", "m.csv", "--categories", "2", "--count", "3")
+    assert shown[1] == "  1: fog\\x1b[31m, snow, frost"
+    assert any(line.startswith("fog\\x1b[31m, ") for line in shown[3:])
+    assert "\x1b" not in "".join(shown)
+
+
+@pytest.mark.parametrize(("number", "warned"), [(50, False), (51, True)])
+def test_a_search_that_may_take_long_is_announced(run, tmp_path, number, warned) -> None:
+    names = [f"c{place}" for place in range(number)]
+    (tmp_path / "m.csv").write_text(square_csv("corruption", names, np.eye(number)))
+    first = run("design", "m.csv", "--below", "0.5")[0]
+    assert (first == "searching among 51 corruptions, which may take long") == warned
+    assert first.startswith("no set of more than") != warned
 
 
 def fake_results() -> Results:

@@ -125,7 +125,7 @@ def test_models_differ_by_their_corruption_alone(finished) -> None:
 
 
 def test_features_are_of_the_clean_model(finished) -> None:
-    features = read_features(finished / "features.npz")
+    features = read_features(finished / "features.npz", NAMES)
     assert features.names == NAMES
     assert features.shifts.shape == (4, 3, 64)
     assert features.sizes.tolist() == [10, 10, 10]
@@ -188,6 +188,42 @@ def test_damaged_records(finished, tmp_path, file, content, message) -> None:
     out = shutil.copytree(finished, tmp_path / "out")
     (out / file).write_text(content)
     with pytest.raises(InputError, match=message):
+        summarise(out)
+
+
+ONE, OTHERS = "gaussian_noise:1", ["brightness:1", "contrast:1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"recipe": {}}, "recipe: expected a table with net, a text, and epochs, a whole number"),
+        ({"recipe": {"net": 1, "epochs": 1}}, "recipe: expected a table with net"),
+        ({"more": float("nan")}, "experiment.json is damaged"),
+        ({"more": [float("inf")]}, "experiment.json is damaged"),
+        ({"cells": []}, "experiment.json: expected two or more corruptions"),
+        ({"cells": [ONE]}, "experiment.json: expected two or more corruptions"),
+        ({"cells": [ONE, "none:1"]}, 'experiment.json: expected .* none "none"'),
+        ({"cells": [ONE, "fog:" + "1" * 5000]}, "cells: expected a list of corruptions"),
+        ({"cells": [ONE, "f" * 5000 + ":1"]}, "cells: expected a list of corruptions"),
+        ({"cells": [ONE, ONE, *OTHERS]}, "cells: expected a list of corruptions"),
+        ({"cells": [ONE, *OTHERS]}, "of gaussian_noise, brightness, contrast, in this order"),
+    ],
+)
+def test_edited_records(finished, tmp_path, change, message) -> None:
+    out = shutil.copytree(finished, tmp_path / "out")
+    record = json.loads((out / "experiment.json").read_text())
+    (out / "experiment.json").write_text(json.dumps(record | change))
+    with pytest.raises(InputError, match=message):
+        summarise(out)
+
+
+@pytest.mark.parametrize("file", ["experiment.json", "models/contrast/finished.json"])
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"more": 1e999}', '{"more": "\\ud800"}'])
+def test_records_that_cannot_be_written_again(finished, tmp_path, file, text) -> None:
+    out = shutil.copytree(finished, tmp_path / "out")
+    (out / file).write_text(text)
+    with pytest.raises(InputError, match=r"\.json is damaged \("):
         summarise(out)
 
 

@@ -84,3 +84,18 @@ def test_shape() -> None:
 def test_more_than_can_be_searched() -> None:
     with pytest.raises(InputError, match="expected up to 400 corruptions, got 401"):
         Matrix(tuple(f"c{k}" for k in range(401)), np.eye(401))
+
+
+def test_far_more_are_refused_at_once(tmp_path) -> None:
+    names = [f"c{place}" for place in range(100_000)]
+    path = written(tmp_path, f"x,{','.join(names)}\nc0,1\n")
+    with pytest.raises(InputError, match="expected up to 400 corruptions, got 100,000"):
+        read_matrix(path)
+
+
+def test_what_is_left_out_does_not_count(tmp_path) -> None:
+    names = [f"c{place}" for place in range(402)]
+    path = written(tmp_path, square_csv("x", names, np.eye(402)))
+    assert len(read_matrix(path, names[:2]).names) == 400
+    with pytest.raises(InputError, match="expected up to 400 corruptions, got 401"):
+        read_matrix(path, names[:1])

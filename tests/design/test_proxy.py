@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from itertools import permutations
 
 import numpy as np
@@ -87,7 +89,7 @@ def test_shared_errors_count_severities_as_parts() -> None:
 
 def test_features_are_kept(tmp_path) -> None:
     write_features(tmp_path / "f.npz", by_hand())
-    found = read_features(tmp_path / "f.npz")
+    found = read_features(tmp_path / "f.npz", ("a", "b", "c"))
     assert found.names == ("a", "b", "c")
     for one, two in zip(found[1:], by_hand()[1:], strict=True):
         assert np.array_equal(one, two)
@@ -96,10 +98,63 @@ def test_features_are_kept(tmp_path) -> None:
 def test_damaged_features(tmp_path) -> None:
     write_features(tmp_path / "f.npz", by_hand())
     whole = (tmp_path / "f.npz").read_bytes()
-    for content in (b"nothing", b"", whole[:-30], whole[: len(whole) // 2]):
+    array = io.BytesIO()
+    np.save(array, np.zeros(3))
+    small = io.BytesIO()
+    np.savez_compressed(small, **by_hand()._asdict())
+    packed = bytearray(small.getvalue())
+    start = 30 + int.from_bytes(packed[26:28], "little") + int.from_bytes(packed[28:30], "little")
+    packed[start : start + 4] = b"\xff" * 4  # no block of that type
+    encrypted, strange = bytearray(whole), bytearray(whole)
+    for place in found_all(whole, b"PK\x01\x02"):
+        encrypted[place + 8] |= 1
+        strange[place + 10] = 99
+    for content in (
+        b"nothing",
+        b"",
+        whole[:-30],
+        whole[: len(whole) // 2],
+        array.getvalue(),
+        packed,
+        encrypted,
+        strange,
+    ):
         (tmp_path / "f.npz").write_bytes(content)
-        with pytest.raises(InputError, match="expected the features of an overlap"):
-            read_features(tmp_path / "f.npz")
+        with pytest.raises(InputError, match=r"expected the features of an overlap.*delete it"):
+            read_features(tmp_path / "f.npz", ("a", "b", "c"))
+
+
+def found_all(content: bytes, mark: bytes) -> list[int]:
+    return [found.start() for found in re.finditer(re.escape(mark), content)]
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("names", lambda names: np.array("abc")),
+        ("names", lambda names: names[::-1]),
+        ("names", lambda names: ("a", "b", "d")),
+        ("names", lambda names: names[:2]),
+        ("shifts", lambda shifts: shifts[:2]),
+        ("shifts", lambda shifts: shifts[:, :1]),
+        ("shifts", lambda shifts: shifts[..., 0]),
+        ("shifts", lambda shifts: shifts * np.nan),
+        ("shifts", lambda shifts: shifts.astype(complex)),
+        ("shifts", lambda shifts: shifts.astype(str)),
+        ("sizes", lambda sizes: sizes - 2),
+        ("sizes", lambda sizes: sizes * 0),
+        ("sizes", lambda sizes: sizes[0]),
+        ("sizes", lambda sizes: np.array([1, np.inf])),
+        ("products", lambda products: products[:2]),
+        ("products", lambda products: -products),
+    ],
+)
+def test_features_that_do_not_fit(tmp_path, part, change) -> None:
+    """Some would be computed with, under other corruptions' names."""
+    given = by_hand()
+    write_features(tmp_path / "f.npz", given._replace(**{part: change(getattr(given, part))}))
+    with pytest.raises(InputError, match=r"expected the features of an overlap.*delete it"):
+        read_features(tmp_path / "f.npz", given.names)
 
 
 def test_agreement_is_over_pairs_and_not_the_diagonal() -> None:

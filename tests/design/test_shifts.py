@@ -156,6 +156,12 @@ def test_from_a_file(tmp_path) -> None:
         ("accuracy," + HEAD + "0.1,m,s,0.9,0.6\n", "expected the column accuracy once, got it 2 t"),
         (HEAD + "m,s,0.9,\n", r"line 2: expected clean and accuracy as numbers, got '0.9' and ''"),
         (HEAD + "m,s,0.9\n", "line 2: expected clean and accuracy"),
+        (
+            "suite,clean,accuracy,model\ns,0.9,0.6,m\n\ns,0.9,0.6\n",
+            "line 4: expected the names of a model and a suite, got None and 's'",
+        ),
+        (HEAD + "m, ,0.9,0.6\n", "line 2: expected the names of a model and a suite, got 'm' and"),
+        (HEAD + ",s,0.9,0.6\n", "line 2: expected the names of a model and a suite, got '' and"),
         (HEAD + "m,s,76.1,39\n", "clean accuracy of m on s as a share from 0 to 1, got 76.1"),
     ],
 )

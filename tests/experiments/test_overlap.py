@@ -88,6 +88,70 @@ def test_other_files_are_refused(tmp_path, monkeypatch) -> None:
             read_kept(tmp_path / "kept.npz")
 
 
+RECORD = {
+    "suite": "noc_23",
+    "recipe": dict.fromkeys(overlap.OF_RECIPE.split(", "), 1),
+    "versions": {"torch": "2", "numpy": "2"},
+    "training_seconds": {"none": 1.5},
+    "device": "CPU",
+    "data": "images",
+    "test": "images",
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("shape", np.array([600, 16, 2])),
+        ("shape", np.array([-1, 4, 4, 2])),
+        ("severities", np.array([1, 1])),
+        ("severities", np.array([1, 0, 2, 1])),
+        ("strata", np.zeros(3, np.int64)),
+        ("names", np.array(["c", "b"])),
+        ("shifts", np.zeros((3, 2))),
+        ("sizes", np.array([-1.0, 2.0])),
+        ("severities", None),
+        ("strata", None),
+    ],
+)
+def test_misshapen_files_are_refused(tmp_path, capsys, part, value) -> None:
+    path = tmp_path / "kept.npz"
+    write_kept(path, measured()._replace(experiment=RECORD))
+    with np.load(path) as held:
+        parts = {**held, part: value}
+    np.savez(path, **{name: one for name, one in parts.items() if one is not None})
+    assert main(["page", str(path), "-o", str(tmp_path / "out")]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert "expected what `experiments.overlap keep` writes" in told
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"recipe": {"net": "n"}}, "recipe: expected a table with net, epochs"),
+        ({"versions": None}, "versions: expected"),
+        ({"training_seconds": {"none": "x"}}, "training_seconds: expected"),
+        ({"device": 3}, "device: expected text"),
+        ({"suite": "nonesuch"}, 'unknown suite "nonesuch"'),
+        ({}, "expected 4 corruptions or more"),
+    ],
+)
+def test_what_no_page_can_be_made_of(tmp_path, capsys, change, message) -> None:
+    path = tmp_path / "kept.npz"
+    write_kept(path, measured()._replace(experiment=RECORD | change))
+    assert main(["page", str(path), "-o", str(tmp_path / "out")]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_no_overlap(tmp_path, capsys) -> None:
+    assert main(["keep", str(tmp_path), str(tmp_path / "kept.npz")]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("error: expected a folder that `hardy overlap` wrote")
+
+
 @pytest.fixture(scope="module")
 def again(tmp_path_factory) -> Path:
     """The page made again, without its pictures, which take seconds."""

@@ -151,6 +151,38 @@ def test_what_does_not_fit_is_named(content, message, tmp_path):
         load(NAME, checkpoint=tmp_path / "weights.pt")
 
 
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (torch.Tensor.to_sparse, "of torch.float32, got one of sparse torch.float32; save"),
+        (lambda weight: weight.to("meta"), "got one of meta torch.float32"),
+        (
+            lambda weight: torch.quantize_per_tensor(weight, 0.1, 0, torch.qint8),
+            "got one of torch.qint8",
+        ),
+        (lambda weight: weight + 1j, "got one of torch.complex64"),
+        (lambda weight: weight > 0, "got one of torch.bool"),
+        (lambda weight: weight / 0, "expected numbers, got weights that are none"),
+        (lambda weight: weight.double() * 1e300, r"infinite as torch\.float32"),
+    ],
+    ids=["sparse", "meta", "quantised", "complex", "bool", "infinite", "too large"],
+)
+@pytest.mark.filterwarnings("ignore:.*quantize_per_tensor:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*quant:DeprecationWarning")
+def test_values_that_are_no_weights_are_named(spoil, message, tmp_path):
+    torch.save({**WEIGHTS, "conv.weight": spoil(WEIGHTS["conv.weight"])}, tmp_path / "weights.pt")
+    with pytest.raises(InputError, match=rf"weights\.pt: conv\.weight: .*{message}"):
+        load(NAME, checkpoint=tmp_path / "weights.pt")
+
+
+def test_half_precision_and_the_infinities_of_a_mask_are_taken(tmp_path):
+    masked, mask = torch.nn.Linear(2, 2), torch.tensor([0.0, -torch.inf])
+    masked.register_buffer("mask", mask)
+    torch.save({**masked.half().state_dict(), "mask": mask}, tmp_path / "weights.pt")
+    load_checkpoint(masked.float(), tmp_path / "weights.pt")
+    assert torch.equal(masked.mask, mask)
+
+
 @pytest.mark.parametrize("name", ["weights.pt", "weights.safetensors"])
 @pytest.mark.parametrize(
     "content",

@@ -3,6 +3,7 @@
 import copy
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import replace
 from importlib.resources import files
@@ -102,6 +103,14 @@ def test_wrong_suite_is_refused(path: str, value: Any, message: str):
     data = changed("imagenet_c.toml", path, value)
     with pytest.raises(InputError, match=message):
         parse_suite(data, "imagenet_c.toml", edition)
+
+
+def test_a_name_many_times_is_refused_at_once():
+    data = changed("imagenet_c.toml", "counted", ["fog"] * 200_000)
+    started = time.process_time()
+    with pytest.raises(InputError, match=r"expected each corruption once, got \['fog'"):
+        parse_suite(data, "imagenet_c.toml", edition)
+    assert time.process_time() - started < 5
 
 
 def parse_pair(suite: dict[str, Any], its_edition: dict[str, Any]) -> str:

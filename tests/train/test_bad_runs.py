@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 from hardy.train import loop
 from hardy.train.data import Data, read_data
 from hardy.train.files import alone_in, read_tensors, write_tensors
@@ -96,6 +97,7 @@ def test_a_run_that_saved_nothing_yet_may_be_begun_anew_otherwise(tmp_path, narr
     found = json.loads((out / "run.json").read_text())
     assert found["method"] == {"name": "gauss_single", "sigma": 0.2}
     assert (found["recipe"]["lr"], found["recipe"]["epochs"]) == (0.01, 1)
+    assert not list(out.glob(".*"))
     with pytest.raises(InputError, match=r"holds another run: recipe\.lr is 0\.05 and was 0\.01"):
         train("gauss_single", data, out, replace(corrected, lr=0.05), settings={"sigma": "0.2"})
 
@@ -122,6 +124,38 @@ def test_nor_over_what_is_no_record_of_a_training(tmp_path, narrow) -> None:
     assert json.loads(record.read_text())["model"] == "onnx:model.onnx"
 
 
+def test_nor_over_a_record_whose_method_and_recipe_are_something_else(tmp_path, narrow) -> None:
+    (tmp_path / "run").mkdir()
+    record = tmp_path / "run" / "run.json"
+    record.write_text('{"format": 1, "method": "my precious", "recipe": "two eggs", "data": {}}')
+    before = record.read_bytes()
+    with pytest.raises(InputError, match="holds another run"):
+        train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+    assert [path.name for path in record.parent.iterdir()] == ["run.json"]
+    assert record.read_bytes() == before
+
+
+def test_the_record_of_what_was_begun_before_is_kept(tmp_path, narrow) -> None:
+    """Its net may be finished, and lie elsewhere."""
+    data, out = small_data(tmp_path), tmp_path / "run"
+    train("standard", data, out, NARROW)
+    first = (out / "run.json").read_bytes()
+    for name in ("model.safetensors", "log.csv", "log.jsonl"):
+        (out / name).rename(tmp_path / name)
+    for recipe in (NARROW, replace(NARROW, lr=0.01), replace(NARROW, lr=0.02)):
+        with pytest.raises(KeyboardInterrupt):
+            train("standard", data, out, recipe, track=killed_in(1))
+    assert {path.name for path in out.iterdir()} == {"run.json", "run.json.old1", "run.json.old2"}
+    assert (out / "run.json.old1").read_bytes() == first
+    assert json.loads((out / "run.json.old2").read_text())["recipe"]["lr"] == 0.01
+
+
+def test_a_folder_instead_of_the_record(tmp_path, narrow) -> None:
+    (tmp_path / "run" / "run.json").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"got .*run\.json \(Is a directory\); name another"):
+        train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+
+
 def test_nor_while_it_trains(tmp_path, narrow) -> None:
     data, out = small_data(tmp_path), tmp_path / "run"
     refused = []
@@ -137,7 +171,24 @@ def test_nor_while_it_trains(tmp_path, narrow) -> None:
     assert json.loads((out / "run.json").read_text())["recipe"]["lr"] == NARROW.lr
 
 
-@pytest.mark.parametrize("log", ["null", "5", "[1, 2]", '[{"epoch": 2}]', "[]", '[{"epoch": "a"}]'])
+def test_a_full_disk_before_anything_was_saved(tmp_path, narrow, monkeypatch) -> None:
+    def full(target: Path, content: bytes, todo: str) -> None:
+        raise HardyError(todo)
+
+    monkeypatch.setattr(loop, "SAVE_SECONDS", math.inf)
+    monkeypatch.setattr("hardy.train.files.write_file", full)
+    with pytest.raises(HardyError, match=r"nothing had been saved; .* trains from the beginning"):
+        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        *("null", "5", "[1, 2]", '[{"epoch": 2}]', "[]", '[{"epoch": "a"}]', '[{"epoch": 1}]'),
+        '[{"epoch": 1, "loss": "?", "lr": 1, "seconds": 1, "images_per_second": 1}]',
+        pytest.param("[" * 100_000, id="deep"),
+    ],
+)
 def test_a_checkpoint_with_another_log(tmp_path, narrow, monkeypatch, log) -> None:
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
     data, out = small_data(tmp_path), tmp_path / "run"
@@ -146,6 +197,40 @@ def test_a_checkpoint_with_another_log(tmp_path, narrow, monkeypatch, log) -> No
     path = out / "checkpoint.safetensors"
     write_tensors(path, read_tensors(path)[0], {"log": log})
     with pytest.raises(InputError, match="is no checkpoint of this run"):
+        train("standard", data, out, NARROW)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoilt"),
+    [
+        ("momentum.head.bias", lambda tensor: tensor[:1]),
+        ("net.head.weight", lambda tensor: tensor.to(torch.int8)),
+    ],
+)
+def test_a_checkpoint_with_other_tensors(tmp_path, narrow, monkeypatch, name, spoilt) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    data, out = small_data(tmp_path), tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train("standard", data, out, NARROW, track=killed_in(2))
+    path = out / "checkpoint.safetensors"
+    tensors, notes = read_tensors(path)
+    write_tensors(path, tensors | {name: spoilt(tensors[name])}, notes)
+    with pytest.raises(InputError, match=r"no checkpoint of this run .*head\.\w+ is .* instead of"):
+        train("standard", data, out, NARROW)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"{", b"\xff\xfe", b"[" * 100_000, b"", b'{"epoch": 1}\n'],
+    ids=["missing", "cut off", "no text", "deep", "empty", "columns"],
+)
+def test_a_finished_run_whose_log_was_damaged(tmp_path, narrow, content) -> None:
+    data, out = small_data(tmp_path), tmp_path / "run"
+    train("standard", data, out, NARROW)
+    (out / "log.jsonl").unlink()
+    if content is not None:
+        (out / "log.jsonl").write_bytes(content)
+    with pytest.raises(InputError, match=r"has finished, .* its log .*log\.jsonl cannot be read"):
         train("standard", data, out, NARROW)
 
 
@@ -163,7 +248,11 @@ def test_a_finished_net_that_was_damaged_is_not_called_finished(tmp_path, narrow
     [
         (("recipe",), None, "recipe: expected a table, got None"),
         (("recipe", "net"), 3, "recipe: net: expected text, got 3"),
-        (("data", "classes"), "four", "data: classes: expected a whole number above 0, got 'four'"),
+        (("data", "classes"), "four", "data: classes: expected a whole number from 1 to 100,000"),
+        (("data", "classes"), 10**9, "data: classes: expected a whole number from 1 to 100,000"),
+        (("preprocessing", "std"), [10**400] * 3, "preprocessing: std: expected three numbers"),
+        (("preprocessing", "mean"), [True] * 3, "preprocessing: mean: expected three numbers"),
+        (("recipe", "blur_after_conv"), "no", "blur_after_conv: expected true or false, got 'no'"),
         (("preprocessing", "mean"), ["a", 1, 2], "preprocessing: mean: expected three numbers"),
         (("seen_corruptions",), [1], r"seen_corruptions: expected a list of texts, got \[1\]"),
         (("input",), ["clahe"], "input: expected text or null"),

@@ -22,6 +22,7 @@ Hashes = npt.NDArray[np.uint64]
 
 # A generator has some thousand weights and never sees an image: more would teach it no more.
 MOST_FITTED = 5000
+LEAST_EPSILON = 1e-3  # a quarter of one level of 255 in one value: less is lost in rounding
 LEAST = 2  # images to measure: fewer have no interval
 
 
@@ -171,14 +172,16 @@ def _check_attackable(evaluation: Evaluation) -> None:
 def _check_epsilon(epsilon: float | None, subject: Subject) -> None:
     if epsilon is None:
         return
-    if not 0 < epsilon < float("inf"):
-        raise InputError(f"expected epsilon above 0, got {epsilon}")
     side = subject.suite.edition.side
     most = sqrt(3 * side**2)
     if epsilon > most:
         raise InputError(
             f"expected epsilon of at most {most:.4g}, the distance from black to white at {side} "
             f"px, got {epsilon:g}, which no noise reaches"
+        )
+    if not epsilon >= LEAST_EPSILON:  # also no number
+        raise InputError(
+            f"expected epsilon from {LEAST_EPSILON:g} to {most:.4g} at {side} px, got {epsilon:g}"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,7 +47,7 @@ class Accuracy:
 
 
 def check_names(names: Sequence[str]) -> None:
-    twice = sorted({name for name in names if list(names).count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice or NONE in names or len(names) < 2:
         got = ", ".join(twice) + " twice" if twice else ", ".join(names) or "none"
         raise InputError(f'expected two or more corruptions, each once, none "{NONE}", got {got}')

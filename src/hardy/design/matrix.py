@@ -27,10 +27,9 @@ class Matrix:
     values: Floats  # (n, n)
 
     def __post_init__(self) -> None:
-        check_names(self.names)
         side = len(self.names)
-        if side > MOST:
-            raise InputError(f"expected up to {MOST} corruptions, got {side:,}; leave some out")
+        _check_number(side)
+        check_names(self.names)
         if self.values.shape != (side, side):
             raise InputError(
                 f"expected an overlap for each pair of {side} corruptions, {side} x {side}, got "
@@ -61,7 +60,7 @@ class Matrix:
 
 def read_matrix(path: Path, without: Sequence[str] = ()) -> Matrix:
     """A CSV with the names across and, in any order, down."""
-    names, values = _read(path)
+    names, values = _read(path, len(set(without)))
     for name in without:
         if name not in names:
             raise unknown(f"corruption of {path}", name, names)
@@ -72,7 +71,12 @@ def read_matrix(path: Path, without: Sequence[str] = ()) -> Matrix:
         raise InputError(f"{path}: {error}") from None
 
 
-def _read(path: Path) -> tuple[list[str], Floats]:
+def _check_number(number: int) -> None:
+    if number > MOST:
+        raise InputError(f"expected up to {MOST} corruptions, got {number:,}; leave some out")
+
+
+def _read(path: Path, left_out: int) -> tuple[list[str], Floats]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = [line for line in csv.reader(file) if any(cell.strip() for cell in line)]
@@ -81,6 +85,7 @@ def _read(path: Path) -> tuple[list[str], Floats]:
     if len(lines) < 2 or len(lines[0]) < 2:
         raise InputError(f"{path}: expected a matrix with names across and down, got none")
     names = [name.strip() for name in lines[0][1:]]
+    _check_number(len(names) - left_out)
     check_names(names)
     down = [line[0].strip() for line in lines[1:]]
     for name in (*down, *names):

@@ -89,9 +89,13 @@ def _joined(one: list[int], two: list[int], similar: Floats) -> list[int]:
     return left + right
 
 
-def draw(heat: Heat, format: str) -> bytes:
+def check_format(format: str) -> None:
     if format not in FORMATS:
         raise InputError(f"expected a picture as .{', .'.join(FORMATS)}, got .{format}")
+
+
+def draw(heat: Heat, format: str) -> bytes:
+    check_format(format)
     return _page(heat) if format == "html" else _picture(heat, format)
 
 

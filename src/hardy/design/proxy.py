@@ -17,7 +17,10 @@ at which it gets it wrong, and 0 of any other image.
 from __future__ import annotations
 
 import io
+import lzma
 import math
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -32,6 +35,19 @@ from hardy.metrics.classification import Floats
 from hardy.metrics.correlation import average_ranks, pearson, spearman
 from hardy.resume import write_file
 
+# What reading a damaged .npz may raise; a TypeError where it is a lone array.
+DAMAGED = (
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    TypeError,
+    RuntimeError,
+    MemoryError,
+    BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 REPLICATES = 1000
 LEAST = 4  # corruptions, 6 pairs
 
@@ -144,13 +160,34 @@ def write_features(path: Path, features: Features) -> None:
     write_file(path, data.getvalue())
 
 
-def read_features(path: Path) -> Features:
+def read_features(path: Path, names: Sequence[str]) -> Features:
+    """Of these corruptions, in this order: others would lend them their similarities."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
-            names = tuple(map(str, held["names"]))
-            return Features(names, *(held[name] for name in ("shifts", "sizes", "products")))
-    except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
+            found = tuple(map(str, held["names"]))
+            features = Features(found, *(held[name] for name in ("shifts", "sizes", "products")))
+        if found != tuple(names):
+            raise ValueError(f"of {', '.join(names)}, in this order")
+        check_features(features)
+    except DAMAGED as error:
         raise InputError(
             f"{path}: expected the features of an overlap ({error}); delete it and the clean "
             "model's finished.json, and the same `hardy overlap` measures them again"
         ) from error
+    return features
+
+
+def check_features(features: Features) -> None:
+    """Of a file that anybody may have written."""
+    names, shifts, sizes, products = features
+    for name, part, sides in (
+        ("shifts", shifts, 3),
+        ("sizes", sizes, 1),
+        ("products", products, 2),
+    ):
+        if part.dtype != np.float64 or part.ndim != sides or not np.isfinite(part).all():
+            raise ValueError(f"{name} as finite numbers in {sides} dimensions")
+    if shifts.shape[:2] != (len(names), len(sizes)) or products.shape != (len(names),) * 2:
+        raise ValueError(f"shapes for {len(names)} corruptions")
+    if (sizes < 0).any() or not sizes.any() or (np.diagonal(products) < 0).any():
+        raise ValueError("no numbers below 0 of images and of squares, and some images")

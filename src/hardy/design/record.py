@@ -36,11 +36,13 @@ def read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str
     """A record of which at least the fields of the schema are used."""
     try:
         found = json.loads(path.read_text())
+        # What JSON has no words for, but is read: NaN, 1e999, half a pair of surrogates.
+        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
     except FileNotFoundError:
         raise InputError(
             f"expected a folder that `hardy overlap` wrote, but {path} is not there"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged ({error}); begin anew in another folder") from error
     if not isinstance(found, dict):
         raise InputError(f"{path} is damaged (no table); begin anew in another folder")

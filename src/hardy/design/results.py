@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hardy.design.accuracy import Accuracy, square_csv
+from hardy.design.accuracy import Accuracy, check_names, square_csv
 from hardy.design.collect import Collected, collect, columns_of, times_right
 from hardy.design.overlap import FORMS, Overlap, resample_accuracy, resampled_overlap
 from hardy.design.proxy import (
@@ -35,22 +35,32 @@ from hardy.design.record import (
 )
 from hardy.errors import InputError
 from hardy.metrics.classification import Floats
-from hardy.predictions.fields import TABLE, TEXT, Field, all_of
+from hardy.predictions.fields import TABLE, TEXT, Field, all_of, is_text, is_whole
 from hardy.predictions.store import StoredRun, open_run
 from hardy.resume import write_file, write_record
 from hardy.scoring.tables import to_csv
 from hardy.suites.cells import NONE, Cell
 from hardy.suites.manifest import parse_cell
 
+
+def _are_cells(value: Any) -> bool:
+    return all_of(_is_cell)(value) and len(set(value)) == len(value)
+
+
+def _is_cell(value: Any) -> bool:
+    return is_text(value) and re.fullmatch(r"\w{1,100}:[0-9]{1,2}", value) is not None
+
+
+def _is_recipe(value: Any) -> bool:
+    return TABLE.fits(value) and is_text(value.get("net")) and is_whole(value.get("epochs"))
+
+
 # What is used of an experiment's record.
 RECORDED = {
     "format": Field(f"{FORMAT} (update hardy for a later one)", (FORMAT,).__contains__),
-    "cells": Field(
-        "a list of corruptions with severities, such as fog:3",
-        all_of(lambda cell: isinstance(cell, str) and re.fullmatch(r"\w+:\d+", cell) is not None),
-    ),
+    "cells": Field("a list of corruptions with severities, such as fog:3, each once", _are_cells),
     "suite": TEXT,
-    "recipe": TABLE,
+    "recipe": Field("a table with net, a text, and epochs, a whole number above 0", _is_recipe),
 }
 
 
@@ -99,7 +109,7 @@ def summarise(out: Path) -> Results:
     experiment, cells, names = _begun(out)
     if any((out / MODELS / name / FINISHED).exists() for name in names):
         return analyse(read_measured(out))
-    features = read_features(out / FEATURES)
+    features = read_features(out / FEATURES, names)
     columns = columns_of(names, cells)
     correct = times_right(_run(out, NONE), columns)
     severities = np.array([len(column) for column in columns])
@@ -109,7 +119,7 @@ def summarise(out: Path) -> Results:
 def read_measured(out: Path) -> Measured:
     """Of an experiment all of whose models are finished."""
     experiment, cells, names = _begun(out)
-    features = read_features(out / FEATURES)
+    features = read_features(out / FEATURES, names)
     missing = [name for name in names if not (out / MODELS / name / FINISHED).exists()]
     if missing:
         raise InputError(
@@ -166,7 +176,12 @@ def _begun(out: Path) -> tuple[dict[str, Any], list[Cell], tuple[str, ...]]:
     """The record, its cells, and the corruptions among them."""
     experiment = read_json(out / EXPERIMENT, RECORDED)
     cells = [parse_cell(text) for text in experiment["cells"]]
-    return experiment, cells, tuple(dict.fromkeys(cell.name for cell in cells))
+    names = tuple(dict.fromkeys(cell.name for cell in cells))
+    try:
+        check_names(names)
+    except InputError as error:
+        raise InputError(f"{out / EXPERIMENT}: {error}") from None
+    return experiment, cells, names
 
 
 def _stand_in(

@@ -22,6 +22,8 @@ import numpy.typing as npt
 from hardy.design.matrix import Matrix
 from hardy.errors import InputError
 
+QUICK = 50  # corruptions that take no time to speak of, however they clash
+
 
 class Selection(NamedTuple):
     names: tuple[str, ...]  # in the order of the matrix

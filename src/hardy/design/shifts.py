@@ -199,7 +199,8 @@ def read_rows(path: Path) -> list[Row]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
-            lines, names = list(reader), list(reader.fieldnames or ())
+            lines = [(reader.line_num, line) for line in reader]
+            names = list(reader.fieldnames or ())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read {path} ({error}); expected a CSV file") from error
     missing = [name for name in COLUMNS if name not in names]
@@ -215,7 +216,7 @@ def read_rows(path: Path) -> list[Row]:
     if not lines:
         raise InputError(f"{path}: expected results below the header, got none")
     rows = []
-    for number, line in enumerate(lines, 2):
+    for number, line in lines:
         try:
             clean, accuracy = float(line["clean"]), float(line["accuracy"])
         except (TypeError, ValueError):
@@ -223,8 +224,13 @@ def read_rows(path: Path) -> list[Row]:
                 f"{path}, line {number}: expected clean and accuracy as numbers, got "
                 f"{line['clean']!r} and {line['accuracy']!r}"
             ) from None
-        what = f"{line['model']} on {line['suite']}"
-        rows.append(Row(line["model"], line["suite"], drop(clean, accuracy, what)))
+        model, suite = line["model"], line["suite"]
+        if not all(name and name.strip() for name in (model, suite)):
+            raise InputError(
+                f"{path}, line {number}: expected the names of a model and a suite, got {model!r} "
+                f"and {suite!r}"
+            )
+        rows.append(Row(model, suite, drop(clean, accuracy, f"{model} on {suite}")))
     return rows
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hardy.design.replace import check_begins
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.report.files import check_target
@@ -51,13 +52,17 @@ def as_toml(table: Mapping[str, Any]) -> str:
     return "\n".join(_lines(table)) + "\n"
 
 
-def _name(target: Path) -> str:
-    """Of the suite that goes into a file."""
-    name = target.stem
-    if target.suffix != ".toml" or not re.fullmatch(r"[a-z0-9_]+", name):
+def check_file_name(target: Path) -> None:
+    if target.suffix != ".toml" or not re.fullmatch(r"[a-z0-9_]+", target.stem):
         raise InputError(
             f"expected a file of small letters, digits and _ such as my_suite.toml, got {target}"
         )
+
+
+def _name(target: Path) -> str:
+    """Of the suite that goes into a file."""
+    check_file_name(target)
+    name = target.stem
     if name in own_suites():
         raise InputError(f"{name} is a suite of Hardy's own; give the new one another name")
     return name
@@ -71,12 +76,7 @@ def _check_ours(target: Path, base: str) -> None:
         raise InputError(
             f"cannot write {target}: it is the suite that is chosen from; name another file"
         )
-    with target.open("rb") as file:
-        if file.read(len(MARK)) != MARK.encode():
-            raise InputError(
-                f"cannot write {target}: it is no suite that `hardy design` wrote; name another "
-                "file, or delete that one"
-            )
+    check_begins(target, MARK, "suite that `hardy design` wrote")
 
 
 def _lines(table: Mapping[str, Any], above: str = "") -> Iterator[str]:

@@ -55,7 +55,29 @@ def load_checkpoint(module: torch.nn.Module, path: Path) -> None:
             f"{why}; name the model it was saved from, or write a factory that makes it: "
             "torch:package.module:factory"
         )
+    for name, tensor in own.items():
+        if name in weights:
+            _check_values(weights[name], tensor, f"{path}: {name}")
     module.load_state_dict(weights, strict=False)
+
+
+def _check_values(found: torch.Tensor, own: torch.Tensor, where: str) -> None:
+    """Of the same shape. Torch would cast them all, even if something is lost."""
+    plain = found.layout == torch.strided and not found.is_quantized and not found.is_meta
+    if not plain or (own.is_floating_point() and not found.is_floating_point()):
+        kind = "sparse" if found.layout != torch.strided else "meta" if found.is_meta else ""
+        raise InputError(
+            f"{where}: expected a plain tensor of {own.dtype}, got one of "
+            f"{f'{kind} ' if kind else ''}{found.dtype}; save the weights as such"
+        )
+    if own.is_floating_point():
+        bad = ~torch.isfinite(found.to(own.dtype))
+        # A mask may have infinities, and has them in a new model too.
+        if bool((bad & torch.isfinite(own).to(bad.device)).any()):
+            raise InputError(
+                f"{where}: expected numbers, got weights that are none (nan or infinite as "
+                f"{own.dtype}); take a checkpoint from before they were"
+            )
 
 
 def read_weights(path: Path) -> dict[str, Any]:

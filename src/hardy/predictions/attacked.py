@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
@@ -96,7 +96,9 @@ def hash_set(pixels: npt.NDArray[np.uint64], labels: npt.NDArray[np.int64]) -> s
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Finite, and no whole number beyond what a float holds."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max
 
 
 def _is_picture(value: Any) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 from hardy.errors import InputError
 from hardy.registry import unknown
 
+MOST = 10**300  # of whole numbers
+
 
 def check_keys(
     table: Any, where: str, required: Mapping[str, type], optional: Mapping[str, type] | None = None
@@ -35,7 +37,10 @@ def expect(right: bool, where: str, key: str, expected: str, got: object) -> Non
 
 
 def is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """A finite one that a float can hold, which a TOML integer need not be."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return math.isfinite(value) if isinstance(value, float) else abs(value) <= MOST
 
 
 def check_rows(rows: Any, header: list[Any], where: str, key: str) -> tuple[dict[str, float], ...]:

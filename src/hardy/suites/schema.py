@@ -12,6 +12,7 @@ import hashlib
 import json
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, SupportsIndex
@@ -186,7 +187,7 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     for name in listed:
         if name not in known:
             raise unknown(f"{where} {one} of edition {its_edition.name}", name, known)
-    twice = sorted({name for name in listed if listed.count(name) > 1})
+    twice = sorted(name for name, times in Counter(listed).items() if times > 1)
     expect(not twice, where, "counted and validation", f"each {one} once", twice)
     if kind == "corruptions":
         _check_severities(its_edition, listed, where)

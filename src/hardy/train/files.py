@@ -14,11 +14,17 @@ from torch import Tensor
 from hardy.errors import InputError
 from hardy.models.model import existing, need
 from hardy.resume import write_file
+from hardy.whole import UNFINISHED
+
+CHECKPOINT = "checkpoint.safetensors"
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    kept = "what was saved before is kept, and the same command resumes from there"
-    write_file(target, content, kept)
+    if (target.parent / CHECKPOINT).exists():
+        todo = "what was saved before is kept, and the same command resumes from there"
+    else:
+        todo = "nothing had been saved; make room, and the same command trains from the beginning"
+    write_file(target, content, todo)
 
 
 @contextmanager
@@ -42,6 +48,12 @@ def alone_in(folder: Path) -> Iterator[None]:
         os.close(held)
 
 
+def remove_unfinished(folder: Path) -> None:
+    """What killed processes left of files. Only for who is `alone_in` the folder of its run."""
+    for path in folder.glob(f".*{UNFINISHED}"):
+        path.unlink(missing_ok=True)
+
+
 def write_tensors(target: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:
     library = need("safetensors.torch", "torch", str(target))
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -59,3 +71,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise InputError(
             f"{path} is no checkpoint that can be read ({error}); delete it to begin anew"
         ) from error
+
+
+def check_alike(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+    """Torch would cast and stretch what differs, without a word."""
+    for name, tensor in own.items():
+        its, ours = ((one.dtype, tuple(one.shape)) for one in (found[name], tensor))
+        if its != ours:
+            raise ValueError(f"{name} is {its} instead of {ours}")

@@ -25,7 +25,7 @@ from hardy.errors import HardyError, InputError
 from hardy.models.checkpoint import load_checkpoint
 from hardy.train.about import about
 from hardy.train.data import Data, batches, crop_and_flip, endless
-from hardy.train.files import alone_in, read_tensors, write_tensors
+from hardy.train.files import CHECKPOINT, alone_in, check_alike, read_tensors, write_tensors
 from hardy.train.graphs import Recorded, can_record, running
 from hardy.train.method import Classifier, Draw, Method, to_pixels
 from hardy.train.method import Track as Track
@@ -34,7 +34,7 @@ from hardy.train.methods.stylised import give_stylised
 from hardy.train.nets import make_net, normalisation
 from hardy.train.ranks import ALONE, Ranks
 from hardy.train.recipe import Recipe, learning_rate
-from hardy.train.run import CHECKPOINT, MODEL, open_run, read_log, write_log
+from hardy.train.run import MODEL, check_log, open_run, read_log, write_log
 from hardy.train.trial import try_out
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
@@ -281,17 +281,17 @@ class Training:
             return {key[len(start) :]: t for key, t in tensors.items() if key.startswith(start)}
 
         try:
-            self.net.load_state_dict(part("net"))
-            momentum = part("momentum")
+            net, momentum = part("net"), part("momentum")
+            check_alike(net, self.net.state_dict())
+            check_alike(momentum, dict(self.net.named_parameters()))
+            self.net.load_state_dict(net)
             for name, parameter in self.net.named_parameters():
                 buffer = torch.empty_like(parameter).copy_(momentum[name])
                 self.optimizer.state[parameter]["momentum_buffer"] = buffer
             self.method.restore(part("method"))
             self.draw.restore(part("draw"))
-            self.log = json.loads(notes["log"])
-            if [row["epoch"] for row in self.log] != list(range(1, len(self.log) + 1)):
-                raise ValueError("its log is not of the epochs 1, 2, ...")
-            if not 0 < len(self.log) <= self.recipe.epochs:
+            self.log = check_log(json.loads(notes["log"]))
+            if len(self.log) > self.recipe.epochs:
                 raise ValueError(f"its log is of {len(self.log)} epochs")
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise InputError(

@@ -3,6 +3,7 @@
 | file                     | what                                                                  |
 |--------------------------|-----------------------------------------------------------------------|
 | `run.json`               | method, data, recipe, versions, and which corruptions have been seen  |
+| `run.json.old1`, ...     | those of runs that were begun here before, and had saved nothing      |
 | `checkpoint.safetensors` | while it trains: weights, momentum, random state, the method's own    |
 | `log.csv`, `log.jsonl`   | a line per epoch                                                      |
 | `model.safetensors`      | the weights, once it has finished                                     |
@@ -16,6 +17,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +25,26 @@ from torch import nn
 
 from hardy.errors import InputError
 from hardy.models.checkpoint import load_checkpoint
-from hardy.predictions.fields import TABLE, TEXT, TEXTS, WHOLE, Field, check_fields, or_null
-from hardy.resume import begin, write_record
-from hardy.train.files import write_whole
+from hardy.predictions.fields import (
+    TABLE,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    check_fields,
+    is_whole,
+    or_null,
+)
+from hardy.resume import begin, write_file, write_record
+from hardy.train.data import MOST_CLASSES
+from hardy.train.files import remove_unfinished, write_whole
 from hardy.train.nets import make_net
+from hardy.train.recipe import LARGEST
 
 FORMAT = 1
-RUN, CHECKPOINT, MODEL = "run.json", "checkpoint.safetensors", "model.safetensors"
-LOG = "log.jsonl"
+RUN, MODEL, LOG = "run.json", "model.safetensors", "log.jsonl"
+COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
+SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run.
 OF_THE_SESSION = ("versions", "device", "data.images", "note")
 # What older runs do not say, and was so.
@@ -43,26 +57,45 @@ RECONSTRUCTED = (
 
 def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
     """Begin a run, or make sure that the one in the folder is the same. One that has saved nothing
-    yet may be another: it is begun anew."""
+    yet may be another: it is begun anew, and the record it had stays beside the new one."""
     if wanted["recipe"].get("blur_after_conv"):
         wanted = {**wanted, "note": RECONSTRUCTED}
     if _only_begun(folder):
+        _keep_other(folder / RUN, wanted)
         write_record(folder / RUN, wanted)
-        return
-    begin(
-        folder / RUN,
-        wanted,
-        lambda path: read_run(path.parent),
-        "a training run",
-        of_the_session=OF_THE_SESSION,
-        later=LATER,
-    )
+    else:
+        begin(
+            folder / RUN,
+            wanted,
+            lambda path: read_run(path.parent),
+            "a training run",
+            of_the_session=OF_THE_SESSION,
+            later=LATER,
+        )
+    remove_unfinished(folder)
 
 
 def _only_begun(folder: Path) -> bool:
-    """Whether nothing lies there but the record of a training, and hidden what a kill leaves."""
-    shown = [path.name for path in folder.glob("[!.]*")]
-    return shown == [RUN] and {"method", "recipe"} <= read_run(folder).keys()
+    """Whether nothing lies there but the record of a training, those of others that were begun
+    before it, and hidden what a kill leaves."""
+    shown = {path.name for path in folder.glob("[!.]*") if not path.match(f"{RUN}.old*")}
+    return shown == {RUN} and _is_training(read_run(folder))
+
+
+def _is_training(record: Mapping[str, Any]) -> bool:
+    said = {"method": "name", "data": "sha256", "recipe": "net"}
+    return all(
+        TABLE.fits(record.get(part)) and TEXT.fits(record[part].get(name))
+        for part, name in said.items()
+    )
+
+
+def _keep_other(path: Path, wanted: Mapping[str, Any]) -> None:
+    """Its net may be finished, and have been moved elsewhere."""
+    if read_run(path.parent) == json.loads(json.dumps(wanted)):
+        return
+    places = (path.with_name(f"{RUN}.old{number}") for number in count(1))
+    write_file(next(place for place in places if not place.exists()), path.read_bytes())
 
 
 def read_run(folder: Path) -> dict[str, Any]:
@@ -74,6 +107,10 @@ def read_run(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"expected a folder that `hardy train` wrote, got {folder}, which has no {RUN}"
         ) from None
+    except OSError as error:
+        raise InputError(
+            f"expected a file that can be read, got {path} ({error.strerror}); name another folder"
+        ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} is damaged ({error!r}); train anew in another folder") from error
     if form != FORMAT:
@@ -102,15 +139,28 @@ def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
 
 
 def _is_triple(value: Any) -> bool:
-    numbers = isinstance(value, list) and all(isinstance(one, int | float) for one in value)
-    return numbers and len(value) == 3
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_figure, value))
+
+
+def _is_figure(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= LARGEST
 
 
 _PARTS = dict.fromkeys(("recipe", "data", "preprocessing"), TABLE)
 _SCHEMA = {"seen_corruptions": TEXTS, "input": or_null(TEXT)}
 _INSIDE = {
-    "recipe": {"net": TEXT, "antialias": WHOLE},
-    "data": {"classes": WHOLE},
+    "recipe": {
+        "net": TEXT,
+        "antialias": WHOLE,
+        "blur_after_conv": Field("true or false", lambda value: isinstance(value, bool)),
+    },
+    "data": {
+        "classes": Field(
+            f"a whole number from 1 to {MOST_CLASSES:,}",
+            lambda value: is_whole(value) and value <= MOST_CLASSES,
+        )
+    },
     "preprocessing": dict.fromkeys(("mean", "std"), Field("three numbers", _is_triple)),
 }
 
@@ -121,7 +171,8 @@ def _check_run(run: Mapping[str, Any], path: Path) -> None:
     check_fields(run, _PARTS, str(path), todo)
     check_fields({"input": None, **run}, _SCHEMA, str(path), todo)
     for part, schema in _INSIDE.items():
-        check_fields(run[part], schema, f"{path}: {part}", todo)
+        later = {"blur_after_conv": LATER["recipe.blur_after_conv"]} if part == "recipe" else {}
+        check_fields({**later, **run[part]}, schema, f"{path}: {part}", todo)
 
 
 def trained_as(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,14 +191,34 @@ def trained_as(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_log(folder: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (folder / LOG).read_text().splitlines()]
+    """That of a finished run."""
+    path = folder / LOG
+    try:
+        return check_log([json.loads(line) for line in path.read_text().splitlines()])
+    except (OSError, ValueError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) else repr(error)[:SHOWN]
+        raise InputError(
+            f"the training in {folder} has finished, and its net is whole (hardy:{folder}), but "
+            f"its log {path} cannot be read ({why}); bring back the file, or do without"
+        ) from error
+
+
+def check_log(rows: Any) -> list[dict[str, float]]:
+    """A row of numbers for each of the epochs 1, 2, ..."""
+    for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
+        whole = isinstance(row, dict) and tuple(row) == COLUMNS
+        if not whole or row["epoch"] != number or not all(map(_is_figure, row.values())):
+            raise ValueError(f"its log has no numbers of epoch {number}")
+    if not rows:
+        raise ValueError("its log is empty")
+    return rows  # type: ignore[no-any-return]
 
 
 def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     write_whole(folder / LOG, lines.encode())
     table = io.StringIO()
-    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_whole(folder / "log.csv", table.getvalue().encode())
