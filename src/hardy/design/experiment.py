@@ -49,7 +49,8 @@ from hardy.suites.cells import CLEAN, NONE, choose_cells
 from hardy.suites.schema import Suite
 from hardy.train.about import device_name
 from hardy.train.data import Data, read_data
-from hardy.train.loop import Track, train
+from hardy.train.loop import train
+from hardy.train.method import Track
 from hardy.train.recipe import Recipe
 from hardy.train.run import MODEL
 

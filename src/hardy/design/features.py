@@ -13,8 +13,7 @@ from hardy.design.proxy import Features
 from hardy.errors import InputError
 from hardy.predictions.subject import Subject
 from hardy.suites.cells import CLEAN
-from hardy.train.loop import Track
-from hardy.train.method import Classifier, to_pixels
+from hardy.train.method import Classifier, Track, to_pixels
 from hardy.train.run import trained_net
 
 BATCH = 1024

@@ -27,8 +27,7 @@ from hardy.train.about import about
 from hardy.train.data import Data, batches, crop_and_flip, endless
 from hardy.train.files import CHECKPOINT, alone_in, check_alike, read_tensors, write_tensors
 from hardy.train.graphs import Recorded, can_record, running
-from hardy.train.method import Classifier, Draw, Method, to_pixels
-from hardy.train.method import Track as Track
+from hardy.train.method import Classifier, Draw, Method, Track, to_pixels
 from hardy.train.methods import make_method
 from hardy.train.methods.stylised import give_stylised
 from hardy.train.nets import make_net, normalisation
@@ -76,11 +75,11 @@ def train(
             if ranks.first:
                 open_run(out, about(method, training, init, stylised))
             ranks.wait()
-            return _finished(training, out, ranks, track)
+            return _train_the_rest(training, out, ranks, track)
 
 
-def _finished(training: Training, out: Path, ranks: Ranks, track: Track) -> Outcome:
-    """Trains what is left."""
+def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -> Outcome:
+    """After what was saved, if anything was."""
     path, target = out / CHECKPOINT, out / MODEL
     if target.exists():
         load_checkpoint(training.net, target)  # or it is damaged, and says so
