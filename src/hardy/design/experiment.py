@@ -190,11 +190,11 @@ def _test_hash(subject: Subject, track: Track) -> str:
     rows = np.arange(len(subject))
     parts = [rows[at : at + subject.chunk_size] for at in range(0, len(rows), subject.chunk_size)]
     pixels = np.zeros(len(rows), np.uint64)
-    with closing(Threads(processors()).run(lambda: subject.load, parts)) as read:
-        for loaded in track(read, len(parts), "parts of the test images read"):
-            if loaded.faults:
-                raise InputError(f"cannot test on all images: {next(iter(loaded.faults.values()))}")
-            pixels[loaded.rows] = loaded.pixels
+    with closing(Threads(processors()).run(lambda: subject.read, parts)) as read:
+        for piece in track(read, len(parts), "parts of the test images read"):
+            if piece.faults:
+                raise InputError(f"cannot test on all images: {next(iter(piece.faults.values()))}")
+            pixels[piece.rows] = piece.pixels
     order = np.array(sorted(rows.tolist(), key=subject.ids.__getitem__))
     ids = [subject.ids[row] for row in order]
     return hash_images(ids, subject.classes.labels[order], pixels[order])

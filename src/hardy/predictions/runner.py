@@ -21,6 +21,7 @@ from hardy.execute import Executor, Serial
 from hardy.models import Model
 from hardy.predictions.adapting import batches_of, whole_blocks
 from hardy.predictions.identity import Identity
+from hardy.predictions.reading import Reading
 from hardy.predictions.rehearsal import check_unchanged, rehearse
 from hardy.predictions.showing import Made, Showing
 from hardy.predictions.subject import Loaded, Rows, StoredImages, Subject
@@ -158,8 +159,9 @@ def predict(
     makers = executor if device is None else Serial()
 
     def to_make() -> Iterator[tuple[Loaded, Cell]]:
-        with closing(executor.run(lambda: subject.load, [task.rows for task in tasks])) as read:
-            for loaded in read:
+        with closing(Reading(subject, [task.rows for task in tasks], executor)) as reading:
+            for _ in tasks:
+                loaded = reading.block()
                 for row in loaded.faults:
                     given_up.append(
                         count_predictions(subject, [Task(np.array([row]), lacking[row])])
@@ -171,7 +173,10 @@ def predict(
                     writer.check_pixels(loaded.rows, loaded.pixels)
                 if device is not None:
                     loaded = loaded._replace(chunk=loaded.chunk.on(device))
-                yield from ((loaded, cell) for cell in lacking[int(loaded.rows[0])])
+                cells = lacking[int(loaded.rows[0])]
+                for done, cell in enumerate(cells, 1):
+                    yield loaded, cell
+                    reading.take_ahead(done / len(cells))
 
     try:
         with closing(makers.run(lambda: _make, to_make())) as results:

@@ -29,6 +29,15 @@ SMALL_SIDE, SMALL, LARGE = 64, 1024, 64
 MOST_ON_DEVICE, PIXELS_ON_DEVICE = 8192, 1024 * 224 * 224
 
 
+class Piece(NamedTuple):
+    """Some of the images as they were read."""
+
+    rows: list[int]  # that could be
+    images: list[Prepared]  # of them; of stored cells without clean images there are none
+    pixels: npt.NDArray[np.uint64]
+    faults: dict[int, str]
+
+
 class Loaded(NamedTuple):
     """Some of the images, decoded, and what is wrong with the others."""
 
@@ -105,7 +114,10 @@ class Subject:
         return max(1, size // max(self.frames(cell) or 1 for cell in self.cells))
 
     def load(self, rows: Rows) -> Loaded:
-        """Reads the images of some rows; one that cannot be read is a fault, and left out."""
+        return self.together([self.read(rows)])
+
+    def read(self, rows: Rows) -> Piece:
+        """The images of some rows; one that cannot be read is a fault, and left out."""
         images: list[Prepared] = []
         good: list[int] = []
         faults: dict[int, str] = {}
@@ -116,11 +128,18 @@ class Subject:
                 faults[row] = str(error)
             else:
                 good.append(row)
+        pixels = pixel_hashes(images) if images else np.zeros(len(good), np.uint64)
+        return Piece(good, images, pixels, faults)
+
+    def together(self, pieces: Sequence[Piece]) -> Loaded:
+        good = [row for piece in pieces for row in piece.rows]
+        images = [image for piece in pieces for image in piece.images]
+        pixels = np.concatenate([piece.pixels for piece in pieces])
+        faults = {row: fault for piece in pieces for row, fault in piece.faults.items()}
         kept = np.array(good, np.int64)
         if not good:
-            return Loaded(kept, None, np.empty(0, np.uint64), faults)
+            return Loaded(kept, None, pixels, faults)
         indices = self.indices[good].tolist()
-        pixels = pixel_hashes(images) if images else np.zeros(len(good), np.uint64)
         if isinstance(self.variants, Generated):
             return Loaded(kept, self.variants.together(indices, images), pixels, faults)
         clean = np.stack([image.image for image in images]) if images else None
