@@ -71,6 +71,9 @@ def design_suite(
     ways = {"--below": below, "--categories": categories, "--measure": measure}
     _check_asked(ways, {"--each": each, "--count": count}, suite, output)
     _check_targets(output, picture)
+    existing = load(measure).counted if measure is not None else ()
+    if suite is not None:
+        load(suite)  # unknown ones are refused before the search
     whole = read_matrix(matrix, words(without))
     made = f"chosen by hardy design from {matrix.name}"
     found = None
@@ -92,7 +95,7 @@ def design_suite(
         sets = draw_balanced(found, categories, each, count, seed)
         made = f"{made}, {each} of each of {categories} categories, seed {seed}"
     elif measure is not None:
-        sets = [load(measure).counted]
+        sets = [existing]
     for names in sets:
         typer.echo(printable(", ".join(names)))
         if found is not None:

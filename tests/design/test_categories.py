@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import product
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ from sklearn.cluster import KMeans
 
 from hardy.design.balanced import draw_balanced, measure
 from hardy.design.categories import Categories, categorise, correlations, k_means, possible, within
+from hardy.design.matrix import read_matrix
 from hardy.errors import InputError
 from tests.design.matrices import blocks, named, random_matrix
+
+OVERLAPS = Path(__file__).parents[2] / "results/overlap/overlap_raw.csv"
 
 
 def test_groups_that_are_there() -> None:
@@ -93,6 +97,12 @@ def test_k_means_is_as_good_as_another(k) -> None:
     )
     other = KMeans(k, n_init=100, max_iter=1000, random_state=0).fit(rows).inertia_
     assert cost == pytest.approx(other)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_other_seeds_find_the_same_categories(seed) -> None:
+    matrix = read_matrix(OVERLAPS)
+    assert categorise(matrix, seed) == categorise(matrix, 100)
 
 
 def test_more_groups_than_different_rows() -> None:

@@ -102,6 +102,21 @@ def test_no_gain_at_all_is_undefined_too() -> None:
     assert [reason[0] for reason in found.undefined] == ["a"]
 
 
+def test_equal_ratios_are_no_gain_however_they_are_rounded() -> None:
+    # 9 of 27 right, and 3 of 9: as floats the second third is larger, by one in the last place.
+    counts = np.array([[27, 9, 9], [9, 3, 9], [27, 12, 20]])
+    found = overlap(Accuracy(("a", "b"), counts / 30), "ratio")
+    assert np.isnan(found.values[0, 1])
+    assert [reason[0] for reason in found.undefined] == ["a"]
+
+
+def test_one_image_of_many_is_a_gain() -> None:
+    counts = np.array([[40_000, 20_000, 1], [40_000, 20_000.2, 1], [40_000, 1, 2]])  # of 50,000
+    accuracy = Accuracy(("a", "b"), counts / 50_000)
+    assert not overlap(accuracy, "ratio").undefined
+    assert not overlap(accuracy, "raw").undefined
+
+
 def test_a_model_that_is_never_right_has_no_ratio() -> None:
     values = three().values.copy()
     values[2] = 0

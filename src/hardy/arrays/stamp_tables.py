@@ -68,7 +68,7 @@ def disc(side: int) -> Int64:
 
 @lru_cache(maxsize=64)
 def rhombus(side: int) -> Int64:
-    """Lop-sided as the reference has it: it reaches one pixel less far down and to the right."""
+    """Lop-sided as the reference has it: it reaches one pixel less far to the right."""
     radius = scaled(RHOMBUS, side)
     runs = [(row, abs(row) - radius, radius - abs(row) - 1) for row in range(-radius, radius)]
     return _runs([*runs, (0, 0, 0)])

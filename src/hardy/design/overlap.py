@@ -31,6 +31,8 @@ from hardy.registry import unknown
 Form = Literal["ratio", "raw"]
 FORMS: tuple[Form, ...] = ("ratio", "raw")
 MOST_NAMED = 5  # pairs in a line
+# Of a denominator: rounding makes less of equal ratios, and one more right answer in 50,000 more.
+LEAST_GAIN = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +123,7 @@ def scores(accuracy: Floats, form: Form) -> Floats:
         robustness = np.divide(accuracy, clean, out=np.full_like(accuracy, np.nan), where=clean > 0)
     gain = robustness[..., 1:, 1:] - robustness[..., :1, 1:]  # [i, j]: of training with i, on j
     own = np.diagonal(gain, axis1=-2, axis2=-1)[..., None, :]
-    share = np.divide(gain, own, out=np.full_like(gain, np.nan), where=own > 0)
+    share = np.divide(gain, own, out=np.full_like(gain, np.nan), where=own > LEAST_GAIN)
     mean = (share + np.swapaxes(share, -2, -1)) / 2
     floored = np.where(mean < 0, 0.0, mean)  # keeps NaN
     diagonal = np.arange(gain.shape[-1])
@@ -140,7 +142,9 @@ def _undefined(accuracy: Accuracy, form: Form) -> tuple[str, ...]:
             reasons.append(f"{name}: its model is never right on clean images")
             continue
         divisors = (own[0], clean[0]) if form == "ratio" else (1.0, 1.0)
-        if divisors[1] > 0 and own[place] / divisors[0] <= clean[place] / divisors[1]:
+        if divisors[1] <= 0:
+            continue
+        if own[place] / divisors[0] - clean[place] / divisors[1] <= LEAST_GAIN:
             reasons.append(
                 f"{name}: training with it does not help against it, accuracy "
                 f"{100 * own[place]:.2f} % against {100 * clean[place]:.2f} % of the clean model"

@@ -13,6 +13,7 @@ from hardy.metrics.classification import Floats
 
 _Z = 1.959963984540054  # the normal quantile of 95 %
 LEAST = 5  # of fewer points any correlation may be chance
+ROUNDING = 1e-12  # of a correlation of 1
 
 
 def pearson(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -50,13 +51,15 @@ def fisher_interval(r: float, number: int, *, ranks: bool = False) -> Interval:
     """
     if number < 4 or math.isnan(r):
         return Interval(math.nan, math.nan)
-    if abs(r) == 1 and not ranks:
+    perfect = 1 - abs(r) < ROUNDING
+    if perfect and not ranks:
         return Interval(-1.0, 1.0)
-    if abs(r) == 1:
-        near = fisher_interval(r * (1 - 12 / (number**3 - number)), number, ranks=True)
-        return Interval(near.low, 1.0) if r > 0 else Interval(-1.0, near.high)
-    spread = _Z * math.sqrt((1 + r * r / 2 if ranks else 1) / (number - 3))
-    return Interval(math.tanh(math.atanh(r) - spread), math.tanh(math.atanh(r) + spread))
+    near = math.copysign(1 - 12 / (number**3 - number), r) if perfect else r
+    spread = _Z * math.sqrt((1 + near * near / 2 if ranks else 1) / (number - 3))
+    low, high = (math.tanh(math.atanh(near) + side * spread) for side in (-1, 1))
+    if perfect:
+        return Interval(low, 1.0) if r > 0 else Interval(-1.0, high)
+    return Interval(low, high)
 
 
 def _rows(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:
