@@ -63,3 +63,13 @@ def flat_images(height: int, width: int) -> Bytes:
     """All 256 grey levels, one image each."""
     levels = np.arange(256, dtype=np.uint8)[:, None, None, None]
     return np.ascontiguousarray(np.broadcast_to(levels, (256, height, width, 3)))
+
+
+def codec_pictures(height: int, width: int) -> Bytes:
+    """Two photographs, noise, a ramp, stripes and three flat areas."""
+    y, x = np.mgrid[:height, :width]
+    ramp = np.stack([x * 255 // (width - 1), y * 255 // (height - 1), (x + y) % 256], axis=-1)
+    stripes = np.where((x[..., None] + np.arange(3)) % 2, 255, 0)
+    flats = [np.full((height, width, 3), level) for level in (0, 255, (200, 30, 90))]
+    made = np.stack([ramp, stripes, *flats]).astype(np.uint8)
+    return np.concatenate([photos(height, width)[:2], random_images(1, height, width), made])

@@ -203,6 +203,36 @@ def test_seeds_that_are_none(seed: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("seed", "ids", "message"),
+    [
+        ([0, 1], None, "expected a seed, or one per image, 3 in all, got 2 of them"),
+        ([], None, "3 in all, got 0 of them"),
+        ([0, 1, -1], None, r"expected a seed from 0 to 2\*\*64 - 1 as an int, got -1"),
+        (np.array([0.0, 1.0, 2.0]), None, "as an int, got 0.0"),
+        ([0, 1, 1], ["a", "b"], "expected one id per image, 3 in all, got 2"),
+        ([0, 1, 1], ["a", "b", "b"], "expected a different id for each image, got 'b' twice"),
+        ({0, 1, 2}, None, "expected a seed from 0"),
+    ],
+)
+def test_seeds_of_images_that_are_none(seed: object, ids: object, message: str) -> None:
+    with pytest.raises(hardy.InputError, match=message):
+        hardy.corrupt(BATCH, "fog", 3, seed=seed, ids=ids)
+
+
+def test_each_image_may_have_its_seed() -> None:
+    """In any order, and with equal ids where the seeds differ."""
+    seeds, ids = [5, 2**64 - 1, 5], [7, 7, "cat"]
+    made = hardy.corrupt(BATCH, "gaussian_noise", 3, seed=seeds, ids=ids)
+    for place, (seed, name) in enumerate(zip(seeds, ids, strict=True)):
+        alone = hardy.corrupt(BATCH[place], "gaussian_noise", 3, seed=seed, ids=name)
+        np.testing.assert_array_equal(made[place], alone)
+    for same in (np.array([4, 4, 4]), (4, 4, 4)):
+        expected = hardy.corrupt(BATCH, "fog", 2, seed=4)
+        np.testing.assert_array_equal(hardy.corrupt(BATCH, "fog", 2, seed=same), expected)
+    assert hardy.corrupt(BATCH[:0], "fog", 2, seed=[]).shape == (0, 16, 16, 3)
+
+
+@pytest.mark.parametrize(
     ("edition", "message"),
     [
         ("225", 'unknown edition "225"; did you mean "22'),

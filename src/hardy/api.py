@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.arrays import door, rng
-from hardy.arrays.keys import Ids, check_seed, image_ids, is_int
-from hardy.arrays.ops import is_tensor
+from hardy.arrays.keys import Ids, Seeds, by_seed, check_seed, image_ids, is_int
+from hardy.arrays.ops import is_tensor, ops_for
 from hardy.corrupt import CORRUPTIONS, PERTURBATIONS, Corruption, engine
 from hardy.corrupt.perturbation import Frames
 from hardy.errors import InputError
@@ -32,14 +32,15 @@ def corrupt(
     name: str,
     severity: int,
     *,
-    seed: int = 0,
+    seed: Seeds = 0,
     ids: Ids | None = None,
     edition: str = "auto",
 ) -> Images:
     """The image, or each image of the batch, corrupted: a new array, PIL image or tensor alike.
 
     The bytes depend on the pixels, edition, corruption, severity, seed and image id alone. `ids`
-    are whole numbers or names, one per image, each used once; left out they are 0, 1, 2, ...
+    are whole numbers or names, one per image, each used once; left out they are 0, 1, 2, ... `seed`
+    is one for all, or one per image: an id is then used once with a seed.
     `edition` is "224", "299", "64" or "cifar", or one of the later benchmarks'; "auto" takes, of
     those that have the corruption, the one whose side is nearest to the images' shorter side. What
     may come in as an image is written in `hardy.arrays.door`; a torch tensor is worked on where it
@@ -48,11 +49,18 @@ def corrupt(
     corruption = _corruption(name)
     batch, restore = door.enter(images)
     cell, params = _cell(name, severity, batch.shape[1:3], edition)
-    key = rng.derive_key(check_seed(seed), cell, name, int(severity))
-    numbers = image_ids(ids, len(batch))
+    groups = by_seed(seed, ids, len(batch))
     if not len(batch):
         return restore(batch[:0])  # type: ignore[no-any-return]
-    return restore(engine.run(corruption, batch, params, key=key, ids=numbers))  # type: ignore[no-any-return]
+    made = []
+    for one, places, numbers in groups:
+        key = rng.derive_key(one, cell, name, int(severity))
+        part = batch if len(groups) == 1 else batch[places]
+        made.append(engine.run(corruption, part, params, key=key, ids=numbers))
+    if len(made) == 1:
+        return restore(made[0])  # type: ignore[no-any-return]
+    order = np.argsort([place for _, places, _ in groups for place in places])
+    return restore(ops_for(batch).join(made)[order.tolist()])  # type: ignore[no-any-return]
 
 
 def draw(

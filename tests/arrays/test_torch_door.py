@@ -45,6 +45,14 @@ def test_uint8_rgb_tensors_pass(images):
     np.testing.assert_array_equal(result.cpu().numpy(), expected)
 
 
+def test_ids_and_seeds_are_mixed_in_one_batch():
+    few = {"seed": [3, 2**63, 3], "ids": ["cat", 2**64 - 1, 0]}
+    result = hardy.corrupt(moved(BATCH[:3]), "gaussian_noise", 3, **few)
+    assert result.device == moved(0).device
+    expected = hardy.corrupt(BATCH[:3], "gaussian_noise", 3, **few)
+    np.testing.assert_array_equal(result.cpu().numpy(), expected)
+
+
 def test_the_module_works_where_the_images_are():
     # Not above: with torch's compiler comes triton, whose interpreter other tests choose first.
     from hardy.torch import Corrupt

@@ -14,8 +14,7 @@ from hardy.arrays.ops import cpu_ops, ops_for
 from hardy.arrays.torch_ops import TorchOps, torch_ops
 from hardy.errors import InputError
 from tests.arrays.torch_device import BATCHES, DEVICE, assert_same, moved
-from tests.corrupt.test_codecs import pictures
-from tests.photos import flat_images, photos, random_images
+from tests.photos import codec_pictures, flat_images, photos, random_images
 
 OPS, TORCH = cpu_ops(), ops_for(moved(0))
 every_batch = pytest.mark.parametrize("batch", BATCHES)
@@ -100,7 +99,7 @@ def test_channel_means_are_added_one_by_one():
 
 @pytest.mark.parametrize("size", [(8, 8), (17, 31), (64, 48), (101, 77)])
 def test_pixelate(size):
-    images = pictures(*size)
+    images = codec_pictures(*size)
     for share in (0.6, 0.5, 0.4, 0.3, 0.25, 0.15, 1.0):
         small = (int(size[0] * share), int(size[1] * share))
         assert_same(TORCH.pixelate(moved(images), small), OPS.pixelate(images, small))
@@ -109,14 +108,14 @@ def test_pixelate(size):
 @pytest.mark.parametrize("extra", range(16))
 def test_jpeg(extra):
     # 4:2:0 works on blocks of 16: all remainders of both sides.
-    images = pictures(16 + extra, 16 + (extra * 7 + 3) % 16)
+    images = codec_pictures(16 + extra, 16 + (extra * 7 + 3) % 16)
     for quality in (1, 18, 49, 85, 100):
         assert_same(TORCH.jpeg(moved(images), quality), OPS.jpeg(images, quality))
 
 
 def test_jpeg_of_smallest_and_larger_images():
     for size in ((8, 8), (8, 9), (9, 8), (120, 133)):
-        images = pictures(*size)
+        images = codec_pictures(*size)
         assert_same(TORCH.jpeg(moved(images), 25), OPS.jpeg(images, 25))
 
 

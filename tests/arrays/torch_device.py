@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,17 @@ def assert_same(result: torch.Tensor, expected: Any) -> None:
     seen = result.cpu().numpy()
     assert seen.dtype == expected.dtype
     np.testing.assert_array_equal(seen, expected)
+
+
+@contextmanager
+def no_waiting() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says that it does not notice everything
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
 
 
 def _extremes(height: int, width: int) -> np.ndarray:

@@ -8,23 +8,14 @@ import pytest
 import hardy
 from hardy.suites import SEVERITIES, edition, editions
 from tests.corrupt.references import REFERENCES
-from tests.photos import photos, random_images
+from tests.photos import codec_pictures
 
 SIZES = [(8, 8), (8, 9), (9, 8), (15, 16), (16, 16), (17, 31), (33, 24), (45, 37), (64, 48),
          (97, 130), (224, 224), (299, 299), (240, 321)]  # fmt: skip
 
 
-def pictures(height: int, width: int) -> np.ndarray:
-    y, x = np.mgrid[:height, :width]
-    ramp = np.stack([x * 255 // (width - 1), y * 255 // (height - 1), (x + y) % 256], axis=-1)
-    stripes = np.where((x[..., None] + np.arange(3)) % 2, 255, 0)
-    flats = [np.full((height, width, 3), level) for level in (0, 255, (200, 30, 90))]
-    made = np.stack([ramp, stripes, *flats]).astype(np.uint8)
-    return np.concatenate([photos(height, width)[:2], random_images(1, height, width), made])
-
-
 def differing(name: str, size: tuple[int, int]) -> list[str]:
-    wrong, images = [], pictures(*size)
+    wrong, images = [], codec_pictures(*size)
     rows = {
         tuple(edition(e).params(name, s).values()): (e, s)
         for e in editions(name)
@@ -50,7 +41,7 @@ def test_every_remainder_of_the_jpeg_blocks():
     # 4:2:0 works on blocks of 16: all remainders of both sides.
     for extra in range(16):
         size = (16 + extra, 16 + (extra * 7 + 3) % 16)
-        for image in pictures(*size)[:4]:
+        for image in codec_pictures(*size)[:4]:
             result = hardy.corrupt(image, "jpeg_compression", 3, edition="cifar")
             expected = REFERENCES["jpeg_compression"](image, {}, quality=58)
             np.testing.assert_array_equal(result, expected, err_msg=str(size))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +11,7 @@ from hardy.arrays.ops import cpu_ops, ops_for
 from hardy.arrays.rng import Draws, derive_key
 from hardy.corrupt import CORRUPTIONS, engine
 from hardy.suites import edition, editions
-from tests.arrays.torch_device import DEVICE, assert_same, moved
+from tests.arrays.torch_device import DEVICE, assert_same, moved, no_waiting
 from tests.cells import cells as all_cells
 from tests.cells import middle, severities, small
 from tests.photos import photos, random_images
@@ -163,17 +160,6 @@ def test_frames(name):
     assert len(result) == len(expected)
     for seen, frame in zip(result[::10], expected[::10], strict=True):
         assert_same(seen, frame)
-
-
-@contextmanager
-def no_waiting():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that it does not notice everything
-        torch.cuda.set_sync_debug_mode("error")
-    try:
-        yield
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hardy.errors import InputError
 from hardy.evaluation import Run, evaluate
+from hardy.predictions import runner
 from hardy.predictions.reduce import reduce
 from hardy.predictions.reduce_torch import reduce_tensor
+from hardy.predictions.showing import Showing
 from hardy.predictions.store import contents_hash
 from hardy.predictions.subject import Subject
+from hardy.suites import edition
+from hardy.suites.stage import Stage
+from tests.arrays.torch_device import no_waiting
+from tests.photos import random_images
 from tests.suites.helpers import write_photos, write_rows
 
 GPU = "cuda:0" if torch.cuda.is_available() else "cpu"
@@ -77,11 +81,18 @@ def test_the_same_predictions(what: dict[str, Any], tmp_path: Path, request: Any
     assert host.stored.details["sessions"][0]["engine"] == "cpu"
 
 
-def test_photographs_of_several_sizes_stand_together(tmp_path: Path, request: Any) -> None:
+# The second is of pictures at another size, and its blur is finished by Pillow.
+@pytest.mark.parametrize(
+    ("suite", "names"),
+    [("imagenet_p", ["tilt", "brightness"]), ("tiny_imagenet_p", ["motion_blur", "tilt"])],
+)
+def test_photographs_of_several_sizes_stand_together(
+    suite: str, names: list[str], tmp_path: Path, request: Any
+) -> None:
     images = write_photos(tmp_path / "val", 5)
     what: dict[str, Any] = {
-        "suite": "imagenet_p",
-        "only": ["tilt", "brightness"],
+        "suite": suite,
+        "only": names,
         "own_classes": True,
         "model": Linear(2),
     }
@@ -92,6 +103,47 @@ def test_photographs_of_several_sizes_stand_together(tmp_path: Path, request: An
         one, two = (each.stored.read([cell], ["top1", "log_prob"]) for each in (host, device))
         np.testing.assert_array_equal(one["top1"], two["top1"])
         np.testing.assert_allclose(one["log_prob"], two["log_prob"], rtol=1e-4, atol=1e-6)
+
+
+def test_sequences_that_do_not_fit_are_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = random_images(5, 32, 32)
+    stage = Stage(pictures, pictures, None).on(GPU)
+    what: dict[str, Any] = {"name": "tilt", "level": 1, "seed": 0, "ids": range(5)}
+    whole = stage.all_frames(edition("cifar"), **what)
+    sizes = []
+    really = Stage._maker
+
+    def full(self: Stage, *arguments: Any) -> Any:
+        sizes.append(len(self.base))
+        if len(self.base) > 2:
+            raise torch.OutOfMemoryError
+        return really(self, *arguments)
+
+    monkeypatch.setattr(Stage, "_maker", full)
+    assert torch.equal(stage.all_frames(edition("cifar"), **what), whole)
+    assert sizes == [5, 2, 2, 1]
+
+
+@pytest.mark.skipif(GPU == "cpu", reason="only a GPU is waited for")
+def test_the_host_waits_for_no_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = write_rows(tmp_path, 20)
+    run(images, tmp_path / "first", **SUITES[0])  # constants are moved once, and waited for
+    watched: list[str] = []
+
+    def watch(owner: Any, name: str) -> None:
+        really = getattr(owner, name)
+
+        def without_waiting(*arguments: Any) -> Any:
+            watched.append(name)
+            with no_waiting():
+                return really(*arguments)
+
+        monkeypatch.setattr(owner, name, without_waiting)
+
+    watch(runner, "_make")
+    watch(Showing, "show")
+    run(images, tmp_path / "second", **SUITES[0])
+    assert watched == ["_make", "show"] * 16
 
 
 def test_nan_is_named_though_it_is_noticed_late(tmp_path: Path, on_device: None) -> None:
@@ -128,20 +180,18 @@ def test_a_stopped_run_resumes(tmp_path: Path, on_device: None) -> None:
     assert contents_hash(kept.stored) == contents_hash(whole.stored) or len(kept.stored.cells) > 6
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_reduced_as_on_the_host(data: st.DataObject) -> None:
+@pytest.mark.parametrize("classes", [1, 2, 4, 5, 11, 1000])
+@pytest.mark.parametrize("frames", [None, 2, 5])
+@pytest.mark.parametrize("scale", [0.25, 3.0, 1e30])
+def test_reduced_as_on_the_host(classes: int, frames: int | None, scale: float) -> None:
     """Ties, missing labels, few classes: the same columns."""
-    classes = data.draw(st.sampled_from([1, 2, 4, 5, 11, 1000]))
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    frames = data.draw(st.sampled_from([None, 2, 5]))
-    count = 10 if frames is None else 2 * frames
-    logits = rng.integers(-6, 7, (count, classes)).astype(np.float32) * data.draw(
-        st.sampled_from([0.25, 3.0, 1e30])
-    )
+    rng = np.random.default_rng(classes)
+    count = 40 if frames is None else 8 * frames
+    logits = rng.integers(-6, 7, (count, classes)).astype(np.float32) * np.float32(scale)
     labels = rng.integers(-1, classes, count)
     expected = reduce(logits, labels, frames=frames)
-    got = reduce_tensor(torch.from_numpy(logits), torch.from_numpy(labels), frames=frames)
+    there = (torch.from_numpy(each).to(GPU) for each in (logits, labels))
+    got = {name: column.cpu() for name, column in reduce_tensor(*there, frames=frames).items()}
     assert got.pop("finite").all()
     assert expected.keys() == got.keys()
     for name, values in expected.items():

@@ -10,12 +10,45 @@ from hardy.arrays import rng
 from hardy.errors import InputError
 
 Ids = int | str | Sequence[int | str] | npt.NDArray[Any]
+Seeds = int | Sequence[int] | npt.NDArray[Any]
 
 
 def check_seed(seed: object) -> int:
     if not is_int(seed) or not 0 <= seed < 2**64:
         raise InputError(f"expected a seed from 0 to 2**64 - 1 as an int, got {seed!r}")
     return int(seed)
+
+
+def by_seed(
+    seed: Seeds, ids: Ids | None, count: int
+) -> list[tuple[int, list[int], npt.NDArray[np.uint64]]]:
+    """A seed for all images, or one each: every seed with the places of its images and their ids.
+
+    Of images with different seeds two may have the same id.
+    """
+    seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str | bytes):
+        return [(check_seed(seeds), list(range(count)), image_ids(ids, count))]
+    if len(seeds) != count:
+        raise InputError(
+            f"expected a seed, or one per image, {count} in all, got {len(seeds)} of them"
+        )
+    names = _listed(range(count) if ids is None else ids)
+    if len(names) != count:
+        raise _wrong_count(count, len(names))
+    places: dict[int, list[int]] = {}
+    for place, one in enumerate(seeds):
+        places.setdefault(check_seed(one), []).append(place)
+    return [
+        (one, some, image_ids([names[place] for place in some])) for one, some in places.items()
+    ]
+
+
+def _listed(ids: Ids | None) -> list[Any]:
+    """Neither sets, which have no order, nor text as a sequence of letters."""
+    if isinstance(ids, np.ndarray):
+        ids = ids.tolist()
+    return list(ids) if isinstance(ids, Sequence) and not isinstance(ids, str | bytes) else [ids]
 
 
 def _wrong_count(expected: int, got: int) -> InputError:
@@ -29,15 +62,9 @@ def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint6
     """One 64-bit number per image; `count` is how many there must be, where that is known."""
     if ids is None and count is not None:
         return np.arange(count, dtype=np.uint64)
-    # Neither sets, which have no order, nor text as a sequence of letters.
     if isinstance(ids, range) and len(ids) == count and min(ids, default=0) >= 0:
         return np.array(ids, np.uint64)  # each once, without looking at them one by one
-    if isinstance(ids, np.ndarray):
-        ids = ids.tolist()
-    text = isinstance(ids, str | bytes)
-    if count is not None and isinstance(ids, Sequence) and not text and len(ids) != count:
-        raise _wrong_count(count, len(ids))
-    given = list(ids) if isinstance(ids, Sequence) and not text else [ids]
+    given = _listed(ids)
     numbers: dict[int, object] = {}
     for value in given:
         number = _id_number(value)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hardy.arrays.ops import ops_for, to_device
 from hardy.arrays.rng import derive_key, image_id
+from hardy.corrupt import engine
 from hardy.corrupt.perturbation import PERTURBATIONS, Frames, View, Wanted, run, whole
 from hardy.suites.schema import Edition
 
@@ -47,12 +48,13 @@ class Stage:
         return cls(pixels, base, stages[0].recipe)
 
     def on(self, device: str) -> Stage:
-        """As tensors on a device, unless Pillow has to finish every frame."""
+        """The base as a tensor on a device, unless Pillow has to finish every frame.
+
+        The picture stays: it is asked for only where the recipe, and so Pillow, finishes frames.
+        """
         if self.recipe is not None and self.recipe.side and self._seen != self.size:
             return self
-        return replace(
-            self, pixels=to_device(self.pixels, device), base=to_device(self.base, device)
-        )
+        return replace(self, base=to_device(self.base, device))
 
     @property
     def _seen(self) -> tuple[int, int]:
@@ -80,10 +82,17 @@ class Stage:
         self, edition: Edition, name: str, level: int, *, seed: int, ids: Sequence[int | str]
     ) -> UInt8:
         """(N, F, H, W, 3): those of every picture on the stage."""
-        count = edition.steps(name).frames
-        frames = list(self._maker(edition, name, level, seed, ids)(range(count)))
-        joined: UInt8 = ops_for(frames[0]).join(frames)
-        return joined.reshape((count, len(ids), *joined.shape[1:])).swapaxes(0, 1)
+        steps = edition.steps(name)
+        ops = ops_for(self._view(steps.on)[0])
+
+        def made(some: slice) -> UInt8:
+            part = replace(self, pixels=self.pixels[some], base=self.base[some])
+            frames = list(part._maker(edition, name, level, seed, ids[some])(range(steps.frames)))
+            joined: UInt8 = ops.join(frames)
+            return joined.reshape((steps.frames, -1, *joined.shape[1:])).swapaxes(0, 1)
+
+        whole: UInt8 = engine.in_parts(ops, made, len(ids), len(ids))
+        return whole
 
     def _maker(
         self, edition: Edition, name: str, level: int, seed: int, ids: Sequence[int | str]
