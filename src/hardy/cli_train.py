@@ -92,6 +92,7 @@ def train_model(
     from hardy.train.nets import check_net
     from hardy.train.ranks import joined
     from hardy.train.recipe import Recipe
+    from hardy.train.run import seen_in
 
     said = _settings(settings or [])
     asked = make_method(method, said)
@@ -149,11 +150,17 @@ def train_model(
         last = outcome.log[-1]
         say(
             f"trained {net} by {method}, the loss is {last['loss']:.4f} after epoch "
-            f"{last['epoch']}; corruptions seen: {', '.join(asked.seen) or 'none'}"
+            f"{last['epoch']}; corruptions seen: {_listed(seen_in(out))}"
         )
     else:
         say(f"{out} was finished before")
     say(f"next: hardy eval hardy:{out} --suite SUITE --images SRC")
+
+
+def _listed(seen: list[str] | None) -> str:
+    if seen is None:
+        return "unknown, since nothing beside the weights of --init says which these had seen"
+    return ", ".join(seen) or "none"
 
 
 def _check_stylised(where: str) -> None:

@@ -18,6 +18,7 @@ from tests.photos import random_images
 
 NAME = "torch:tests.models.tiny:tiny"
 WEIGHTS = tiny(seed=1).state_dict()
+TODO = "take another file"
 
 
 def expected():
@@ -60,7 +61,7 @@ def test_prefixes_that_are_the_models_own_stay(tmp_path):
             tmp_path / "weights.pt",
         )
         module = prefixed()
-        load_checkpoint(module, tmp_path / "weights.pt")
+        load_checkpoint(module, tmp_path / "weights.pt", TODO)
         assert torch.equal(module.model.conv.weight, WEIGHTS["conv.weight"])
 
 
@@ -76,11 +77,14 @@ def test_a_released_checkpoint_of_a_known_net(torchvision, tmp_path):
         wanted = net.eval()((pixels - mean) / std).numpy()
     np.testing.assert_allclose(model.logits(images), wanted, atol=1e-4)
     fresh = make_net("torchvision:squeezenet1_1", 1000)
-    load_checkpoint(fresh, tmp_path / "released.pth")
+    load_checkpoint(fresh, tmp_path / "released.pth", TODO)
     assert all(map(torch.equal, fresh.state_dict().values(), net.state_dict().values()))
-    message = r"1\.weight is \(1000, 512, 1, 1\) .*: it is for 1000 classes and the model for 10;"
+    message = (
+        r"1\.weight is \(1000, 512, 1, 1\) .*: it is for 1000 classes and the model for 10; "
+        "take another file$"
+    )
     with pytest.raises(InputError, match=message):
-        load_checkpoint(make_net("torchvision:squeezenet1_1", 10), tmp_path / "released.pth")
+        load_checkpoint(make_net("torchvision:squeezenet1_1", 10), tmp_path / "released.pth", TODO)
 
 
 def test_the_file_is_part_of_the_name(tmp_path):
@@ -131,7 +135,8 @@ def test_a_whole_module_is_refused_too(tmp_path):
         (
             tiny(classes=9).state_dict(),
             r"2 misshapen \(head.weight is \(9, 4\) instead of \(5, .*\): it is for 9 classes and "
-            "the model for 5; name the model",
+            "the model for 5; name the model it was saved from, or write a factory that makes it: "
+            "torch:package.module:factory$",
         ),
         (
             {**WEIGHTS, "conv.weight": torch.ones(4, 3, 5, 5)},
@@ -179,7 +184,7 @@ def test_half_precision_and_the_infinities_of_a_mask_are_taken(tmp_path):
     masked, mask = torch.nn.Linear(2, 2), torch.tensor([0.0, -torch.inf])
     masked.register_buffer("mask", mask)
     torch.save({**masked.half().state_dict(), "mask": mask}, tmp_path / "weights.pt")
-    load_checkpoint(masked.float(), tmp_path / "weights.pt")
+    load_checkpoint(masked.float(), tmp_path / "weights.pt", TODO)
     assert torch.equal(masked.mask, mask)
 
 

@@ -254,7 +254,11 @@ def test_a_finished_net_that_was_damaged_is_not_called_finished(tmp_path, narrow
         (("preprocessing", "mean"), [True] * 3, "preprocessing: mean: expected three numbers"),
         (("recipe", "blur_after_conv"), "no", "blur_after_conv: expected true or false, got 'no'"),
         (("preprocessing", "mean"), ["a", 1, 2], "preprocessing: mean: expected three numbers"),
-        (("seen_corruptions",), [1], r"seen_corruptions: expected a list of texts, got \[1\]"),
+        (
+            ("seen_corruptions",),
+            [1],
+            r"seen_corruptions: expected a list of texts or null, got \[1\]",
+        ),
         (("input",), ["clahe"], "input: expected text or null"),
     ],
 )

@@ -72,6 +72,29 @@ def test_train_again_and_load(run) -> None:
     assert load("hardy:out").logits(IMAGES).shape == (5, 3)
 
 
+def test_weights_to_start_from(run) -> None:
+    torch.save(NETS["narrow"](3).state_dict(), "weights.pt")
+    code, out = run("standard", "--epochs", "1", "--init", "weights.pt")
+    assert code == 0
+    unknown = "unknown, since nothing beside the weights of --init says which these had seen"
+    assert out.splitlines()[1].endswith(f" after epoch 1; corruptions seen: {unknown}")
+    run("gauss_single", "--epochs", "1", "--out", "known")
+    init = ("--init", "known/model.safetensors")
+    code, out = run("standard", "--epochs", "1", "--out", "further", *init)
+    assert out.splitlines()[1].endswith("; corruptions seen: gaussian_noise, noc_gaussian")
+
+
+def test_weights_for_other_classes(run) -> None:
+    torch.save(NETS["narrow"](10).state_dict(), "weights.pt")
+    message = (
+        "it is for 10 classes and the model for 3; start from weights of the same net, made for as "
+        "many classes as the data has, or leave --init out$"
+    )
+    with pytest.raises(InputError, match=message):
+        run("standard", "--init", "weights.pt")
+    assert not Path("out").exists()
+
+
 def test_the_help_names_them_all() -> None:
     told = (train_model.__doc__ or "").replace("\n", " ")
     for name in (*METHODS, *(name for name in NETS if name != "narrow")):
@@ -204,7 +227,7 @@ def test_what_is_no_finished_run_is_refused(tmp_path, monkeypatch) -> None:
         load(f"hardy:{out / 'run.json'}")
     weights = (out / "model.safetensors").read_bytes()
     (out / "model.safetensors").write_bytes(weights[:1000])
-    with pytest.raises(InputError, match=r"model\.safetensors is no safetensors file that can be"):
+    with pytest.raises(InputError, match=r"model\.safetensors is no checkpoint that can be"):
         load(f"hardy:{out}")
     described = json.loads((out / "run.json").read_text())
     described["data"]["classes"] = 4

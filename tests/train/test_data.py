@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from hardy.errors import InputError
 from hardy.train.data import crop_and_flip, read_data
@@ -35,6 +36,14 @@ def test_data_that_cannot_be_trained_with(tmp_path) -> None:
     np.save(tmp_path / "labels.npy", np.zeros(4, np.int64))
     with pytest.raises(InputError, match="expected at least 2 classes, got 1"):
         read_data(str(tmp_path / "images.npy"), CPU, labels=str(tmp_path / "labels.npy"))
+
+
+def test_the_classes_keep_the_names_that_the_source_has(tmp_path) -> None:
+    for name in ("dog", "cat"):
+        (tmp_path / "folders" / name).mkdir(parents=True)
+        Image.new("RGB", (8, 8)).save(tmp_path / "folders" / name / "a.png")
+    assert read_data(str(tmp_path / "folders"), CPU).names == ("cat", "dog")
+    assert small_data(tmp_path).names is None
 
 
 def test_data_too_large_for_the_gpu_stay_on_the_host_as_they_are(tmp_path, monkeypatch) -> None:

@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from hardy import evaluate
-from hardy.models import MODELS, load
+from hardy.evaluation import Run
+from hardy.models import MODELS, Model, load
 from hardy.models.defences import defend
 from hardy.models.hardy_model import trained_model
+from hardy.report.circumstances import describe_run
+from hardy.report.data import gather
+from hardy.report.leaderboard import find_results, render_leaderboard
+from hardy.report.page import render_report
+from hardy.scoring.result import result_of, write_results
 from hardy.train.loop import train
 from hardy.train.run import trained_as
 from tests.photos import random_images
 from tests.predictions.runs import one
-from tests.train.small import NARROW, described, narrow, small_data
+from tests.train.small import NARROW, described, make_narrow, narrow, small_data
 
 __all__ = ["narrow"]
+
+STILL = replace(NARROW, epochs=1, lr=1e-30)
+
+
+def seen_in_record(folder: Path) -> list[str] | None:
+    return json.loads((folder / "run.json").read_text())["seen_corruptions"]
+
+
+def evaluated(model: Model, store: Path, **more: object) -> Run:
+    settings = {
+        "suite": "cifar10_c",
+        "images": random_images(8, 32, 32),
+        "labels": np.arange(8) % 3,
+        "own_classes": True,
+        "only": ["gaussian_noise", "contrast"],
+        "severities": 1,
+        "store": store,
+    }
+    return one(evaluate(model, **settings | more))
 
 
 @pytest.mark.parametrize(
@@ -34,25 +61,92 @@ def test_from_training_to_scores(
     assert defend(model, "median").seen_corruptions == seen
     assert model.trained_as == {"net": "narrow", "methods": [method]}
     assert defend(model, "median").trained_as == model.trained_as
-    settings = {
-        "suite": "cifar10_c",
-        "images": random_images(8, 32, 32),
-        "labels": np.arange(8) % 3,
-        "own_classes": True,
-        "only": ["gaussian_noise", "contrast"],
-        "severities": 1,
-        "store": tmp_path / "runs",
-    }
-    run = one(evaluate(model, **settings))
+    run = evaluated(model, tmp_path / "runs")
     assert run.stored.seen == seen
     assert ("† trained on gaussian_noise" in str(run.score())) == bool(seen)
     assert run.stored.trained == ("narrow", (method,))
     # It is no part of what tells runs apart: one that does not say so goes on in the same place.
     model.trained_as = None
-    again = one(evaluate(model, **settings | {"severities": 2}))
+    again = evaluated(model, tmp_path / "runs", severities=2)
     assert again.folder == run.folder
     assert len(again.stored.details["sessions"]) == 2
     assert again.stored.trained == run.stored.trained
+
+
+def test_training_on_takes_nothing_back(narrow, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(MODELS._objects, "hardy", trained_model)
+    data, first, second, third = small_data(tmp_path), *map(tmp_path.joinpath, "abc")
+    train("gauss_single", data, first, STILL)
+    train("standard", data, second, STILL, init=first / "model.safetensors")
+    assert seen_in_record(second) == ["gaussian_noise", "noc_gaussian"]
+    named = {"corruption": "contrast"}
+    train("corrupted", data, third, STILL, settings=named, init=second / "model.safetensors")
+    assert seen_in_record(third) == ["gaussian_noise", "noc_gaussian", "contrast"]
+    model = load(f"hardy:{third}")
+    assert model.seen_corruptions == ("gaussian_noise", "noc_gaussian", "contrast")
+    assert model.trained_as == {"net": "narrow"}
+    run = evaluated(model, tmp_path / "runs")
+    assert "† trained on gaussian_noise, contrast" in str(run.score())
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        "not json",
+        "[]",
+        '{"format": 1}',
+        '{"format": 2, "seen_corruptions": []}',
+        '{"format": 1, "seen_corruptions": null}',
+        '{"format": 1, "seen_corruptions": [3]}',
+    ],
+)
+def test_of_other_weights_nobody_says(narrow, tmp_path: Path, record: str | None) -> None:
+    torch.save(make_narrow(3).state_dict(), tmp_path / "weights.pt")
+    if record is not None:
+        (tmp_path / "run.json").write_text(record)
+    weights = tmp_path / "weights.pt"
+    train("standard", small_data(tmp_path), tmp_path / "out", STILL, init=weights)
+    assert seen_in_record(tmp_path / "out") is None
+    train("gauss_single", small_data(tmp_path), tmp_path / "noise", STILL, init=weights)
+    assert seen_in_record(tmp_path / "noise") == ["gaussian_noise", "noc_gaussian"]
+
+
+def test_what_nobody_says_is_not_stated_anywhere(narrow, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(MODELS._objects, "hardy", trained_model)
+    torch.save(make_narrow(3).state_dict(), tmp_path / "weights.pt")
+    out, store = tmp_path / "out", tmp_path / "runs"
+    train("standard", small_data(tmp_path), out, STILL, init=tmp_path / "weights.pt")
+    model = load(f"hardy:{out}")
+    assert model.seen_corruptions is None
+    assert defend(model, "median").seen_corruptions is None
+    run = evaluated(model, store)
+    assert run.stored.seen is None
+    scores = run.score()
+    assert "†" not in str(scores) + scores._repr_html_()
+    path = tmp_path / "results.json"
+    path.write_text(write_results([result_of(scores)]))
+    (found,) = find_results([path])
+    assert found.model["seen_corruptions"] is None
+    assert 'data-seen="not stated"' in render_leaderboard([found]).decode()
+    report = gather(store)
+    (entry,) = report.sections[0].entries
+    assert dict(describe_run(entry).facts)["Corruptions it was trained on"] == "not stated"
+    assert b"<html" in render_report(report)
+
+
+def test_the_mark_is_that_of_the_first_session(narrow, tmp_path: Path) -> None:
+    """Weights that were moved since, or a record by an earlier Hardy, are no other run."""
+    data, first, second = small_data(tmp_path), tmp_path / "first", tmp_path / "second"
+    file = first / "model.safetensors"
+    train("gauss_single", data, first, STILL)
+    train("standard", data, second, STILL, init=file)
+    (first / "run.json").unlink()
+    assert train("standard", data, second, STILL, init=file).epochs == 0
+    assert seen_in_record(second) == ["gaussian_noise", "noc_gaussian"]
+    record = json.loads((second / "run.json").read_text())
+    (second / "run.json").write_text(json.dumps(record | {"seen_corruptions": []}))
+    assert train("standard", data, second, STILL, init=file).epochs == 0
 
 
 @pytest.mark.parametrize(

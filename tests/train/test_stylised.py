@@ -94,6 +94,17 @@ def test_stylised_images_must_fit_the_others(stylised, message) -> None:
     assert method.stylised is None
 
 
+def test_labels_of_other_classes_are_refused_by_their_names() -> None:
+    named = replace(painted(), names=tuple("abcdefghi"))
+    other = replace(painted(), names=tuple("abdcefghi"))
+    with pytest.raises(InputError, match=r"label 2 is 'c', got 'd'; name the classes alike, or"):
+        give_stylised(ready(), other, named, CPU)
+    for stylised, data in ((named, named), (painted(), named), (named, painted())):
+        method = ready()
+        give_stylised(method, stylised, data, CPU)
+        assert method.stylised is stylised
+
+
 def test_stylised_images_must_lie_on_the_device() -> None:
     elsewhere = replace(painted(), images=torch.empty(10**6, 8, 8, 3, device="meta").byte())
     with pytest.raises(InputError, match=r"fit on the cpu device beside the others, got 0\.2 GB"):

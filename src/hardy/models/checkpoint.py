@@ -27,7 +27,8 @@ LAST_LAYER = 2  # tensors
 NAMES_CODE = r"(?:Unsupported global: |Trying to |Can only (?:create|build) )[^\n]*"
 
 
-def load_checkpoint(module: torch.nn.Module, path: Path) -> None:
+def load_checkpoint(module: torch.nn.Module, path: Path, todo: str) -> None:
+    """`todo` is what helps where the file is of another model."""
     own = module.state_dict()
     weights = _renamed(read_weights(path), own, path)
     missing = [
@@ -52,8 +53,7 @@ def load_checkpoint(module: torch.nn.Module, path: Path) -> None:
         why = "" if missing or surplus else _other_classes(list(misshapen.values()))
         raise InputError(
             f"{path} does not fit the model: of {len(own)} expected tensors {', '.join(faults)}"
-            f"{why}; name the model it was saved from, or write a factory that makes it: "
-            "torch:package.module:factory"
+            f"{why}; {todo}"
         )
     for name, tensor in own.items():
         if name in weights:

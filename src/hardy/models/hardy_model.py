@@ -23,7 +23,8 @@ def trained_model(rest: str, options: Options) -> Model:
     figures = run["preprocessing"]
     own = Preprocessing(tuple(figures["mean"]), tuple(figures["std"]), source="as it was trained")
     model = finish_model(net, replace(options, checkpoint=None), own)
-    model.seen_corruptions = tuple(run["seen_corruptions"])
+    seen = run["seen_corruptions"]
+    model.seen_corruptions = None if seen is None else tuple(seen)
     model.trained_as = trained_as(run)
     # What it was trained on it is shown in a test too.
     return trained_behind(model, run["input"]) if run.get("input") else model

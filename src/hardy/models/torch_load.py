@@ -130,7 +130,12 @@ def finish_model(
 ) -> TorchModel:
     check_weights(module, options.name)
     if options.checkpoint is not None:
-        load_checkpoint(module, options.checkpoint)
+        load_checkpoint(
+            module,
+            options.checkpoint,
+            "name the model it was saved from, or write a factory that makes it: "
+            "torch:package.module:factory",
+        )
     wanted = options.prepared_as(preprocessing)
     if wanted != preprocessing:
         preprocessing, known_accuracy = wanted, None

@@ -12,7 +12,7 @@ from hardy.models.model import hash_files
 from hardy.suites.build import versions
 from hardy.train.data import Data
 from hardy.train.methods import settings_of
-from hardy.train.run import FORMAT
+from hardy.train.run import FORMAT, seen_in
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
@@ -25,7 +25,7 @@ def about(
     return {
         "format": FORMAT,
         "method": {"name": method, **settings_of(training.method)},
-        "seen_corruptions": training.method.seen,
+        "seen_corruptions": _seen(training.method.seen, init),
         "data": {
             "images": data.described,
             "shape": data.shape,
@@ -41,6 +41,14 @@ def about(
         "versions": versions(("numpy", "torch", "safetensors")),
         "device": device_name(training.device),
     }
+
+
+def _seen(shown: tuple[str, ...], init: Path | None) -> tuple[str, ...] | None:
+    """All that is known: by the method, after what the first weights had seen. Of these nobody may
+    say it: without anything from the method that is None, not nothing."""
+    before = () if init is None else seen_in(init.parent)
+    known = tuple(dict.fromkeys((*(before or ()), *shown)))
+    return None if before is None and not known else known
 
 
 def device_name(device: torch.device) -> str:

@@ -31,6 +31,7 @@ class Data:
     described: str
     sha256: str  # of images and labels
     input: str | None = None  # what the images have passed through, as they will in a test
+    names: tuple[str, ...] | None = None  # of the classes, where the source has names
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -72,7 +73,8 @@ def read_data(
         free = torch.cuda.mem_get_info(device)[0]
         if images.nbytes <= LARGEST_SHARE * free:
             images, numbers = images.to(device), numbers.to(device)
-    return Data(images, numbers, classes, source.describe(), digest.hexdigest(), input)
+    names = tuple(source.classes) if source.classes else None
+    return Data(images, numbers, classes, source.describe(), digest.hexdigest(), input, names)
 
 
 def batches(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]]:

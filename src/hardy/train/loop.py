@@ -22,7 +22,6 @@ import torch
 from torch import Tensor, nn
 
 from hardy.errors import HardyError, InputError
-from hardy.models.checkpoint import load_checkpoint
 from hardy.train.about import about
 from hardy.train.data import Data, batches, crop_and_flip, endless
 from hardy.train.files import CHECKPOINT, alone_in, check_alike, read_tensors, write_tensors
@@ -33,7 +32,7 @@ from hardy.train.methods.stylised import give_stylised
 from hardy.train.nets import make_net, normalisation
 from hardy.train.ranks import ALONE, Ranks
 from hardy.train.recipe import Recipe, learning_rate
-from hardy.train.run import MODEL, check_log, open_run, read_log, write_log
+from hardy.train.run import MODEL, check_log, load_first, load_last, open_run, read_log, write_log
 from hardy.train.trial import try_out
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
@@ -70,7 +69,7 @@ def train(
             give_stylised(chosen, stylised, data, device)
         training = Training(chosen, data, recipe, device, ranks)
         if init is not None:
-            load_checkpoint(training.net, init)
+            load_first(training.net, init)
         with alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
                 open_run(out, about(method, training, init, stylised))
@@ -82,7 +81,7 @@ def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -
     """After what was saved, if anything was."""
     path, target = out / CHECKPOINT, out / MODEL
     if target.exists():
-        load_checkpoint(training.net, target)  # or it is damaged, and says so
+        load_last(training.net, out)
         return Outcome(0, read_log(out))
     if path.exists():
         training.restore(path)
@@ -280,14 +279,15 @@ class Training:
             return {key[len(start) :]: t for key, t in tensors.items() if key.startswith(start)}
 
         try:
-            net, momentum = part("net"), part("momentum")
+            net, momentum, own = part("net"), part("momentum"), part("method")
             check_alike(net, self.net.state_dict())
             check_alike(momentum, dict(self.net.named_parameters()))
+            check_alike(own, self.method.state())
             self.net.load_state_dict(net)
             for name, parameter in self.net.named_parameters():
                 buffer = torch.empty_like(parameter).copy_(momentum[name])
                 self.optimizer.state[parameter]["momentum_buffer"] = buffer
-            self.method.restore(part("method"))
+            self.method.restore(own)
             self.draw.restore(part("draw"))
             self.log = check_log(json.loads(notes["log"]))
             if len(self.log) > self.recipe.epochs:

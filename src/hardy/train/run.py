@@ -37,7 +37,7 @@ from hardy.predictions.fields import (
 )
 from hardy.resume import begin, write_file, write_record
 from hardy.train.data import MOST_CLASSES
-from hardy.train.files import remove_unfinished, write_whole
+from hardy.train.files import read_tensors, remove_unfinished, write_whole
 from hardy.train.nets import make_net
 from hardy.train.recipe import LARGEST
 
@@ -45,10 +45,12 @@ FORMAT = 1
 RUN, MODEL, LOG = "run.json", "model.safetensors", "log.jsonl"
 COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
 SHOWN = 100  # characters of what is wrong with a log
-# What may differ between the sessions of one run.
-OF_THE_SESSION = ("versions", "device", "data.images", "note")
+# What may differ between the sessions of one run. The corruptions seen follow from the method and
+# the first weights, which may not; but these may since have left the record that lay beside them.
+OF_THE_SESSION = ("versions", "device", "data.images", "note", "seen_corruptions")
 # What older runs do not say, and was so.
 LATER = {"recipe.blur_after_conv": False, "input": None, "stylised": None}
+ANEW = "train anew in another folder"
 RECONSTRUCTED = (
     "blur_after_conv is Hardy's reconstruction of BlurAfterConv, for which no code is published: "
     "the size of the filter and which activations are Swish are ours"
@@ -112,10 +114,20 @@ def read_run(folder: Path) -> dict[str, Any]:
             f"expected a file that can be read, got {path} ({error.strerror}); name another folder"
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path} is damaged ({error!r}); train anew in another folder") from error
+        raise InputError(f"{path} is damaged ({error!r}); {ANEW}") from error
     if form != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}, got {form!r}; update hardy")
     return found  # type: ignore[no-any-return]
+
+
+def seen_in(folder: Path) -> list[str] | None:
+    """The corruptions that the net in a folder has seen; None where nobody says, since any folder
+    may have a file of that name."""
+    try:
+        seen = read_run(folder).get("seen_corruptions")
+    except InputError:
+        return None
+    return seen if TEXTS.fits(seen) else None
 
 
 def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
@@ -134,8 +146,21 @@ def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
         recipe["antialias"],
         recipe.get("blur_after_conv", LATER["recipe.blur_after_conv"]),
     )
-    load_checkpoint(net, folder / MODEL)
+    load_last(net, folder)
     return net, run
+
+
+def load_first(net: nn.Module, path: Path) -> None:
+    """The weights to start from."""
+    same = "start from weights of the same net, made for as many classes as the data has"
+    load_checkpoint(net, path, f"{same}, or leave --init out")
+
+
+def load_last(net: nn.Module, folder: Path) -> None:
+    """The weights of a finished run, or it is damaged, and says so."""
+    todo = f"bring back the file, or {ANEW}"
+    read_tensors(folder / MODEL, todo)
+    load_checkpoint(net, folder / MODEL, todo)
 
 
 def _is_triple(value: Any) -> bool:
@@ -148,7 +173,7 @@ def _is_figure(value: Any) -> bool:
 
 
 _PARTS = dict.fromkeys(("recipe", "data", "preprocessing"), TABLE)
-_SCHEMA = {"seen_corruptions": TEXTS, "input": or_null(TEXT)}
+_SCHEMA = {"seen_corruptions": or_null(TEXTS), "input": or_null(TEXT)}
 _INSIDE = {
     "recipe": {
         "net": TEXT,
@@ -167,12 +192,11 @@ _INSIDE = {
 
 def _check_run(run: Mapping[str, Any], path: Path) -> None:
     """What a net is made by: the file may have been edited."""
-    todo = "train anew in another folder"
-    check_fields(run, _PARTS, str(path), todo)
-    check_fields({"input": None, **run}, _SCHEMA, str(path), todo)
+    check_fields(run, _PARTS, str(path), ANEW)
+    check_fields({"input": None, **run}, _SCHEMA, str(path), ANEW)
     for part, schema in _INSIDE.items():
         later = {"blur_after_conv": LATER["recipe.blur_after_conv"]} if part == "recipe" else {}
-        check_fields({**later, **run[part]}, schema, f"{path}: {part}", todo)
+        check_fields({**later, **run[part]}, schema, f"{path}: {part}", ANEW)
 
 
 def trained_as(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Noise in a square patch of each image (Lopes et al., 2019)."""
+"""Noise in a square patch of each image: Gaussian (Lopes et al., 2019), or uniform (after Hendrycks
+et al., 2020)."""
 
 from __future__ import annotations
 

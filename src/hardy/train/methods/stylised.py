@@ -51,9 +51,21 @@ def give_stylised(method: Method, stylised: Data, data: Data, device: torch.devi
             raise InputError(
                 f"expected stylised images of the {what} of the others, {wanted}, got {came}"
             )
+    _check_names(stylised.names, data.names)
     if stylised.images.device.type != device.type:
         raise InputError(
             f"expected stylised images that fit on the {device.type} device beside the others, got "
             f"{stylised.images.nbytes / 1e9:.1f} GB; bring fewer, or smaller ones"
         )
     taker.stylised = stylised
+
+
+def _check_names(came: tuple[str, ...] | None, wanted: tuple[str, ...] | None) -> None:
+    """Where both have names: labels are numbers, and those of other classes would fit as well."""
+    for number, (its, ours) in enumerate(zip(came or (), wanted or (), strict=False)):
+        if its != ours:
+            raise InputError(
+                "expected stylised images of the classes of the others, by the same names and in "
+                f"their order: label {number} is {ours!r}, got {its!r}; name the classes alike, or "
+                "bring an array with the numbers of the others as labels"
+            )
