@@ -10,8 +10,8 @@ import numpy as np
 
 from bench.bars import Bar
 from experiments import kept
-from experiments.kept import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records, validation_errors
-from experiments.plan import PAPER, REPEATED, STANDARD, TUNED, UNDEFENDED, chosen
+from experiments.kept import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records
+from experiments.plan import PAPER, REPEATED, STANDARD, UNDEFENDED
 from hardy.errors import InputError
 from hardy.metrics import Comparison, Score, compare
 from hardy.metrics.score import score_of
@@ -167,31 +167,3 @@ def _speed(records: Records) -> Iterator[Bar]:
                   f"{outside:.1%}", outside <= LARGEST_OUTSIDE)  # fmt: skip
         yield Bar(f"AugMix's mixing ≤ {LARGEST_MIXING:g} × its net's own time", f"{mixing:.2f}",
                   mixing <= LARGEST_MIXING)  # fmt: skip
-
-
-def figures(records: Records) -> dict[str, Any]:
-    """All of it without replicates and logs."""
-
-    def plain(name: str) -> dict[str, Any]:
-        left_out = ("scores", "log", "format", "name")
-        about = {key: value for key, value in records[name].items() if key not in left_out}
-        if "scores" in records[name]:
-            about["scores"] = {score.name: _numbers(score)
-                               for score in scores_of(name, records).values()}  # fmt: skip
-        return about
-
-    return {
-        "records": {name: plain(name) for name in records},
-        "differences": [
-            {"first_run": first, "second_run": second, **one.as_dict()}
-            for (first, second), each in differences(records).items()
-            for one in each.values()
-        ],
-        "bars": [{"what": b.what, "figures": b.figures, "holds": b.holds} for b in judge(records)],
-        "chosen": {method: chosen(validation_errors(records), method) for method in TUNED},
-    }
-
-
-def _numbers(score: Score) -> dict[str, Any]:
-    return {"value": score.value, "low": score.interval.low, "high": score.interval.high,
-            "unit": score.unit, "circumstances": str(score.circumstances)}  # fmt: skip

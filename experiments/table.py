@@ -9,7 +9,8 @@ from typing import Any
 from bench.table import grid
 from experiments import compared, kept
 from experiments.about import GROUPS, circumstances, listed, seen_by, source
-from experiments.compared import COMPARED, PAIRS, differences, figures, repeated, scores_of
+from experiments.compared import COMPARED, PAIRS, differences, repeated, scores_of
+from experiments.figures import figures
 from experiments.kept import SHIFT_FLIPS, Records, validation_errors
 from experiments.plan import (
     AMPLITUDES,
@@ -111,7 +112,9 @@ def _methods(records: Records) -> Iterator[str]:
         yield (
             f"Seen: corruptions and perturbations that training images show; {MARK} marks figures "
             "that count one. Shift consistency: how often two random shifts by up to "
-            f"{SHIFT} px get one answer, {SHIFT_PAIRS} pairs per test image."
+            f"{SHIFT} px get one answer, {SHIFT_PAIRS} pairs per test image. Mixing in stylised "
+            "images (+SIN) is in no row: there was no stylised CIFAR-10, and making one takes a "
+            "net for style transfer and pictures of paintings."
         )
         head = ["method", "settings", "seen", "clean error", "mean -C error", "without noise",
                 "mFR", "shift consistency", "sources"]  # fmt: skip

@@ -82,6 +82,29 @@ def test_score_json_is_a_result_file(run, store: Path) -> None:
     assert json.loads(out)["model"]["name"] == STORED
 
 
+def test_results_leave_out_what_an_attack_stored(run, tmp_path: Path) -> None:
+    """Answers to clean images alone: there is nothing to rank them by."""
+    write_run(tmp_path / "s", {CLEAN: GOOD[CLEAN]}, model=ODD)
+    code, out, err = run("score", "s", "--format", "json", "-o", "r.json")
+    assert (code, out) == (2, "")
+    assert err == (
+        "error: expected predictions on a suite's corruptions for a result file, got only clean "
+        f"images of {STORED}; run `hardy eval` without --attack\n"
+    )
+    assert not Path("r.json").exists()
+    write_run(tmp_path / "s", GOOD, model="good")
+    code, _, err = run("score", "s", "--format", "json", "-o", "r.json")
+    assert code == 0
+    assert err == (
+        f"left out: {STORED} on imagenet_c, which holds predictions on clean images only; run "
+        "`hardy eval` on the suite's corruptions, without --attack\n"
+    )
+    assert [one.name for one in read_results(Path("r.json"))] == ["good"]
+    code, out, err = run("score", "s", "--format", "csv")
+    assert (code, err) == (0, "")
+    assert STORED in out
+
+
 def test_score_markdown_marks_the_best(run, store: Path) -> None:
     code, out, _ = run("score", store, "--format", "md", "--suite", "imagenet_c")
     assert code == 0

@@ -60,6 +60,11 @@ def progress(unit: str) -> Callable[[list[Item]], Iterable[Item]]:
     return lambda items: watch(items, len(items), unit)
 
 
+def tell(reason: str) -> None:
+    """On stderr."""
+    typer.echo(printable(reason), err=True)
+
+
 def list_faults(faults: Sequence[str], thing: str, done: str = "used") -> None:
     """On stderr: how many things could not be used, and why each."""
     things = thing if len(faults) == 1 else f"{thing}s"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hardy.cli_options import progress
+from hardy.cli_options import progress, tell
 from hardy.errors import InputError, MissingResource, printable
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def report_runs(
         format=format.value if format else None,
         photo=photo or _sample(),
         track=progress("runs"),
+        tell=tell,
     )
     typer.echo(f"wrote {printable(str(written))}")
 
@@ -98,9 +99,6 @@ def write_board(
     ranked together; others, and published ones, stand apart.
     """
     from hardy.report.leaderboard import write_leaderboard
-
-    def tell(reason: str) -> None:
-        typer.echo(printable(reason), err=True)
 
     written = write_leaderboard(results, output, tell=tell)
     typer.echo(f"wrote {printable(str(written))}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardy.cli_options import Images, Labels, Subset, SuiteName, end_with_faults, list_faults
+from hardy.cli_options import Images, Labels, Subset, SuiteName, end_with_faults, list_faults, tell
 from hardy.errors import InputError, printable
 from hardy.progress import watch
 
@@ -57,8 +57,8 @@ def score_runs(
     Names may be cut short where that is clear, and do without their kind:
     resnet50 for timm:resnet50. Intervals are 95 %. md has more tables, csv a
     line per model and score; json is the result file that can be kept,
-    submitted and ranked. Runs that cannot be scored are listed at the end,
-    and the exit code is then 1.
+    submitted and ranked, without runs on clean images only. Runs that cannot
+    be scored are listed at the end, and the exit code is then 1.
     """
     from hardy.scoring import listing, result, tables
     from hardy.scoring.naming import choose_all, of_suite
@@ -87,7 +87,7 @@ def score_runs(
         format,
         as_tables,
         lambda: tables.to_csv([row for group in groups for s in group for row in s.as_dicts()]),
-        lambda: result.write_results([result.result_of(s) for group in groups for s in group]),
+        lambda: result.write_scores((s for group in groups for s in group), tell),
     )
     end_with_faults(faults, "run", "scored")
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from experiments import kept
+from experiments.about import GROUPS
 from experiments.compared import differences, judge, mean_flip_rate, scores_of
 from experiments.plan import stability
 from experiments.table import figures, page, write
@@ -168,6 +172,36 @@ def test_figures_that_count_what_was_seen_are_marked() -> None:
     assert "†" not in "".join(row_of("standard", text))
 
 
+@pytest.mark.parametrize("recorded", [[], ["fog"], None])
+def test_what_was_seen_is_the_same_on_the_page_and_as_json(recorded) -> None:
+    """As the method is known today: what was recorded may be older, or unknown."""
+    some = together(*(record(n, 30, seen_corruptions=recorded) for n in ("standard", "augmix")))
+    attack = {"name": "attack", "group": "attack", "epsilon": 5.5, "adversarial": [40, 39, 41],
+              "gaussian": [42, 41, 43], "difference": [-2, -3, -1], "session": SESSION}  # fmt: skip
+    made = figures({**some, "attack": attack})["records"]
+    assert "seen_corruptions" not in made["attack"]
+    text = page(some)
+    for name in some:
+        assert row_of(name, text)[2] == (", ".join(made[name]["seen_corruptions"]) or "-")
+    assert "rotate" in made["augmix"]["seen_corruptions"]
+    assert made["standard"]["seen_corruptions"] == []
+
+
+def test_the_results_here_agree_on_what_was_seen() -> None:
+    folder = Path(__file__).parents[2] / "results"
+    records = json.loads((folder / "cifar10.json").read_text("utf-8"))["records"]
+    _, text = (folder / "cifar10.md").read_text("utf-8").split("## Methods and architectures")
+    shown = [name for name, one in records.items() if one["group"] in (*GROUPS, "repeats")]
+    assert len(shown) == 16
+    for name in shown:
+        seen = records[name]["seen_corruptions"]
+        assert row_of(name, text)[2] == (", ".join(seen) or "-"), name
+    by_method = {name: records[name]["seen_corruptions"] for name in shown}
+    for name, one in records.items():
+        if one.get("method") in by_method:
+            assert one["seen_corruptions"] == by_method[one["method"]], name
+
+
 def test_each_training_says_by_which_sources() -> None:
     later = {**SESSION, "commit": "fedcba"}
     text = page(together(record("standard", 30), record("speckle", 25, session=later)))
@@ -215,6 +249,7 @@ def test_the_page_has_every_part() -> None:
     assert "on the test images themselves" in text
     assert "the candidates of σ before clipping" in text
     assert "images of one batch are not independent" in text
+    assert "stylised images (+SIN) is in no row" in text
     assert text.count("one training each") == 1
     (row,) = [line for line in lines if line.startswith("| median")]
     assert "+4.0" in row

@@ -4,11 +4,18 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
-from hardy.report.data import Report
+import pytest
+
+from hardy.errors import InputError
+from hardy.report.data import Report, gather
 from hardy.report.export import as_csv, as_json, as_markdown
+from hardy.report.write import write_report
 from hardy.scoring.result import parse_result
+from hardy.suites.cells import CLEAN
 from tests.report.conftest import LONG, MARKUP, QUOTES
+from tests.scoring.helpers import errors, write_run
 
 
 def test_markdown_has_tables_sentences_and_circumstances(report: Report) -> None:
@@ -45,5 +52,20 @@ def test_csv_has_a_line_per_score(report: Report) -> None:
 
 
 def test_json_is_a_result_file(report: Report) -> None:
-    results = [parse_result(one, "report") for one in json.loads(as_json(report))]
+    results = [parse_result(one, "report") for one in json.loads(as_json(report, pytest.fail))]
     assert [one.name for one in results] == [MARKUP, QUOTES, LONG, MARKUP, LONG]
+
+
+def test_json_leaves_out_what_an_attack_stored(tmp_path: Path) -> None:
+    made = errors(names=["fog"])
+    write_run(tmp_path, {CLEAN: made[CLEAN]}, model="attacked")
+    with pytest.raises(InputError, match="got only clean images of attacked"):
+        as_json(gather(tmp_path), pytest.fail)
+    write_run(tmp_path, made, model="good")
+    told: list[str] = []
+    text = as_json(gather(tmp_path), told.append)
+    (line,) = told
+    assert line.startswith("left out: attacked on imagenet_c, which holds predictions on clean")
+    assert parse_result(json.loads(text), "report").name == "good"
+    with pytest.warns(UserWarning, match="left out: attacked"):
+        write_report(tmp_path, tmp_path / "result.json")

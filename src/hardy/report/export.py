@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hardy.report.circumstances import describe_run, section_title
 from hardy.report.data import Report
 from hardy.report.figures import figures
 from hardy.report.headline import summary
 from hardy.scoring.listing import score_tables
-from hardy.scoring.result import result_of, write_results
+from hardy.scoring.result import write_scores
 from hardy.scoring.tables import Table, to_csv, to_markdown
 
 
@@ -40,7 +40,7 @@ def as_csv(report: Report) -> str:
     return to_csv([row for entry in entries for row in entry.scores.as_dicts()])
 
 
-def as_json(report: Report) -> str:
+def as_json(report: Report, tell: Callable[[str], None]) -> str:
     """A result file, as `hardy score` writes it and `hardy leaderboard` reads it."""
     entries = [entry for section in report.sections for entry in section.entries]
-    return write_results([result_of(entry.scores) for entry in entries])
+    return write_scores((entry.scores for entry in entries), tell)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +22,7 @@ from hardy.scoring.selection import suite_of
 from hardy.suites.schema import Suite
 
 FORMATS = ("html", "md", "csv", "json", "png")
-TEXTS = {"md": as_markdown, "csv": as_csv, "json": as_json}
+TEXTS = {"md": as_markdown, "csv": as_csv}
 
 
 def write_report(
@@ -30,10 +32,12 @@ def write_report(
     format: str | None = None,
     photo: str | os.PathLike[str] | None = None,
     track: Track = iter,
+    tell: Callable[[str], None] = warnings.warn,
 ) -> Path:
     """All runs of a store as one file; its suffix picks the format unless that is named.
 
-    With a photograph, a page also shows what the suites do to it.
+    With a photograph, a page also shows what the suites do to it. `tell` hears of runs that a
+    result file has no place for.
     """
     target = Path(output)
     form = format or target.suffix.lower().lstrip(".")
@@ -42,17 +46,21 @@ def write_report(
             f"expected a file ending in .{', .'.join(FORMATS)}, got {target}; or name the format"
         )
     check_target(target)
-    write_whole(target, _content(form, Path(store), None if photo is None else Path(photo), track))
+    shown = None if photo is None else Path(photo)
+    write_whole(target, _content(form, Path(store), shown, track, tell))
     return target
 
 
-def _content(form: str, store: Path, photo: Path | None, track: Track) -> bytes:
+def _content(
+    form: str, store: Path, photo: Path | None, track: Track, tell: Callable[[str], None]
+) -> bytes:
     if form == "html":
         return render_store(store, photo, track=track)
     report = gather(store, track=track)
     if form == "png":
         return overview(figure for part in report.sections for figure in figures(part))
-    return TEXTS[form](report).encode("utf-8", "replace")
+    text = as_json(report, tell) if form == "json" else TEXTS[form](report)
+    return text.encode("utf-8", "replace")
 
 
 def render_store(store: Path, photo: Path | None = None, *, track: Track = iter) -> bytes:

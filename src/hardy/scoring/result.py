@@ -7,7 +7,7 @@ here, in kinds of fields that `scoring.fields` checks.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,6 +154,27 @@ def _trained(run: StoredRun) -> dict[str, Any]:
         return {}
     defended = run.defence is not None
     return {"backbone": known.net, "standalone": known.standalone(defended=defended)}
+
+
+def write_scores(scored: Iterable[Scores], tell: Callable[[str], None]) -> str:
+    """The text of a file of all that can be ranked. An attack stores answers to clean images alone:
+    of such runs there is no result, and each is told."""
+    ranked: list[Scores] = []
+    clean: list[Scores] = []
+    for scores in scored:
+        (ranked if scores.headline[0].circumstances.names else clean).append(scores)
+    if not ranked:
+        raise InputError(
+            "expected predictions on a suite's corruptions for a result file, got only clean "
+            f"images of {', '.join(dict.fromkeys(scores.model for scores in clean))}; run "
+            "`hardy eval` without --attack"
+        )
+    for scores in clean:
+        tell(
+            f"left out: {scores.model} on {scores.run.suite}, which holds predictions on clean "
+            "images only; run `hardy eval` on the suite's corruptions, without --attack"
+        )
+    return write_results([result_of(scores) for scores in ranked])
 
 
 def write_results(results: Sequence[Mapping[str, Any]]) -> str:
