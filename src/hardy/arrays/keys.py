@@ -33,7 +33,7 @@ def by_seed(
         raise InputError(
             f"expected a seed, or one per image, {count} in all, got {len(seeds)} of them"
         )
-    names = _listed(range(count) if ids is None else ids)
+    names = _listed(range(count) if ids is None else ids, count)
     if len(names) != count:
         raise _wrong_count(count, len(names))
     places: dict[int, list[int]] = {}
@@ -44,11 +44,15 @@ def by_seed(
     ]
 
 
-def _listed(ids: Ids | None) -> list[Any]:
+def _listed(ids: Ids | None, count: int | None) -> list[Any]:
     """Neither sets, which have no order, nor text as a sequence of letters."""
     if isinstance(ids, np.ndarray):
         ids = ids.tolist()
-    return list(ids) if isinstance(ids, Sequence) and not isinstance(ids, str | bytes) else [ids]
+    if not isinstance(ids, Sequence) or isinstance(ids, str | bytes):
+        return [ids]
+    if count is not None and len(ids) != count:  # before the list: a range may be very long
+        raise _wrong_count(count, len(ids))
+    return list(ids)
 
 
 def _wrong_count(expected: int, got: int) -> InputError:
@@ -64,7 +68,7 @@ def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint6
         return np.arange(count, dtype=np.uint64)
     if isinstance(ids, range) and len(ids) == count and min(ids, default=0) >= 0:
         return np.array(ids, np.uint64)  # each once, without looking at them one by one
-    given = _listed(ids)
+    given = _listed(ids, count)
     numbers: dict[int, object] = {}
     for value in given:
         number = _id_number(value)
