@@ -29,6 +29,8 @@ from hardy.scoring.seen import MARK, mark
 from hardy.whole import whole_file
 
 NAME = "cifar10"
+# Of the common recipe: what differs from it stands among the settings.
+USUAL = {"antialias": 1, "seed": 0}
 
 
 def write(records: Records, out: Path) -> str:
@@ -68,9 +70,8 @@ def _figure(score: Score | Comparison | None) -> str:
 
 
 def _setting(record: Any) -> str:
-    taps = record["recipe"].get("antialias", 1)
-    settings = record["settings"] | ({"antialias": taps} if taps > 1 else {})
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
+    other = {k: v for k, v in record["recipe"].items() if v != USUAL.get(k, v)}
+    return ", ".join(f"{name} {value}" for name, value in (record["settings"] | other).items())
 
 
 def _bands(records: Records) -> Iterator[str]:

@@ -29,6 +29,12 @@ def test_settings_and_recipes_are_understood(configuration) -> None:
     Recipe(**configuration.recipe)
 
 
+def test_the_standard_training_is_repeated_with_another_seed() -> None:
+    first, again = select(["standard"])[0], select(["standard-again"])[0]
+    assert (first.method, first.settings) == (again.method, again.settings)
+    assert Recipe(**first.recipe).seed != Recipe(**again.recipe).seed
+
+
 def test_names_are_apart_and_fit_for_files() -> None:
     names = [c.name for c in plan()]
     assert len(set(names)) == len(names) == 41

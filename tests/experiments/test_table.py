@@ -147,8 +147,9 @@ def test_what_a_repetition_is_off_tells_nothing() -> None:
         record("alp", 30.9),
         record("ant", 20),
     ]
-    again = record("standard-again", 31.2, group="repeats", method="standard")
+    again = record("standard-again", 31.2, group="repeats", method="standard", recipe={"seed": 1})
     text = page(together(*trained, again))
+    assert [row_of(name, text)[1] for name in ("standard", "standard-again")] == ["-", "seed 1"]
     seeds = "of these trainings, one seed each, beyond the 1.2 points that its repetition is off"
     assert f"Better than the standard training in mean error, {seeds}: ant." in text
     assert (
