@@ -147,3 +147,14 @@ def test_the_suite_on_the_page_is_one(tmp_path) -> None:
     assert {"storage", "score"} < set(known)
     prose = {"name", "version", "title", "source", "images", "noise_storage", "description"}
     assert all(f"`{key}`" in page or f"`[{key}]`" in page for key in {*known} - prose)
+
+
+def test_speeds_of_other_benchmarks_are_what_was_measured() -> None:
+    page = (DOCS.parent / "bench" / "results" / "suites.md").read_text(encoding="utf-8")
+    whole = re.search(r"of one photo ≤ 1000 ms: ([\d.]+) ms", page)
+    slowest = re.search(r"≤ 2 ms: slowest (\w+) ([\d.]+) ms", page)
+    assert whole
+    assert slowest
+    c_bar, noc = ((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("c-bar", "noc"))
+    assert f"All ten at five severities take {float(whole[1]):.0f} ms" in c_bar
+    assert f"The slowest, `{slowest[1]}`, takes {slowest[2]} ms" in noc
