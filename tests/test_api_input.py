@@ -207,11 +207,20 @@ def test_seeds_that_are_none(seed: object) -> None:
     [
         ([0, 1], None, "expected a seed, or one per image, 3 in all, got 2 of them"),
         ([], None, "3 in all, got 0 of them"),
-        ([0, 1, -1], None, r"expected a seed from 0 to 2\*\*64 - 1 as an int, got -1"),
-        (np.array([0.0, 1.0, 2.0]), None, "as an int, got 0.0"),
+        ([0, 1, -1], None, r"expected a seed from 0 to 2\*\*64 - 1 as an int.* got -1"),
+        (np.array([0.0, 1.0, 2.0]), None, "as an int.* got 0.0"),
         ([0, 1, 1], ["a", "b"], "expected one id per image, 3 in all, got 2"),
         ([0, 1, 1], ["a", "b", "b"], "expected a different id for each image, got 'b' twice"),
         ({0, 1, 2}, None, "expected a seed from 0"),
+        ([0, 1, 2], {0, 1, 2}, r"expected ids in a list or array.*\(set\)"),
+        (
+            range(2**63),
+            None,
+            "expected a seed, or one per image, 3 in all, got 9223372036854775807",
+        ),
+        pytest.param(10**5000, None, "got one of int too long to print", id="long seed"),
+        (0, range(2**63), "expected one id per image, 3 in all, got 9223372036854775807"),
+        (0, [0, 1, 10**5000], r"got one of int too long to print \(int\)"),
     ],
 )
 def test_seeds_of_images_that_are_none(seed: object, ids: object, message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,14 @@ def test_results_leave_out_what_an_attack_stored(run, tmp_path: Path) -> None:
         f"images of {STORED}; run `hardy eval` without --attack\n"
     )
     assert not Path("r.json").exists()
+    damaged = write_run(tmp_path / "s", GOOD, model="damaged")
+    for part in damaged.folder.glob("parts/*"):
+        part.write_bytes(b"nothing")
+    code, _, err = run("score", "s", "--format", "json", "-o", "r.json")
+    assert code == 2
+    assert "1 run could not be scored:" in err
+    assert err.index("is damaged") < err.index("got only clean images of")
+    shutil.rmtree(damaged.folder)
     write_run(tmp_path / "s", GOOD, model="good")
     code, _, err = run("score", "s", "--format", "json", "-o", "r.json")
     assert code == 0

@@ -61,11 +61,12 @@ def design_suite(
     exists covers the categories. -o and --suite write what was chosen as a
     suite that every command takes: hardy eval ... --suite FILE.
     """
-    from hardy.design.balanced import draw_balanced
+    from hardy.design.balanced import check_known, draw_balanced
     from hardy.design.balanced import measure as measured
     from hardy.design.categories import categorise
     from hardy.design.matrix import read_matrix
     from hardy.design.selection import QUICK, select
+    from hardy.design.suite import base_suite
     from hardy.suites import load
 
     ways = {"--below": below, "--categories": categories, "--measure": measure}
@@ -73,8 +74,9 @@ def design_suite(
     _check_targets(output, picture)
     existing = load(measure).counted if measure is not None else ()
     if suite is not None:
-        load(suite)  # unknown ones are refused before the search
+        base_suite(suite)  # what does not fit is refused before the search
     whole = read_matrix(matrix, words(without))
+    check_known(whole.names, existing)
     made = f"chosen by hardy design from {matrix.name}"
     found = None
     if below is None or picture is not None:  # a largest set needs no categories

@@ -38,7 +38,7 @@ def overlap_corruptions(
         str | None, typer.Option(metavar="SRC", help="Training images, such as cifar10.")
     ] = None,
     images: Annotated[
-        str | None, typer.Option(metavar="SRC", help="Test images; those of a known data set.")
+        str | None, typer.Option(metavar="SRC", help="Test images; cifar10 has its own.")
     ] = None,
     only: Annotated[str, typer.Option(metavar="NAMES", help="Such as fog,snow.")] = "counted",
     net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_16_4.")] = "wrn_16_4",

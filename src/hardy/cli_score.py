@@ -82,13 +82,18 @@ def score_runs(
                 made += listing.published_tables(group[0].run.suite, group[0].kind)
         return made
 
-    _write(
-        output,
-        format,
-        as_tables,
-        lambda: tables.to_csv([row for group in groups for s in group for row in s.as_dicts()]),
-        lambda: result.write_scores((s for group in groups for s in group), tell),
-    )
+    try:
+        _write(
+            output,
+            format,
+            as_tables,
+            lambda: tables.to_csv([row for group in groups for s in group for row in s.as_dicts()]),
+            lambda: result.write_scores((s for group in groups for s in group), tell),
+        )
+    except InputError:
+        if faults:  # which may be why nothing was left
+            list_faults(faults, "run", "scored")
+        raise
     end_with_faults(faults, "run", "scored")
 
 

@@ -15,7 +15,7 @@ from hardy.cli_options import (
     resumable,
     training_device,
 )
-from hardy.errors import InputError
+from hardy.errors import InputError, printable
 from hardy.progress import watch
 
 
@@ -130,7 +130,7 @@ def train_model(
 
         def say(line: str) -> None:
             if ranks.first:
-                typer.echo(line)
+                typer.echo(printable(line))
 
         say(images.described)
         with resumable():
@@ -150,17 +150,21 @@ def train_model(
         last = outcome.log[-1]
         say(
             f"trained {net} by {method}, the loss is {last['loss']:.4f} after epoch "
-            f"{last['epoch']}; corruptions seen: {_listed(seen_in(out))}"
+            f"{last['epoch']}; corruptions seen: {_listed(seen_in(out), init)}"
         )
     else:
         say(f"{out} was finished before")
     say(f"next: hardy eval hardy:{out} --suite SUITE --images SRC")
 
 
-def _listed(seen: list[str] | None) -> str:
+def _listed(seen: list[str] | None, init: Path | None) -> str:
+    from hardy.train.about import seen_before
+
     if seen is None:
         return "unknown, since nothing beside the weights of --init says which these had seen"
-    return ", ".join(seen) or "none"
+    rest = init is not None and seen_before(init) is None
+    unknown = "; nothing beside the weights of --init says which these had seen" if rest else ""
+    return (", ".join(seen) or "none") + unknown
 
 
 def _check_stylised(where: str) -> None:

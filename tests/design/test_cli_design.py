@@ -170,6 +170,8 @@ def test_pictures(run, matrix) -> None:
             ("--below", "0.5", "--suite", "cifar10_c", "-o", "x.toml", "--picture", "no/p.png"),
             "the folder no is not there",
         ),
+        (("--below", "0.5", "--suite", "cifar10_p", "-o", "x.toml"), "expected a suite of corrupt"),
+        (("--measure", "imagenet_c_bar"), "unknown corruption of the matrix"),
         (("--without", "fogg"), 'unknown corruption of m.csv "fogg"; did you mean "fog"'),
     ],
 )
@@ -177,6 +179,23 @@ def test_design_refuses(run, matrix, arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         run("design", "m.csv", *arguments)
     assert list(Path().glob("*.toml")) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--below", "0.5", "--suite", "cifar10_p", "-o", "x.toml"),
+        ("--below", "0.5", "--suite", "nope", "-o", "x.toml"),
+        ("--measure", "imagenet_c_bar"),
+    ],
+)
+def test_suites_that_do_not_fit_are_refused_before_the_search(
+    run, matrix, arguments, monkeypatch
+) -> None:
+    for name in ("hardy.design.selection.select", "hardy.design.categories.categorise"):
+        monkeypatch.setattr(name, pytest.fail)
+    with pytest.raises(InputError):
+        run("design", "m.csv", *arguments)
 
 
 def test_names_are_printed_without_their_escape_codes(run, tmp_path) -> None:

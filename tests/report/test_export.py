@@ -69,3 +69,15 @@ def test_json_leaves_out_what_an_attack_stored(tmp_path: Path) -> None:
     assert parse_result(json.loads(text), "report").name == "good"
     with pytest.warns(UserWarning, match="left out: attacked"):
         write_report(tmp_path, tmp_path / "result.json")
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_damaged_runs_are_told(form: str, tmp_path: Path) -> None:
+    write_run(tmp_path, errors(names=["fog"]), model="good")
+    damaged = write_run(tmp_path, errors(names=["fog"]), model="other")
+    for part in damaged.folder.glob("parts/*"):
+        part.write_bytes(b"nothing")
+    told: list[str] = []
+    write_report(tmp_path, tmp_path / f"result.{form}", tell=told.append)
+    (line,) = told
+    assert "is damaged" in line

@@ -10,6 +10,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.scoring import compare, score
+from hardy.scoring.listing import compared_table
 from hardy.suites.cells import CLEAN, Cell
 from tests.scoring.helpers import FEW, errors, write_run, write_sequences
 
@@ -36,6 +37,23 @@ def test_differences_are_paired(tmp_path: Path) -> None:
     assert str(compared).endswith(" than a")
     back = compare(two, one)
     assert str(back).startswith("a is significantly better in mCE, ")
+
+
+@pytest.mark.parametrize(("differing", "told"), [(4, False), (6, True)])
+def test_few_images_do_not_tell_clean_errors_apart(
+    differing: int, told: bool, tmp_path: Path
+) -> None:
+    """Exactly p = 2 · 0.5⁴ = 0.125 for four, 0.031 for six; to the bootstrap both are enough."""
+    right = errors(images=200, clean=0.0)
+    wrong = right | {CLEAN: np.arange(200) < differing}
+    one, two = (write_run(tmp_path, cells, model=m) for cells, m in ((right, "a"), (wrong, "b")))
+    compared = compare(one, two)
+    (clean,) = [c for c in compared.headline if c.first.name == "clean error"]
+    assert clean.significant
+    assert compared.tells(clean) == (clean in compared.regressions) == told
+    assert ("clean error" in str(compared)) == told
+    table = compared_table(compared)
+    assert ("clean error" in {table.rows[row][0] for row, _ in table.best}) == told
 
 
 def test_equal_models(tmp_path: Path) -> None:

@@ -78,10 +78,20 @@ def test_weights_to_start_from(run) -> None:
     assert code == 0
     unknown = "unknown, since nothing beside the weights of --init says which these had seen"
     assert out.splitlines()[1].endswith(f" after epoch 1; corruptions seen: {unknown}")
+    code, out = run("gauss_single", "--epochs", "1", "--init", "weights.pt", "--out", "partly")
+    assert out.splitlines()[1].endswith(
+        "; corruptions seen: gaussian_noise, noc_gaussian; nothing beside the weights of --init "
+        "says which these had seen"
+    )
     run("gauss_single", "--epochs", "1", "--out", "known")
     init = ("--init", "known/model.safetensors")
     code, out = run("standard", "--epochs", "1", "--out", "further", *init)
     assert out.splitlines()[1].endswith("; corruptions seen: gaussian_noise, noc_gaussian")
+    record = json.loads(Path("known/run.json").read_text())
+    spoiled = record | {"seen_corruptions": ["\ud800", "\x1b[31mred"]}
+    Path("known/run.json").write_text(json.dumps(spoiled))
+    code, out = run("standard", "--epochs", "1", "--out", "spoiled", *init)
+    assert out.splitlines()[1].endswith(r"; corruptions seen: \ud800, \x1b[31mred")
 
 
 def test_weights_for_other_classes(run) -> None:

@@ -11,6 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from hardy.errors import InputError
+from hardy.models.tensors import SUM
 from hardy.train import loop
 from hardy.train.files import read_tensors, write_tensors
 from hardy.train.loop import train
@@ -40,7 +41,7 @@ def flip(path: Path, at: int) -> None:
 def without_sum(path: Path) -> None:
     """As earlier versions wrote it."""
     with safe_open(path, "pt") as file:
-        notes = {name: note for name, note in file.metadata().items() if name != "sha256"}
+        notes = {name: note for name, note in file.metadata().items() if name != SUM}
     save_file(load_file(path), path, metadata=notes)
 
 
@@ -53,6 +54,14 @@ def test_weights_with_a_flipped_bit_are_no_model(tmp_path) -> None:
         trained_net(out)
     with pytest.raises(InputError, match=message):
         train("standard", data, out, NARROW)
+
+
+def test_weights_with_a_flipped_bit_are_no_start(tmp_path) -> None:
+    data, out = small_data(tmp_path), tmp_path / "run"
+    train("standard", data, out, NARROW)
+    flip(out / MODEL, (out / MODEL).stat().st_size // 2)
+    with pytest.raises(InputError, match=r"is damaged .*; take another copy of it"):
+        train("standard", data, tmp_path / "on", NARROW, init=out / MODEL)
 
 
 def test_a_checkpoint_with_a_flipped_bit_is_not_gone_on_with(tmp_path) -> None:

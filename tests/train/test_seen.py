@@ -149,6 +149,31 @@ def test_the_mark_is_that_of_the_first_session(narrow, tmp_path: Path) -> None:
     assert train("standard", data, second, STILL, init=file).epochs == 0
 
 
+def test_one_that_is_begun_again_keeps_its_mark(narrow, tmp_path: Path) -> None:
+    data, first, second = small_data(tmp_path), tmp_path / "first", tmp_path / "second"
+    file = first / "model.safetensors"
+    train("gauss_single", data, first, STILL)
+    train("standard", data, second, STILL, init=file)
+    for saved in set(second.iterdir()) - {second / "run.json"}:  # as if it had been killed early
+        saved.unlink()
+    (first / "run.json").unlink()
+    assert train("standard", data, second, STILL, init=file).epochs == 1
+    assert seen_in_record(second) == ["gaussian_noise", "noc_gaussian"]
+
+
+def test_the_mark_is_that_of_the_weights_not_of_where_they_lie(narrow, tmp_path: Path) -> None:
+    data, noisy, clean = small_data(tmp_path), tmp_path / "noisy", tmp_path / "clean"
+    train("gauss_single", data, noisy, STILL)
+    train("standard", data, clean, STILL)
+    link, copy = clean / "start.safetensors", clean / "other.safetensors"
+    link.symlink_to(noisy / "model.safetensors")
+    copy.write_bytes(link.read_bytes())
+    train("standard", data, tmp_path / "a", STILL, init=link)
+    assert seen_in_record(tmp_path / "a") == ["gaussian_noise", "noc_gaussian"]
+    train("standard", data, tmp_path / "b", STILL, init=copy)
+    assert seen_in_record(tmp_path / "b") is None
+
+
 @pytest.mark.parametrize(
     ("changes", "methods"),
     [

@@ -1,5 +1,6 @@
 """What randomness depends on, as users give it: a seed, and an id for each image."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -9,13 +10,18 @@ import numpy.typing as npt
 from hardy.arrays import rng
 from hardy.errors import InputError
 
+SHOWN = 200  # characters of what is wrong
+
 Ids = int | str | Sequence[int | str] | npt.NDArray[Any]
 Seeds = int | Sequence[int] | npt.NDArray[Any]
 
 
 def check_seed(seed: object) -> int:
     if not is_int(seed) or not 0 <= seed < 2**64:
-        raise InputError(f"expected a seed from 0 to 2**64 - 1 as an int, got {seed!r}")
+        raise InputError(
+            "expected a seed from 0 to 2**64 - 1 as an int, or a list or array with one per image, "
+            f"got {_shown(seed)}"
+        )
     return int(seed)
 
 
@@ -29,11 +35,11 @@ def by_seed(
     seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
     if not isinstance(seeds, Sequence) or isinstance(seeds, str | bytes):
         return [(check_seed(seeds), list(range(count)), image_ids(ids, count))]
-    if len(seeds) != count:
-        raise InputError(
-            f"expected a seed, or one per image, {count} in all, got {len(seeds)} of them"
-        )
+    if (number := _length(seeds)) != count:
+        raise InputError(f"expected a seed, or one per image, {count} in all, got {number} of them")
     names = _listed(range(count) if ids is None else ids, count)
+    for name in names:
+        _id_number(name)  # what is no list of ids is no id
     if len(names) != count:
         raise _wrong_count(count, len(names))
     places: dict[int, list[int]] = {}
@@ -50,9 +56,17 @@ def _listed(ids: Ids | None, count: int | None) -> list[Any]:
         ids = ids.tolist()
     if not isinstance(ids, Sequence) or isinstance(ids, str | bytes):
         return [ids]
-    if count is not None and len(ids) != count:  # before the list: a range may be very long
-        raise _wrong_count(count, len(ids))
+    if count is not None and _length(ids) != count:  # before the list: a range may be very long
+        raise _wrong_count(count, _length(ids))
     return list(ids)
+
+
+def _length(values: Sequence[Any]) -> int:
+    """Python refuses to count ranges beyond this."""
+    try:
+        return len(values)
+    except OverflowError:
+        return sys.maxsize
 
 
 def _wrong_count(expected: int, got: int) -> InputError:
@@ -66,7 +80,7 @@ def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint6
     """One 64-bit number per image; `count` is how many there must be, where that is known."""
     if ids is None and count is not None:
         return np.arange(count, dtype=np.uint64)
-    if isinstance(ids, range) and len(ids) == count and min(ids, default=0) >= 0:
+    if isinstance(ids, range) and _length(ids) == count and min(ids, default=0) >= 0:
         return np.array(ids, np.uint64)  # each once, without looking at them one by one
     given = _listed(ids, count)
     numbers: dict[int, object] = {}
@@ -92,9 +106,17 @@ def _id_number(value: object) -> int:
     if not is_int(value) or not 0 <= value < 2**64:
         raise InputError(
             "expected ids in a list or array, each a name or an int from 0 to 2**64 - 1, "
-            f"got {value!r} ({type(value).__name__})"
+            f"got {_shown(value)} ({type(value).__name__})"
         )
     return rng.image_id(int(value))
+
+
+def _shown(value: object) -> str:
+    """Not all of it: what is given by mistake may be large."""
+    try:
+        return repr(value)[:SHOWN]
+    except ValueError:  # of an int with thousands of digits
+        return f"one of {type(value).__name__} too long to print"
 
 
 def is_int(value: object) -> TypeGuard[int]:

@@ -31,12 +31,16 @@ class Measures(NamedTuple):
         )
 
 
-def measure(categories: Categories, names: Sequence[str]) -> Measures:
-    """Coverage and balance."""
-    every = tuple(name for group in categories.groups for name in group)
+def check_known(every: Sequence[str], names: Sequence[str]) -> None:
+    """Whether a matrix has the corruptions of a set."""
     for name in names:
         if name not in every:
             raise unknown("corruption of the matrix", name, every)
+
+
+def measure(categories: Categories, names: Sequence[str]) -> Measures:
+    """Coverage and balance."""
+    check_known(tuple(name for group in categories.groups for name in group), names)
     if not names:
         raise InputError("expected a set of corruptions to measure, got none")
     counts = np.array([len(set(group) & set(names)) for group in categories.groups])

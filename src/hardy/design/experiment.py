@@ -97,7 +97,10 @@ def run_overlap(
     names = tuple(dict.fromkeys(cell.name for cell in cells))
     check_names(names)
     if images is None and data not in NAMES:
-        raise InputError(f"expected images to test on beside the training images {data}, got none")
+        raise InputError(
+            f"expected images to test on beside the training images {data}, got none; name them "
+            "(--images SRC)"
+        )
     test = f"{data}:test" if images is None else images
     if chosen is not base and isinstance(test, str | os.PathLike):
         test = open_images(test)  # with ids of their own kind, where the suite's may be another

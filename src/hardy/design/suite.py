@@ -16,6 +16,7 @@ from hardy.report.files import check_target
 from hardy.resume import write_file
 from hardy.suites import load, text_of
 from hardy.suites import names as own_suites
+from hardy.suites.schema import Suite
 
 MARK = "# Written by hardy design, which writes over its own files only."
 
@@ -31,9 +32,7 @@ def write_suite(target: Path, base: str, counted: Sequence[str], source: str) ->
 
 def suite_toml(base: str, name: str, counted: Sequence[str], source: str) -> str:
     """The base suite with only these corruptions; a reference keeps its errors for them."""
-    suite = load(base)
-    if suite.kind != "corruptions":
-        raise InputError(f"expected a suite of corruptions to choose from, got {suite.name}")
+    suite = base_suite(base)
     for one in counted:
         if one not in suite.corruptions:
             raise unknown(f"corruption of {suite.name}", one, suite.corruptions)
@@ -46,6 +45,13 @@ def suite_toml(base: str, name: str, counted: Sequence[str], source: str) -> str
             for other in set(errors) - set(counted):
                 del errors[other]
     return as_toml(data)
+
+
+def base_suite(name: str) -> Suite:
+    suite = load(name)
+    if suite.kind != "corruptions":
+        raise InputError(f"expected a suite of corruptions to choose from, got {suite.name}")
+    return suite
 
 
 def as_toml(table: Mapping[str, Any]) -> str:

@@ -13,7 +13,8 @@ import torch
 
 from hardy.errors import InputError
 from hardy.models.calling import SAID, told
-from hardy.models.model import existing, need
+from hardy.models.model import existing
+from hardy.models.tensors import unpacked
 
 Shape = tuple[int, ...] | None
 
@@ -83,8 +84,10 @@ def _check_values(found: torch.Tensor, own: torch.Tensor, where: str) -> None:
 def read_weights(path: Path) -> dict[str, Any]:
     """The tensors by name, whatever they are wrapped in."""
     existing(path, "a checkpoint")
-    found = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
-    found = _unwrapped(found)
+    if path.suffix == ".safetensors":
+        found, _ = unpacked(path, "take another copy of it")
+    else:
+        found = _unwrapped(_read_torch(path))
     if not isinstance(found, Mapping) or not _has_tensors(found):
         keys = ", ".join(map(str, list(found)[:6])) if isinstance(found, Mapping) else ""
         raise InputError(
@@ -137,14 +140,6 @@ def _other_classes(shapes: list[tuple[Shape, Shape]]) -> str:
         return ""
     ((its, ours),) = lengths
     return f": it is for {its} classes and the model for {ours}"
-
-
-def _read_safetensors(path: Path) -> Any:
-    library = need("safetensors.torch", "torch", str(path))
-    try:
-        return library.load_file(path)
-    except Exception as error:  # its errors have no base of their own
-        raise InputError(f"{path} is no safetensors file that can be read: {error}") from error
 
 
 def _read_torch(path: Path) -> Any:

@@ -36,8 +36,8 @@ def write_report(
 ) -> Path:
     """All runs of a store as one file; its suffix picks the format unless that is named.
 
-    With a photograph, a page also shows what the suites do to it. `tell` hears of runs that a
-    result file has no place for.
+    With a photograph, a page also shows what the suites do to it. `tell` hears of runs that the
+    file does not name.
     """
     target = Path(output)
     form = format or target.suffix.lower().lstrip(".")
@@ -57,6 +57,8 @@ def _content(
     if form == "html":
         return render_store(store, photo, track=track)
     report = gather(store, track=track)
+    for reason in report.left_out if form != "md" else ():  # which lists them
+        tell(reason)
     if form == "png":
         return overview(figure for part in report.sections for figure in figures(part))
     text = as_json(report, tell) if form == "json" else TEXTS[form](report)

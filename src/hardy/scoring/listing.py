@@ -148,7 +148,7 @@ def compared_table(compared: Compared) -> Table:
         )
         for one in lines
     ]
-    best = frozenset((row, 3) for row, one in enumerate(lines) if one.significant)
+    best = frozenset((row, 3) for row, one in enumerate(lines) if compared.tells(one))
     first = compared.headline[0].first
     notes = [
         f"A: {compared.first.model}",

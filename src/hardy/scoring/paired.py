@@ -9,9 +9,12 @@ import numpy.typing as npt
 
 from hardy.metrics import Comparison, McNemar, differences, mcnemar, wrong
 from hardy.metrics import compare as compare_scores
+from hardy.metrics.bootstrap import LEVEL
 from hardy.predictions.store import StoredRun
 from hardy.scoring.scores import DECIDING, Scores, score
 from hardy.suites.cells import CLEAN
+
+CLEAN_ERROR = "clean error"
 
 
 class Compared(NamedTuple):
@@ -24,13 +27,19 @@ class Compared(NamedTuple):
     clean: McNemar | None  # the exact test, on clean images
     notes: tuple[str, ...] = ()  # what was done to make them comparable
 
+    def tells(self, one: Comparison) -> bool:
+        """Whether a difference is significant. That of the clean error must be so by the exact test
+        as well: where few images tell two models apart, the bootstrap is too bold."""
+        exact = self.clean if one.first.name == CLEAN_ERROR else None
+        return one.significant and (exact is None or exact.p_value <= 1 - LEVEL)
+
     @property
     def deciding(self) -> tuple[Comparison, ...]:
         """Where a worse second model is a regression: mCE, or else the mean error (of sequences
         mFR, or else the flip probability), and the clean error."""
         there = {one.first.name: one for one in self.headline}
         first = [name for name in DECIDING[self.first.kind] if name in there][:1]
-        return tuple(there[name] for name in (*first, "clean error") if name in there)
+        return tuple(there[name] for name in (*first, CLEAN_ERROR) if name in there)
 
     @property
     def regressions(self) -> tuple[Comparison, ...]:
@@ -39,7 +48,7 @@ class Compared(NamedTuple):
         Each is a one-sided test at 2.5 %: of models that are as good as the first, one in forty is
         called worse in either, and up to one in twenty is called a regression.
         """
-        return tuple(one for one in self.deciding if one.significant and one.difference > 0)
+        return tuple(one for one in self.deciding if self.tells(one) and one.difference > 0)
 
     @property
     def verdict(self) -> str:
@@ -52,11 +61,11 @@ class Compared(NamedTuple):
     @property
     def worse(self) -> tuple[Comparison, ...]:
         """Headline scores in which the second model is significantly worse."""
-        return tuple(one for one in self.headline if one.significant and one.difference > 0)
+        return tuple(one for one in self.headline if self.tells(one) and one.difference > 0)
 
     @property
     def better(self) -> tuple[Comparison, ...]:
-        return tuple(one for one in self.headline if one.significant and one.difference < 0)
+        return tuple(one for one in self.headline if self.tells(one) and one.difference < 0)
 
     def __str__(self) -> str:
         parts = [
@@ -95,7 +104,7 @@ def compare(first: Scores | StoredRun, second: Scores | StoredRun) -> Compared:
         if name in theirs and not differences(score, theirs[name])
     )
     clean = None
-    if "clean error" in leading:
+    if CLEAN_ERROR in leading:
         clean = mcnemar(_clean_errors(one), _clean_errors(two))
     return Compared(one, two, headline, singles, clean, notes)
 

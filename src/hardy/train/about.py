@@ -12,7 +12,7 @@ from hardy.models.model import hash_files
 from hardy.suites.build import versions
 from hardy.train.data import Data
 from hardy.train.methods import settings_of
-from hardy.train.run import FORMAT, seen_in
+from hardy.train.run import FORMAT, MODEL, seen_in
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
@@ -46,9 +46,15 @@ def about(
 def _seen(shown: tuple[str, ...], init: Path | None) -> tuple[str, ...] | None:
     """All that is known: by the method, after what the first weights had seen. Of these nobody may
     say it: without anything from the method that is None, not nothing."""
-    before = () if init is None else seen_in(init.parent)
+    before = () if init is None else seen_before(init)
     known = tuple(dict.fromkeys((*(before or ()), *shown)))
     return None if before is None and not known else known
+
+
+def seen_before(init: Path) -> list[str] | None:
+    """By the finished net that the first weights are, wherever a link leads; None: nobody says."""
+    real = init.resolve()
+    return seen_in(real.parent) if real.name == MODEL else None
 
 
 def device_name(device: torch.device) -> str:

@@ -63,6 +63,7 @@ def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
     if wanted["recipe"].get("blur_after_conv"):
         wanted = {**wanted, "note": RECONSTRUCTED}
     if _only_begun(folder):
+        wanted = _with_its_mark(read_run(folder), wanted)
         _keep_other(folder / RUN, wanted)
         write_record(folder / RUN, wanted)
     else:
@@ -90,6 +91,16 @@ def _is_training(record: Mapping[str, Any]) -> bool:
         TABLE.fits(record.get(part)) and TEXT.fits(record[part].get(name))
         for part, name in said.items()
     )
+
+
+def _with_its_mark(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What has been seen follows from the method and the first weights, and a record of these may
+    have gone since."""
+    now = json.loads(json.dumps(wanted))
+    same = all(before.get(name) == now[name] for name in ("method", "init"))
+    if not same or now["init"] is None:
+        return wanted
+    return {**wanted, "seen_corruptions": before.get("seen_corruptions")}
 
 
 def _keep_other(path: Path, wanted: Mapping[str, Any]) -> None:
