@@ -6,7 +6,8 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.predictions.store import StoredRun, find_runs
-from hardy.scoring import choose
+from hardy.scoring import choose, score
+from hardy.scoring.listing import score_tables
 from hardy.scoring.naming import choose_all
 from hardy.suites.cells import CLEAN
 from tests.scoring.helpers import write_run
@@ -36,6 +37,15 @@ def test_by_model_folder_or_prefix(runs: list[StoredRun]) -> None:
         assert choose(runs, run.folder.name).folder == run.folder
         assert choose(runs, run.folder.name[:-1]).folder == run.folder
     assert choose(runs, "t", "cifar10_c").suite == "cifar10_c"
+
+
+def test_by_the_names_that_a_table_tells_them_apart_by(runs: list[StoredRun]) -> None:
+    alike = [run for run in runs if run.model == "onnx:net.onnx"]
+    table = score_tables([score(run) for run in alike])[0]
+    assert table.rows[0][0] != table.rows[1][0]
+    for run, (name, *_) in zip(alike, table.rows, strict=True):
+        assert choose(runs, name).folder == run.folder
+        assert any(note.startswith(f"{name}: ") for note in table.notes)
 
 
 def test_without_the_kind_of_model(runs: list[StoredRun]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from hardy.metrics import Score, published
+from hardy.scoring.naming import apart
 from hardy.scoring.paired import Compared
 from hardy.scoring.scores import HEADLINES, SINGLES, Scores
 from hardy.scoring.tables import Table
@@ -34,10 +35,10 @@ def _headline(group: Sequence[Scores]) -> Table:
 
 
 def _models(group: Sequence[Scores]) -> list[str]:
-    """Their names; where one comes twice, with the start of the run's identity."""
+    """Their names; where one comes twice, those that tell them apart."""
     names = [scores.model for scores in group]
     return [
-        name if names.count(name) == 1 else f"{name} @{scores.run.identity.hash()[:8]}"
+        name if names.count(name) == 1 else apart(scores.run)
         for name, scores in zip(names, group, strict=True)
     ]
 
@@ -56,12 +57,16 @@ def _apart(group: Sequence[Scores]) -> list[str]:
 
 def _notes(group: Sequence[Scores]) -> list[str]:
     """What the first column of numbers is made of, once if it is the same for all."""
-    first = [scores.headline[0] for scores in group]
+    models, first = _models(group), [scores.headline[0] for scores in group]
     around = [f"{score.name}: {score.circumstances}; 95 % intervals" for score in first]
     notes = around[:1]
     if len(set(around)) > 1:
-        notes = [f"{scores.model}: {what}" for scores, what in zip(group, around, strict=True)]
-    told = [f"{scores.model}: {note}" for scores in group for note in scores.notes]
+        notes = [f"{model}: {what}" for model, what in zip(models, around, strict=True)]
+    told = [
+        f"{model}: {note}"
+        for model, scores in zip(models, group, strict=True)
+        for note in scores.notes
+    ]
     return notes + told + _apart(group)
 
 
