@@ -121,6 +121,8 @@ def _missing(names: tuple[str, ...], missing: npt.NDArray[np.bool_]) -> str:
     gone = [name for name, row in zip(names, missing, strict=True) if row.sum() >= max(2, others)]
     row, column = np.argwhere(missing)[0]
     todo = f"leave out {','.join(gone)} (--without)" if gone else "complete it, or use --without"
+    if len(names) - len(gone) < 2:
+        todo = "no two have an overlap: train for longer, in another folder"
     return (
         f"expected a number for every pair, got none for {int(missing.sum()):,} cells, such as "
         f"{names[row]} and {names[column]}; {todo}"

@@ -12,7 +12,7 @@ from hardy.metrics.notebook import scores_html
 from hardy.predictions.store import StoredRun
 from hardy.scoring import selection
 from hardy.scoring.corruptions import score_corruptions
-from hardy.scoring.seen import mark, note, seen_in
+from hardy.scoring.seen import MARK, mark, note, seen_in
 from hardy.scoring.sequences import score_sequences
 
 # What people quote of each kind of suite, the first one before all others.
@@ -156,9 +156,16 @@ def score(
     # The suite's errors on other classes would say nothing.
     foreign = reference == "suite" and run.identity.labels == "own"
     scores, used, notes = score_them(run, suite, places, None if foreign else reference, how)
-    notes += note(scores.values(), run.seen) + _defence(run)
+    notes += note(scores.values(), run.seen) + _unknown(run) + _defence(run)
     leading = {name: scores[name] for name in _headline(suite.kind, scores)}
     return Scores(run, suite.kind, leading | scores, used, tuple(notes), reference, how)
+
+
+def _unknown(run: StoredRun) -> list[str]:
+    """Of a model by `hardy train` everything is told but what its first weights had seen."""
+    if run.trained is None or run.seen is not None:
+        return []
+    return [f"what its first weights had seen is not known, and nothing is marked {MARK}"]
 
 
 def _defence(run: StoredRun) -> list[str]:
