@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from hardy.errors import InputError
 from hardy.models import Preprocessing, load
 from hardy.models.check import STANDARD, binomial_tail, check
 from hardy.models.fake import FakeModel
+from hardy.models.model import AS_TRAINED
 from tests.photos import random_images
 
 INCEPTION = Preprocessing(*STANDARD["Inception's (−1..1)"])
@@ -53,6 +56,14 @@ def test_the_right_normalisation_passes(trained):
     assert found.accuracy > 0.85
     assert found.images == 300
     assert found.warnings == ()
+
+
+def test_what_a_model_was_trained_with_is_not_doubted(trained):
+    network, images, labels = trained
+    doubtful = Preprocessing((0, 0, 0), (1, 1, 1))
+    known = replace(doubtful, source=AS_TRAINED)
+    assert check(load(network, preprocessing=doubtful), images, labels).warnings
+    assert check(load(network, preprocessing=known), images, labels).warnings == ()
 
 
 def test_a_wrong_normalisation_is_noticed_and_the_right_one_named(trained):
@@ -194,5 +205,9 @@ def test_a_model_without_its_weights_is_noticed():
 
     images, labels = np.zeros((200, 8, 8, 3), np.uint8), np.zeros(200, np.int64)
     (told,) = check(Guess(0.25), images, labels).warnings
-    assert "no better than chance among 4 classes" in told
+    assert "no better than chance among 4 classes; are its weights loaded (--checkpoint)" in told
+    ours = Guess(0.25)
+    ours.preprocessing = replace(Guess.preprocessing, source=AS_TRAINED)
+    (told,) = check(ours, images, labels).warnings
+    assert "no better than chance among 4 classes; was it trained for long enough" in told
     assert check(Guess(0.6), images, labels).warnings == ()

@@ -17,6 +17,7 @@ from hardy.errors import InputError
 from hardy.metrics.paired import mcnemar
 from hardy.models.defences import undefended
 from hardy.models.model import (
+    AS_TRAINED,
     IMAGENET_MEAN,
     IMAGENET_STD,
     Logits,
@@ -93,10 +94,11 @@ def _by_chance(model: Model, wrong: npt.NDArray[np.bool_], classes: int) -> list
     above = hits > number / classes and binomial_tail(hits, number, 1 / classes) < 0.05
     if above or model.preprocessing is None or classes < 2:
         return []
+    ours = model.preprocessing.source == AS_TRAINED
+    doubt = "was it trained for long enough" if ours else "are its weights loaded (--checkpoint)"
     return [
         f"{model.name}: {hits / number:.1%} of {number} clean images are right, no better than "
-        f"chance among {classes} classes; are its weights loaded (--checkpoint), and its classes "
-        "numbered as the images' are?"
+        f"chance among {classes} classes; {doubt}, and are its classes numbered as the images' are?"
     ]
 
 
@@ -123,7 +125,7 @@ def _against_standard(
     wrong: npt.NDArray[np.bool_],
 ) -> list[str]:
     used = model.preprocessing
-    if used is None:
+    if used is None or used.source == AS_TRAINED:
         return []
     number = len(images)
     better = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hardy.errors import InputError
 from hardy.models.defences import trained_behind
-from hardy.models.model import Model, Options, Preprocessing
+from hardy.models.model import AS_TRAINED, Model, Options, Preprocessing
 from hardy.models.torch_load import finish_model
 from hardy.train.run import trained_as, trained_net
 
@@ -21,7 +21,7 @@ def trained_model(rest: str, options: Options) -> Model:
         )
     net, run = trained_net(folder)
     figures = run["preprocessing"]
-    own = Preprocessing(tuple(figures["mean"]), tuple(figures["std"]), source="as it was trained")
+    own = Preprocessing(tuple(figures["mean"]), tuple(figures["std"]), source=AS_TRAINED)
     model = finish_model(net, replace(options, checkpoint=None), own)
     seen = run["seen_corruptions"]
     model.seen_corruptions = None if seen is None else tuple(seen)

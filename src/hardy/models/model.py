@@ -24,6 +24,9 @@ INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PRECISIONS = ("float32", "bfloat16", "float16")
 
 
+AS_TRAINED = "as it was trained"  # the source of figures that leave no doubt
+
+
 @dataclass(frozen=True)
 class Preprocessing:
     """(x / 255 − mean) / std per channel, after both sides were resized to `size`.
