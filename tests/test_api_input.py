@@ -200,6 +200,9 @@ def test_names_that_are_none(name: object, message: str) -> None:
 def test_seeds_that_are_none(seed: object) -> None:
     with pytest.raises(hardy.InputError, match=r"expected a seed from 0 to 2\*\*64 - 1 as an int"):
         hardy.corrupt(RGB, "fog", 3, seed=seed)
+    # One for each image is for `corrupt` alone.
+    with pytest.raises(hardy.InputError, match=r"from 0 to 2\*\*64 - 1 as an int, got"):
+        hardy.draw("fog", 3, (16, 16), seed=seed)
 
 
 @pytest.mark.parametrize(

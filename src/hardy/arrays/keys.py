@@ -16,11 +16,11 @@ Ids = int | str | Sequence[int | str] | npt.NDArray[Any]
 Seeds = int | Sequence[int] | npt.NDArray[Any]
 
 
-def check_seed(seed: object) -> int:
+def check_seed(seed: object, otherwise: str = "") -> int:
+    """`otherwise` is what else would do."""
     if not is_int(seed) or not 0 <= seed < 2**64:
         raise InputError(
-            "expected a seed from 0 to 2**64 - 1 as an int, or a list or array with one per image, "
-            f"got {_shown(seed)}"
+            f"expected a seed from 0 to 2**64 - 1 as an int{otherwise}, got {_shown(seed)}"
         )
     return int(seed)
 
@@ -34,14 +34,13 @@ def by_seed(
     """
     seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
     if not isinstance(seeds, Sequence) or isinstance(seeds, str | bytes):
-        return [(check_seed(seeds), list(range(count)), image_ids(ids, count))]
+        one = check_seed(seeds, ", or a list or array with one per image")
+        return [(one, list(range(count)), image_ids(ids, count))]
     if (number := _length(seeds)) != count:
         raise InputError(f"expected a seed, or one per image, {count} in all, got {number} of them")
     names = _listed(range(count) if ids is None else ids, count)
-    for name in names:
-        _id_number(name)  # what is no list of ids is no id
     if len(names) != count:
-        raise _wrong_count(count, len(names))
+        image_ids(ids, count)  # raises: they are no list, and it knows what to say
     places: dict[int, list[int]] = {}
     for place, one in enumerate(seeds):
         places.setdefault(check_seed(one), []).append(place)
