@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hardy.cli_options import (
-    Seed,
-    progress,
-    words,
-)
+from hardy.cli_options import Seed, progress, words
 from hardy.errors import InputError, printable
 
 if TYPE_CHECKING:

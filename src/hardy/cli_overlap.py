@@ -82,11 +82,13 @@ def overlap_corruptions(
 
 
 def _next(results: Results, out: Path) -> str:
+    from hardy.design.matrix import NO_OVERLAP
+
     told = ""
     if results.overlaps:
         overlap = results.overlaps[0]
         name, gone = f"overlap_{overlap.form}.csv", overlap.without
-        none = "no two corruptions have an overlap: train for longer, in another folder"
+        none = NO_OVERLAP
     else:
         name, gone = f"similarity_{STAND_IN}.csv", results.costless
         none = "no two corruptions cost the clean model anything: nothing can be designed from that"

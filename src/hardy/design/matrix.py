@@ -16,6 +16,7 @@ from hardy.metrics.classification import Floats
 from hardy.registry import unknown
 
 ROUNDING = 1e-9
+NO_OVERLAP = "no two corruptions have an overlap: train for longer, in another folder"
 MOST = 400  # corruptions; the search for a largest set goes as deep
 # A gain that is next to nothing makes overlaps in the thousands; squares of these still add up.
 LARGEST = 1_000_000
@@ -122,7 +123,7 @@ def _missing(names: tuple[str, ...], missing: npt.NDArray[np.bool_]) -> str:
     row, column = np.argwhere(missing)[0]
     todo = f"leave out {','.join(gone)} (--without)" if gone else "complete it, or use --without"
     if len(names) - len(gone) < 2:
-        todo = "no two have an overlap: train for longer, in another folder"
+        todo = NO_OVERLAP
     return (
         f"expected a number for every pair, got none for {int(missing.sum()):,} cells, such as "
         f"{names[row]} and {names[column]}; {todo}"

@@ -28,10 +28,12 @@ LAST_LAYER = 2  # tensors
 NAMES_CODE = r"(?:Unsupported global: |Trying to |Can only (?:create|build) )[^\n]*"
 
 
-def load_checkpoint(module: torch.nn.Module, path: Path, todo: str) -> None:
-    """`todo` is what helps where the file is of another model."""
+def load_checkpoint(
+    module: torch.nn.Module, path: Path, todo: str, unreadable: str = "take another copy of it"
+) -> None:
+    """`todo` is what helps where the file is of another model, `unreadable` where it is damaged."""
     own = module.state_dict()
-    weights = _renamed(read_weights(path), own, path)
+    weights = _renamed(read_weights(path, unreadable), own, path)
     missing = [
         name
         for name in own
@@ -81,11 +83,11 @@ def _check_values(found: torch.Tensor, own: torch.Tensor, where: str) -> None:
             )
 
 
-def read_weights(path: Path) -> dict[str, Any]:
+def read_weights(path: Path, unreadable: str) -> dict[str, Any]:
     """The tensors by name, whatever they are wrapped in."""
     existing(path, "a checkpoint")
     if path.suffix == ".safetensors":
-        found, _ = unpacked(path, "take another copy of it")
+        found, _ = unpacked(path, unreadable)
     else:
         found = _unwrapped(_read_torch(path))
     if not isinstance(found, Mapping) or not _has_tensors(found):

@@ -22,8 +22,6 @@ Triple = tuple[float, float, float]
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PRECISIONS = ("float32", "bfloat16", "float16")
-
-
 AS_TRAINED = "as it was trained"  # the source of figures that leave no doubt
 
 

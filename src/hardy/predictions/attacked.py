@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
@@ -28,6 +27,7 @@ from hardy.predictions.fields import (
     is_whole,
 )
 from hardy.predictions.store import StoredRun
+from hardy.suites.checks import is_number
 from hardy.whole import whole_file
 
 VERSION = 2
@@ -95,12 +95,6 @@ def hash_set(pixels: npt.NDArray[np.uint64], labels: npt.NDArray[np.int64]) -> s
     return sha256(json.dumps(pairs).encode()).hexdigest()
 
 
-def _is_number(value: Any) -> bool:
-    """Finite, and no whole number beyond what a float holds."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and abs(value) <= sys.float_info.max
-
-
 def _is_picture(value: Any) -> bool:
     try:
         return bool(base64.b64decode(value, validate=True))
@@ -108,12 +102,12 @@ def _is_picture(value: Any) -> bool:
         return False
 
 
-_NUMBER = Field("a finite number", _is_number)
+_NUMBER = Field("a finite number", is_number)
 _MEASURED = Field(
     "a value and its interval, three finite numbers",
-    lambda value: all_of(_is_number)(value) and len(value) == 3,
+    lambda value: all_of(is_number)(value) and len(value) == 3,
 )
-_NUMBERS = Field("a list of finite numbers", all_of(_is_number))
+_NUMBERS = Field("a list of finite numbers", all_of(is_number))
 _COUNT = Field("a whole number from 0", lambda value: is_whole(value, least=0))
 _PICTURES = Field("a list of pictures in base64", all_of(_is_picture))
 _PAIRS = Field(

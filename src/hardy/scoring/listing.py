@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from hardy.metrics import Score, published
-from hardy.scoring.naming import apart
+from hardy.scoring.naming import distinct_name
 from hardy.scoring.paired import Compared
-from hardy.scoring.scores import HEADLINES, SINGLES, Scores
+from hardy.scoring.scores import CLEAN_ERROR, HEADLINES, SINGLES, Scores
 from hardy.scoring.tables import Table
 
 NOTHING = "–"
@@ -38,7 +38,7 @@ def _models(group: Sequence[Scores]) -> list[str]:
     """Their names; where one comes twice, those that tell them apart."""
     names = [scores.model for scores in group]
     return [
-        name if names.count(name) == 1 else apart(scores.run)
+        name if names.count(name) == 1 else distinct_name(scores.run)
         for name, scores in zip(names, group, strict=True)
     ]
 
@@ -107,7 +107,7 @@ def _best(scores: Sequence[Score | None]) -> Iterable[int]:
 def published_tables(suite: str, kind: str) -> list[Table]:
     """What others printed under the names of the headline scores, table by table."""
     found: dict[str, dict[str, dict[str, published.Found]]] = {}
-    for name in (*HEADLINES[kind], "clean error"):
+    for name in (*HEADLINES[kind], CLEAN_ERROR):
         for one in published.find(name, suite):
             found.setdefault(one.table.name, {}).setdefault(one.row, {})[name] = one
     return [_published(rows) for rows in found.values()]

@@ -12,7 +12,7 @@ from hardy.registry import unknown
 
 def choose(runs: Sequence[StoredRun], name: str, suite: str | None = None) -> StoredRun:
     """By the model's name, with its kind or without (`resnet50` of timm:resnet50), the folder's
-    name, `apart`'s, or the start of any where just one has it."""
+    name, the one of tables, or the start of any where just one has it."""
     fitting = of_suite(runs, suite)
     found = _called(fitting, name)
     if not found:
@@ -48,7 +48,7 @@ def of_suite(runs: Sequence[StoredRun], suite: str | None) -> list[StoredRun]:
 
 def _called(runs: Sequence[StoredRun], name: str) -> list[StoredRun]:
     name = printable(name)  # as it is stored
-    exact = [run for run in runs if name in (run.model, run.folder.name, apart(run))]
+    exact = [run for run in runs if name in (run.model, run.folder.name, distinct_name(run))]
     if exact or not name:
         return exact
     plain = [run for run in runs if name == _plain(run.model)]
@@ -59,7 +59,7 @@ def _called(runs: Sequence[StoredRun], name: str) -> list[StoredRun]:
     ]
 
 
-def apart(run: StoredRun) -> str:
+def distinct_name(run: StoredRun) -> str:
     """Its name in a table with others of that name: with the start of the run's identity."""
     return f"{run.model} @{run.identity.hash()[:8]}"
 

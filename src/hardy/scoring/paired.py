@@ -11,10 +11,8 @@ from hardy.metrics import Comparison, McNemar, differences, mcnemar, wrong
 from hardy.metrics import compare as compare_scores
 from hardy.metrics.bootstrap import LEVEL
 from hardy.predictions.store import StoredRun
-from hardy.scoring.scores import DECIDING, Scores, score
+from hardy.scoring.scores import CLEAN_ERROR, DECIDING, Scores, score
 from hardy.suites.cells import CLEAN
-
-CLEAN_ERROR = "clean error"
 
 
 class Compared(NamedTuple):

@@ -34,7 +34,7 @@ from hardy.scoring.fields import (
     is_number,
     is_whole,
 )
-from hardy.scoring.scores import HEADLINES, VALIDATION_HEADLINES, Scores
+from hardy.scoring.scores import CLEAN_ERROR, HEADLINES, VALIDATION_HEADLINES, Scores
 from hardy.suites import load, names
 
 VERSION = 1
@@ -256,7 +256,7 @@ def _check_numbers(entry: Mapping[str, Any], where: str) -> None:
 
 def _check_headline(quoted: list[str], kind: str, scores: Mapping[str, Score], where: str) -> None:
     """What Hardy quotes, in its order: the first is what ranks."""
-    order = [*HEADLINES[kind], *VALIDATION_HEADLINES[kind], "clean error"]
+    order = [*HEADLINES[kind], *VALIDATION_HEADLINES[kind], CLEAN_ERROR]
     expect(bool(quoted), "the name of a score", quoted, where)
     for place, name in enumerate(quoted):
         spot = f"{where}[{place}]"

@@ -15,6 +15,7 @@ from hardy.scoring.corruptions import score_corruptions
 from hardy.scoring.seen import MARK, mark, note, seen_in
 from hardy.scoring.sequences import score_sequences
 
+CLEAN_ERROR = "clean error"
 # What people quote of each kind of suite, the first one before all others.
 HEADLINES: dict[str, tuple[str, ...]] = {
     "corruptions": ("mCE", "relative mCE", "mean error"),
@@ -185,4 +186,4 @@ def _headline(kind: str, names: Iterable[str]) -> list[str]:
     if not there & set(wanted):
         wanted = VALIDATION_HEADLINES[kind]
     tuning = [name for name in VALIDATION_HEADLINES[kind] if name in there and name not in wanted]
-    return [name for name in (*wanted, *tuning[:1], "clean error") if name in there]
+    return [name for name in (*wanted, *tuning[:1], CLEAN_ERROR) if name in there]

@@ -57,11 +57,9 @@ def write_tensors(target: Path, tensors: Mapping[str, Tensor], notes: Mapping[st
     write_whole(target, packed(tensors, notes, target))
 
 
-def read_tensors(
-    path: Path, todo: str = "delete it to begin anew"
-) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors, and the notes beside them, as they were written."""
-    return unpacked(path, todo)
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Of a checkpoint; the notes beside them, too."""
+    return unpacked(path, "delete it to begin anew")
 
 
 def check_alike(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:

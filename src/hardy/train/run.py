@@ -36,8 +36,9 @@ from hardy.predictions.fields import (
     or_null,
 )
 from hardy.resume import begin, write_file, write_record
+from hardy.suites.checks import is_number
 from hardy.train.data import MOST_CLASSES
-from hardy.train.files import read_tensors, remove_unfinished, write_whole
+from hardy.train.files import remove_unfinished, write_whole
 from hardy.train.nets import make_net
 from hardy.train.recipe import LARGEST
 
@@ -170,8 +171,7 @@ def load_first(net: nn.Module, path: Path) -> None:
 def load_last(net: nn.Module, folder: Path) -> None:
     """The weights of a finished run, or it is damaged, and says so."""
     todo = f"bring back the file, or {ANEW}"
-    read_tensors(folder / MODEL, todo)
-    load_checkpoint(net, folder / MODEL, todo)
+    load_checkpoint(net, folder / MODEL, todo, unreadable=todo)
 
 
 def _is_triple(value: Any) -> bool:
@@ -179,8 +179,7 @@ def _is_triple(value: Any) -> bool:
 
 
 def _is_figure(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and abs(value) <= LARGEST
+    return is_number(value) and abs(value) <= LARGEST
 
 
 _PARTS = dict.fromkeys(("recipe", "data", "preprocessing"), TABLE)

@@ -1,0 +1,36 @@
+"""`hardy overlap` and `hardy design`, typed in an empty folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hardy import cli_design, cli_overlap
+
+NO_ROOM = r"could not be written \(No space left on device\); make room, or name another folder"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.chdir(tmp_path)
+    app = typer.Typer()
+    app.command("overlap")(cli_overlap.overlap_corruptions)
+    app.command("design")(cli_design.design_suite)
+
+    def run(*arguments: str) -> list[str]:
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.output.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, **_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("hardy.resume.whole_file", full)
