@@ -25,7 +25,7 @@ from hardy.train.graphs import Recorded, can_record, running
 from hardy.train.loop import Training
 from hardy.train.method import to_pixels
 from hardy.train.methods import make_method
-from hardy.train.methods.augmix import JSD_WEIGHT, AugMix, jsd
+from hardy.train.methods.augmix import AugMix, agreement
 from hardy.train.recipe import Recipe
 
 SEED = 0  # of the shifts
@@ -76,13 +76,15 @@ def speed(data: Data, recipe: Recipe, device: torch.device, epochs: int) -> dict
         whole = statistics.median(row["seconds"] for row in plain.log[1:])
         images = crop_and_flip(data.images[: recipe.batch].to(device), plain.draw)
         labels = data.labels[: recipe.batch].to(device)
-        passes = _seconds(partial(_pass, plain), plain, to_pixels(images), labels)
+        passes = _seconds(
+            partial(_pass, plain, functional.cross_entropy), plain, to_pixels(images), labels
+        )
         mixed = Training(make_method("augmix"), data, recipe, device)
         method = mixed.method
         assert isinstance(method, AugMix)
         views = torch.cat([to_pixels(images), *method.mixtures(images, 2)])
         mixing = _seconds(lambda batch: _ignore(method.mixtures(batch, 2)), mixed, images)
-        net = _seconds(partial(_three_passes, mixed), mixed, views, labels)
+        net = _seconds(partial(_pass, mixed, agreement), mixed, views, labels)
     steps = len(data.images) / recipe.batch
     return {
         "net": recipe.net,
@@ -105,23 +107,15 @@ def _ignore(_: Tensor) -> None:
     """What is recorded returns nothing."""
 
 
-def _mixed(training: Training) -> Any:
-    half = training.recipe.precision == "bfloat16"
-    return torch.autocast(training.device.type, torch.bfloat16, enabled=half)
-
-
-def _pass(training: Training, pixels: Tensor, labels: Tensor) -> None:
+def _pass(
+    training: Training,
+    loss_of: Callable[[Tensor, Tensor], Tensor],
+    pixels: Tensor,
+    labels: Tensor,
+) -> None:
     training.optimizer.zero_grad()
-    with _mixed(training):
-        loss = functional.cross_entropy(training.compiled(pixels), labels)
-    loss.backward()
-
-
-def _three_passes(training: Training, views: Tensor, labels: Tensor) -> None:
-    training.optimizer.zero_grad()
-    with _mixed(training):
-        clean, first, second = training.compiled(views).float().chunk(3)
-        loss = functional.cross_entropy(clean, labels) + JSD_WEIGHT * jsd(clean, first, second)
+    with training.mixed():
+        loss = loss_of(training.compiled(pixels), labels)
     loss.backward()
 
 

@@ -9,7 +9,6 @@ The file says which model was right on which image, so that all intervals can be
 from __future__ import annotations
 
 import argparse
-import csv
 import io
 import json
 import sys
@@ -43,6 +42,7 @@ from hardy.metrics.classification import Floats
 from hardy.predictions.fields import TEXT, Field, check_fields, is_whole
 from hardy.suites import load
 from hardy.suites.cells import NONE
+from hardy.train.run import read_log
 from hardy.whole import whole_file
 
 FORMAT = 1
@@ -138,18 +138,13 @@ def keep(folder: Path, target: Path, **said: str | None) -> None:
     lay."""
     measured = read_measured(folder)
     names = (NONE, *measured.collected.accuracy.names)
-    seconds = {name: _seconds(folder / MODELS / name / "log.csv") for name in names}
+    seconds = {
+        name: round(sum(row["seconds"] for row in read_log(folder / MODELS / name)), 3)
+        for name in names
+    }
     more = {key: text for key, text in said.items() if text is not None}
     experiment = {**measured.experiment, "training_seconds": seconds, **more}
     write_kept(target, measured._replace(experiment=experiment))
-
-
-def _seconds(log: Path) -> float:
-    try:
-        with log.open(newline="") as file:
-            return round(sum(float(row["seconds"]) for row in csv.DictReader(file)), 3)
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        raise InputError(f"{log}: expected the log of a training ({error!r})") from error
 
 
 def write(measured: Measured, out: Path) -> None:

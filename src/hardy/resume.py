@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hardy.errors import HardyError, InputError
 from hardy.whole import whole_file
@@ -45,6 +46,19 @@ def begin(
             f"{folder} holds another {kind.split()[-1]}: {'; '.join(changed)}; ask for the "
             "same to resume it, or name another folder"
         )
+
+
+def hold(file: int | IO[bytes], busy: str) -> None:
+    """For this process alone, until it is closed; `busy` is said to a second one."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise InputError(busy) from error
+    except OSError as error:
+        raise InputError(
+            f"expected a folder that can be held for one process, got one on a file system without "
+            f"locks ({error.strerror}); name a folder on another"
+        ) from error
 
 
 def write_record(path: Path, content: Record) -> None:

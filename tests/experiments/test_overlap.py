@@ -17,6 +17,7 @@ from hardy.design.matrix import read_matrix
 from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.suites import load
+from hardy.train.run import COLUMNS, write_log
 from tests.design.test_results import measured
 
 ROOT = Path(__file__).parent.parent.parent
@@ -61,8 +62,9 @@ def test_keeping_a_folder(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(overlap, "read_measured", lambda folder: given)
     for place, name in enumerate(("none", "a", "b", "c")):
         (tmp_path / "models" / name).mkdir(parents=True)
-        log = f"epoch,loss,lr,seconds,images_per_second\n1,2.3,0.1,{place}.5,9\n2,2,0.1,1.25,9\n"
-        (tmp_path / "models" / name / "log.csv").write_text(log)
+        rows = [dict(zip(COLUMNS, row, strict=True))
+                for row in ((1, 2.3, 0.1, place + 0.5, 9), (2, 2, 0.1, 1.25, 9))]  # fmt: skip
+        write_log(tmp_path / "models" / name, rows)
     target = tmp_path / "kept.npz"
     assert main(["keep", str(tmp_path), str(target), "--data", "CIFAR-10", "--commit", "abc"]) == 0
     more = {

@@ -8,7 +8,7 @@ import torch
 
 from hardy.errors import InputError
 from hardy.train.method import Draw
-from hardy.train.methods import make_method, settings_of
+from hardy.train.methods import make_method
 from hardy.train.methods.alp import AdversarialLogitPairing
 from tests.train.small import CPU
 from tests.train.tiny import bytes_of, linear_net, no_waiting, softmax, tiny_net
@@ -106,7 +106,7 @@ def test_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings() -> None:
-    found = settings_of(ready(steps="3"))
+    found = ready(steps="3").described()
     assert found == {"epsilon": 8 / 255, "step": 2 / 255, "steps": 3, "weight": 0.5}
 
 

@@ -15,43 +15,26 @@ import torch
 from hardy.errors import HardyError, InputError
 from hardy.train import loop
 from hardy.train.data import Data, read_data
-from hardy.train.files import alone_in, read_tensors, write_tensors
+from hardy.train.files import CHECKPOINT, alone_in, read_tensors, write_tensors
 from hardy.train.loop import train
-from hardy.train.nets import NETS
-from hardy.train.run import trained_net
+from hardy.train.run import MODEL, trained_net
 from tests.train.small import CPU, NARROW, narrow, small_data
 from tests.train.test_loop import killed_in
 
 __all__ = ["narrow"]
 
 
-class OfOneSize(torch.nn.Module):
-    """It wants 8 x 8 pixels, and normalises over the images alone."""
+def test_what_is_busy_elsewhere_is_not_taken_for_another_training(tmp_path, monkeypatch) -> None:
+    with pytest.raises(BlockingIOError, match="busy"), alone_in(tmp_path / "run"):
+        raise BlockingIOError(11, "busy")
 
-    def __init__(self, classes: int) -> None:
-        super().__init__()
-        self.layers = torch.nn.Sequential(
-            torch.nn.Flatten(), torch.nn.Linear(192, 4), torch.nn.BatchNorm1d(4)
-        )
-        self.head = torch.nn.Linear(4, classes)
+    def no_locks(*of) -> None:
+        raise OSError(95, "Operation not supported")
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.head(self.layers(x))
-
-
-@pytest.mark.parametrize(
-    ("side", "batch", "message"),
-    [
-        (16, 24, "of_one_size cannot train on 2 of the images, 16 x 16"),
-        (8, 63, "cannot train on 1 of the images.* another batch than 63 of 64"),
-    ],
-)
-def test_a_net_that_cannot_take_the_images(tmp_path, monkeypatch, side, batch, message) -> None:
-    monkeypatch.setitem(NETS._objects, "of_one_size", lambda classes, halving: OfOneSize(classes))
-    recipe = replace(NARROW, net="of_one_size", batch=batch)
-    with pytest.raises(InputError, match=message):
-        train("standard", small_data(tmp_path, side=side), tmp_path / "run", recipe)
-    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    match = r"without locks \(Operation not supported\); name"
+    with pytest.raises(InputError, match=match), alone_in(tmp_path / "run"):
+        raise AssertionError("not reached")
 
 
 def _hold(folder: str, held, done) -> None:
@@ -79,6 +62,25 @@ def test_what_a_kill_in_the_first_instant_leaves_is_no_run(tmp_path, narrow) -> 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".abc.hardy-unfinished").write_bytes(b"")
     assert train("standard", small_data(tmp_path), tmp_path / "run", NARROW).epochs == 2
+
+
+def test_a_kill_after_the_last_save_leaves_no_checkpoint_for_ever(
+    tmp_path, monkeypatch, narrow
+) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    data, out = small_data(tmp_path), tmp_path / "out"
+
+    def killed(path: Path, **_: bool) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train("standard", data, out, NARROW)
+    assert {MODEL, CHECKPOINT} <= {path.name for path in out.iterdir()}
+    assert train("standard", data, out, NARROW).epochs == 0
+    assert CHECKPOINT not in {path.name for path in out.iterdir()}
+    assert MODEL in {path.name for path in out.iterdir()}
 
 
 def only_begun(data: Data, out: Path) -> None:

@@ -86,10 +86,19 @@ def test_a_recorded_run_that_was_stopped_goes_on(tmp_path, narrow, monkeypatch) 
 
 
 @pytest.mark.parametrize("name", sorted(METHODS.names()))
-def test_every_method_can_be_recorded(tmp_path, narrow, name) -> None:
+def test_every_method_is_recorded(tmp_path, narrow, monkeypatch, name) -> None:
+    recorded: list[str] = []
+    record = Recorded._record
+
+    def noted(self: Recorded, tensors) -> None:
+        recorded.append(name)
+        record(self, tensors)
+
+    monkeypatch.setattr(Recorded, "_record", noted)
     data = read_data(str(write_arrays(tmp_path, count=24 * 6 + 5)), GPU)
     recipe = replace(NARROW, precision="bfloat16")
     settings = QUICK.get(name, NEEDED.get(name, {}))
     log = train(name, data, tmp_path / "run", recipe, settings=settings, device=GPU).log
     assert len(log) == 2
     assert (tmp_path / "run" / "model.safetensors").exists()
+    assert recorded

@@ -13,7 +13,7 @@ import hardy
 from hardy.errors import InputError
 from hardy.train.loop import train
 from hardy.train.method import Draw, Method
-from hardy.train.methods import METHODS, augmix, make_method, settings_of
+from hardy.train.methods import METHODS, augmix, make_method
 from hardy.train.methods.augmix import jsd
 from hardy.train.methods.operations import NOTHING, OPERATIONS
 from hardy.train.methods.patch import patches
@@ -203,10 +203,10 @@ def test_chains_are_weighted_uniformly_on_the_simplex(monkeypatch: pytest.Monkey
 
 
 def test_settings() -> None:
-    assert settings_of(make_method("gauss_mult", {"sigmas": "0.1,0.2"})) == {"sigmas": (0.1, 0.2)}
-    assert settings_of(make_method("patch_gaussian", {"size": "9"})) == {"size": 9, "sigma": 1.0}
+    assert make_method("gauss_mult", {"sigmas": "0.1,0.2"}).described() == {"sigmas": (0.1, 0.2)}
+    assert make_method("patch_gaussian", {"size": "9"}).described() == {"size": 9, "sigma": 1.0}
     assert make_method("alp", {"epsilon": "8/255", "step": "2/255"}) == make_method("alp")
-    assert settings_of(make_method("speckle", {"sigmas": "1/4,0.5"})) == {"sigmas": (0.25, 0.5)}
+    assert make_method("speckle", {"sigmas": "1/4,0.5"}).described() == {"sigmas": (0.25, 0.5)}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.train.method import Classifier, Draw
-from hardy.train.methods import make_method, settings_of
+from hardy.train.methods import make_method
 from hardy.train.methods.noise2net import Noise2Net, convolve
 from tests.train.small import CPU
 from tests.train.tiny import bytes_of, linear_net, no_waiting, tiny_net
@@ -160,7 +160,7 @@ def test_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings() -> None:
-    assert settings_of(ready()) == {"epsilon": 0.75}
+    assert ready().described() == {"epsilon": 0.75}
     for value in ("0", "-1", "nan"):
         with pytest.raises(InputError, match="expected epsilon above 0, got "):
             ready(epsilon=value)

@@ -8,7 +8,7 @@ import torch
 
 from hardy.errors import InputError
 from hardy.train.method import Draw
-from hardy.train.methods import make_method, settings_of
+from hardy.train.methods import make_method
 from hardy.train.methods.stability import Stability
 from tests.train.small import CPU
 from tests.train.tiny import bytes_of, linear_net, no_waiting, softmax, tiny_net
@@ -80,8 +80,8 @@ def test_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings() -> None:
-    assert settings_of(ready()) == {"amplitude": 0.05, "weight": 0.05}
-    assert settings_of(ready(amplitude="0.01", weight="0.1")) == {"amplitude": 0.01, "weight": 0.1}
+    assert ready().described() == {"amplitude": 0.05, "weight": 0.05}
+    assert ready(amplitude="0.01", weight="0.1").described() == {"amplitude": 0.01, "weight": 0.1}
 
 
 @pytest.mark.parametrize("setting", ["amplitude", "weight"])

@@ -6,7 +6,6 @@ lost with the process. Reading needs no lock.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +36,7 @@ from hardy.predictions.head import (
 from hardy.predictions.identity import Identity
 from hardy.predictions.parts import COLUMNS, FOLDER, GROUP, append, merge_tail, sweep, table
 from hardy.predictions.reduce import Columns
+from hardy.resume import hold
 from hardy.suites.cells import Cell
 
 LOCK = "lock"
@@ -71,14 +71,12 @@ class Writer:
             (self.folder / FOLDER).mkdir(parents=True, exist_ok=True)
             self._lock = (self.folder / LOCK).open("ab")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            busy = (
+                f"another process is writing to {self.folder}; wait for it, or name another store"
+            )
+            hold(self._lock, busy)
             with self._disk():
                 self._open(identity, wanted, classes, frames or {})
-        except BlockingIOError as error:
-            self._lock.close()
-            raise InputError(
-                f"another process is writing to {self.folder}; wait for it, or name another store"
-            ) from error
         except BaseException:
             self._lock.close()
             raise

@@ -8,7 +8,6 @@ the disk, so a file that they do not list is rebuilt and a file that they list i
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import json
 import os
 import shutil
@@ -24,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
+from hardy.resume import hold
 from hardy.suites.cells import Cell
 
 HEADER, LINES, UNFINISHED = "manifest.json", "manifest.jsonl", ".unfinished"
@@ -171,12 +171,11 @@ class Writer:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = (folder / LINES).open("ab", buffering=0)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            busy = f"another process is building in {folder}; wait for it, or name another folder"
+            hold(self._file, busy)
+        except InputError:
             self._file.close()
-            raise InputError(
-                f"another process is building in {folder}; wait for it, or name another folder"
-            ) from error
+            raise
         # A line that a crash cut short must not be glued to the next one.
         self._file.truncate(sum(map(len, _whole_lines(folder / LINES))))
         (folder / UNFINISHED).mkdir(exist_ok=True)

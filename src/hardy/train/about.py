@@ -11,7 +11,6 @@ import torch
 from hardy.models.model import hash_files
 from hardy.suites.build import versions
 from hardy.train.data import Data
-from hardy.train.methods import settings_of
 from hardy.train.run import FORMAT, MODEL, seen_in
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def about(
     data, (mean, std) = training.data, training.preprocessing
     return {
         "format": FORMAT,
-        "method": {"name": method, **settings_of(training.method)},
+        "method": {"name": method, **training.method.described()},
         "seen_corruptions": _seen(training.method.seen, init),
         "data": {
             "images": data.described,

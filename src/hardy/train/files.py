@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from hardy.errors import InputError
 from hardy.models.tensors import packed, unpacked
-from hardy.resume import write_file
+from hardy.resume import hold, write_file
 from hardy.whole import UNFINISHED
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -37,12 +36,8 @@ def alone_in(folder: Path) -> Iterator[None]:
             f"expected a folder to train in, got {folder} ({error.strerror}); name another"
         ) from error
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        hold(held, f"another process is training in {folder}; wait for it, or name another folder")
         yield
-    except BlockingIOError as error:
-        raise InputError(
-            f"another process is training in {folder}; wait for it, or name another folder"
-        ) from error
     finally:
         os.close(held)
 
@@ -60,11 +55,3 @@ def write_tensors(target: Path, tensors: Mapping[str, Tensor], notes: Mapping[st
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Of a checkpoint; the notes beside them, too."""
     return unpacked(path, "delete it to begin anew")
-
-
-def check_alike(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
-    """Torch would cast and stretch what differs, without a word."""
-    for name, tensor in own.items():
-        its, ours = ((one.dtype, tuple(one.shape)) for one in (found[name], tensor))
-        if its != ours:
-            raise ValueError(f"{name} is {its} instead of {ours}")

@@ -9,7 +9,6 @@ are recorded and replayed.
 from __future__ import annotations
 
 import gc
-import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -23,8 +22,9 @@ from torch import Tensor, nn
 
 from hardy.errors import HardyError, InputError
 from hardy.train.about import about
+from hardy.train.checkpoint import restore, save
 from hardy.train.data import Data, batches, crop_and_flip, endless
-from hardy.train.files import CHECKPOINT, alone_in, check_alike, read_tensors, write_tensors
+from hardy.train.files import CHECKPOINT, alone_in, write_tensors
 from hardy.train.graphs import Recorded, can_record, running
 from hardy.train.method import Classifier, Draw, Method, Track, to_pixels
 from hardy.train.methods import make_method
@@ -32,7 +32,7 @@ from hardy.train.methods.stylised import give_stylised
 from hardy.train.nets import make_net, normalisation
 from hardy.train.ranks import ALONE, Ranks
 from hardy.train.recipe import Recipe, learning_rate
-from hardy.train.run import MODEL, check_log, load_first, load_last, open_run, read_log, write_log
+from hardy.train.run import MODEL, load_first, load_last, open_run, read_log, write_log
 from hardy.train.trial import try_out
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
@@ -82,16 +82,18 @@ def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -
     path, target = out / CHECKPOINT, out / MODEL
     if target.exists():
         load_last(training.net, out)
+        if ranks.first:
+            path.unlink(missing_ok=True)  # a kill just after the last save leaves it
         return Outcome(0, read_log(out))
     if path.exists():
-        training.restore(path)
+        restore(training, path)
     first = training.epoch
     while training.epoch < training.recipe.epochs:
         training.run_epoch(track)
         # By the sum of the log, which is the same in all processes; a clock is not.
         elapsed = sum(row["seconds"] for row in training.log[training.saved :])
         if elapsed >= SAVE_SECONDS:
-            training.save(path)
+            save(training, path)
     training.finish()
     if ranks.first:
         write_log(out, training.log)
@@ -102,7 +104,7 @@ def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -
 
 
 class Training:
-    """All that changes while training, and how to save and restore it."""
+    """All that changes while training."""
 
     def __init__(
         self,
@@ -140,7 +142,7 @@ class Training:
         # But for the last batch of an epoch, which is smaller.
         self.fast = can_record(device, ranks)
         self.compiled = torch.compile(self.model, dynamic=False) if self.fast else self.model
-        self._recorded: dict[tuple[str, int], Recorded] = {}
+        self._recorded: dict[tuple[bool, int], Recorded] = {}
         try_out(self.net, data, recipe, device, ranks)
         whole, rest = divmod(len(data.images), recipe.batch)
         self.steps = whole + (rest >= ranks.world)
@@ -158,7 +160,7 @@ class Training:
         self.first_bad.fill_(self.steps)
         self.model.train()
         self.method.track = track
-        with self._mixed():
+        with self.mixed():
             more = endless(data, recipe.batch, self.draw)
             self.method.begin_epoch(self.epoch, self.compiled, more)
         epoch = batches(data, recipe.batch, self.draw)
@@ -194,16 +196,16 @@ class Training:
         self.rate.fill_(rate)
         images = crop_and_flip(images, self.draw)
         number = torch.full((), step, device=self.device)
-        losses = {"loss": self.method.loss, "extra": self.method.extra_loss}
-        for name in ("loss", "extra")[: 1 + extra]:
+        for own in (False, True)[: 1 + extra]:
+            loss_of = self.method.extra_loss if own else self.method.loss
             if self.fast and len(labels) == self.recipe.batch:
-                key = (name, self.method.phase)
+                key = (own, self.method.phase)
                 if key not in self._recorded:
-                    update = partial(self._update, losses[name], self.compiled, name == "loss")
+                    update = partial(self._update, loss_of, self.compiled, not own)
                     self._recorded[key] = Recorded(update, self.draw.there)
                 self._recorded[key](images, labels, number)
             else:
-                self._update(losses[name], self.model, name == "loss", images, labels, number)
+                self._update(loss_of, self.model, not own, images, labels, number)
 
     def _update(
         self,
@@ -215,11 +217,12 @@ class Training:
         step: Tensor,
     ) -> None:
         """One step down a loss. It never waits for the device, and changes tensors in place."""
-        with self._mixed():
+        with self.mixed():
             loss = loss_of(model, images, labels)
         self.optimizer.zero_grad()
         loss.backward()
-        self.ranks.average([weight.grad for weight in self.net.parameters()], len(labels))
+        slopes = [weight.grad for weight in self.net.parameters() if weight.grad is not None]
+        self.ranks.average(slopes, len(labels))
         self.optimizer.step()
         loss = loss.detach().float()
         if counts:
@@ -229,12 +232,12 @@ class Training:
 
     def finish(self) -> None:
         """Recordings keep memory of the GPU, in cycles that Python frees when it likes."""
-        self._check_sound()
+        self.check_sound()
         self._recorded.clear()
         if self.fast:
             gc.collect()
 
-    def _check_sound(self) -> None:
+    def check_sound(self) -> None:
         """The last step has no loss after it that would tell."""
         some = self.data.images[:64].to(self.device).permute(0, 3, 1, 2)
         self.model.eval()
@@ -249,51 +252,6 @@ class Training:
         kept = kept if self.saved else "nothing has been saved yet; try"
         return HardyError(f"{what}; {kept} a lower learning rate")
 
-    def _mixed(self) -> Any:
+    def mixed(self) -> Any:
         half = self.recipe.precision == "bfloat16"  # whose range needs no scaling of the loss
         return torch.autocast(self.device.type, torch.bfloat16, enabled=half)
-
-    def save(self, path: Path) -> None:
-        self._check_sound()
-        momentum = {
-            name: self.optimizer.state[parameter]["momentum_buffer"]
-            for name, parameter in self.net.named_parameters()
-        }
-        parts = {
-            "net": self.net.state_dict(),
-            "momentum": momentum,
-            "draw": self.draw.state(),
-            "method": self.method.state(),
-        }
-        tensors = {f"{part}.{name}": t for part, held in parts.items() for name, t in held.items()}
-        if self.ranks.first:
-            write_tensors(path, tensors, {"log": json.dumps(self.log)})
-            write_log(path.parent, self.log)
-        self.saved = self.epoch
-
-    def restore(self, path: Path) -> None:
-        tensors, notes = read_tensors(path)
-
-        def part(name: str) -> dict[str, Tensor]:
-            start = f"{name}."
-            return {key[len(start) :]: t for key, t in tensors.items() if key.startswith(start)}
-
-        try:
-            net, momentum, own = part("net"), part("momentum"), part("method")
-            check_alike(net, self.net.state_dict())
-            check_alike(momentum, dict(self.net.named_parameters()))
-            check_alike(own, self.method.state())
-            self.net.load_state_dict(net)
-            for name, parameter in self.net.named_parameters():
-                buffer = torch.empty_like(parameter).copy_(momentum[name])
-                self.optimizer.state[parameter]["momentum_buffer"] = buffer
-            self.method.restore(own)
-            self.draw.restore(part("draw"))
-            self.log = check_log(json.loads(notes["log"]))
-            if len(self.log) > self.recipe.epochs:
-                raise ValueError(f"its log is of {len(self.log)} epochs")
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{path} is no checkpoint of this run ({error!r}); delete it to begin anew"
-            ) from error
-        self.epoch = self.saved = len(self.log)

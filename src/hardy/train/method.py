@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -140,6 +141,20 @@ class Method:
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         pass
+
+
+@contextmanager
+def at_rest(model: nn.Module) -> Iterator[None]:
+    """In evaluation mode, and without the gradients of its weights, which nobody asks for."""
+    training, learning = model.training, [one for one in model.parameters() if one.requires_grad]
+    model.eval()
+    model.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for weight in learning:
+            weight.requires_grad_(True)
+        model.train(training)
 
 
 METHODS: Registry[type[Method]] = Registry("method", "hardy.methods")

@@ -14,10 +14,10 @@ from hardy.train.recipe import Recipe
 
 
 def try_out(net: nn.Module, data: Data, recipe: Recipe, device: torch.device, ranks: Ranks) -> None:
-    """A pass of a copy, in training mode, with few images; with one, where the last batch of an
-    epoch leaves one to a process: a net that ends in one pixel cannot normalise that."""
-    last = len(data.images) % recipe.batch // ranks.world
-    few = 1 if last == 1 or recipe.batch == 1 else 2
+    """A pass of a copy, in training mode, with few images; with one, where a batch, or the last one
+    of an epoch, leaves one to a process: a net that ends in one pixel cannot normalise that."""
+    whole, last = min(recipe.batch, len(data.images)), len(data.images) % recipe.batch
+    few = 1 if 1 in (whole // ranks.world, last // ranks.world) else 2
     tried = copy.deepcopy(net).train()
     images = torch.zeros(few, *data.shape, device=device)
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hardy.errors import InputError
-from hardy.models.defences.defended import Defended, undefended
+from hardy.models.defences.defended import Defended, undefended, unwrapped
 from hardy.models.defences.filters import FILTERS, Filtered, input_filter
 from hardy.models.defences.tencrop import TenCrop
 from hardy.models.model import Model
@@ -37,13 +37,10 @@ def trained_behind(model: Model, name: str) -> Model:
 def _filter(name: str) -> None:
     def behind_filter(model: Model, setting: str | None) -> Model:
         _take_no_setting(name, setting)
-        inner: object = model
-        while isinstance(inner, Defended):
-            if isinstance(inner, Filtered) and inner.filter == name:
-                raise InputError(
-                    f"{model.name} is shown {name} images already; leave --defend {name} out"
-                )
-            inner = inner.model
+        if any(isinstance(one, Filtered) and one.filter == name for one in unwrapped(model)):
+            raise InputError(
+                f"{model.name} is shown {name} images already; leave --defend {name} out"
+            )
         return Filtered(model, name, FILTERS[name])
 
     words = FILTERS[name].words
@@ -71,10 +68,8 @@ def _bn_adapt(model: Model, setting: str | None) -> Model:
             "expected bn_adapt or bn_adapt:N, N the number of images that the stored statistics "
             f'count for, 0 or more, got "bn_adapt:{setting}"'
         )
-    inner: object = model
-    while isinstance(inner, Defended):
-        inner = inner.model
-    if not hasattr(inner, "with_module"):  # asked so, torch need not be imported
+    *_, core = unwrapped(model)
+    if not hasattr(core, "with_module"):  # asked so, torch need not be imported
         raise InputError(
             f"expected a torch model for bn_adapt, whose batch norm it adapts, got {model.name}"
         )

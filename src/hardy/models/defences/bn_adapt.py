@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from hardy.errors import InputError
-from hardy.models.defences.defended import Defended
+from hardy.models.defences.defended import Defended, unwrapped
 from hardy.models.model import Model, Preprocessing
 from hardy.models.torch_model import TorchModel, uncompiled
 
@@ -31,9 +31,8 @@ class Adapted(Defended):
     predictions depend on which images it sees together: they are always the same."""
 
     def __init__(self, model: Model, source: int) -> None:
-        core: Any = model
-        while isinstance(core, Defended):
-            core = core.model
+        core: Any
+        *_, core = unwrapped(model)
         size = core.fixed_batch or BATCH
         label = f"bn_adapt:{source}"
         settings = {"version": 1, "source": source, "batch": size}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hardy.models.model import Model, Preprocessing, digest
@@ -44,6 +44,14 @@ class Defended(ABC):
 
     @abstractmethod
     def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any: ...
+
+
+def unwrapped(model: Model) -> Iterator[Model]:
+    """From the outermost defence to the model itself."""
+    yield model
+    while isinstance(model, Defended):
+        model = model.model
+        yield model
 
 
 def undefended(model: Model) -> Model:

@@ -32,7 +32,6 @@ __all__ = [
     "noise",
     "noise2net",
     "patch",
-    "settings_of",
     "stability",
 ]
 
@@ -52,10 +51,6 @@ def make_method(name: str, settings: Mapping[str, str] | None = None) -> Method:
             raise unknown(f"setting of {name}", setting, fields)
         values[setting] = _parse(text, hints[setting], f"{name}: {setting}")
     return kind(**values)
-
-
-def settings_of(method: Method) -> dict[str, Any]:
-    return method.described()
 
 
 def _parse(text: str, hint: Any, what: str) -> Any:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.method import METHODS, Method, need_positive, to_pixels
+from hardy.train.method import METHODS, Method, at_rest, need_positive, to_pixels
 
 
 @METHODS.register("alp")
@@ -50,17 +50,13 @@ class AdversarialLogitPairing(Method):
         return functional.cross_entropy(logits, labels.repeat(2)) + self.weight * apart
 
     def attack(self, model: nn.Module, pixels: Tensor, labels: Tensor) -> Tensor:
-        training = model.training
-        model.eval()
-        model.requires_grad_(False)  # saves the gradients of the weights, which nobody asks for
         lowest, highest = (pixels - self.epsilon).clamp(min=0), (pixels + self.epsilon).clamp(max=1)
         found = torch.lerp(lowest, highest, self.draw.uniform(*pixels.shape))
-        for _ in range(self.steps):
-            found.requires_grad_()
-            # The sum: of a mean the gradients of each image would be smaller in a larger batch.
-            loss = functional.cross_entropy(model(found).float(), labels, reduction="sum")
-            (slope,) = torch.autograd.grad(loss, found)
-            found = (found.detach() + self.step * slope.sign()).clamp(lowest, highest)
-        model.requires_grad_(True)
-        model.train(training)
+        with at_rest(model):
+            for _ in range(self.steps):
+                found.requires_grad_()
+                # The sum: of a mean the gradients of an image would be smaller in a larger batch.
+                loss = functional.cross_entropy(model(found).float(), labels, reduction="sum")
+                (slope,) = torch.autograd.grad(loss, found)
+                found = (found.detach() + self.step * slope.sign()).clamp(lowest, highest)
         return found

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.train.graphs import Recorded, can_record
-from hardy.train.method import METHODS, Batches, Draw, need_positive, to_pixels
+from hardy.train.method import METHODS, Batches, Draw, at_rest, need_positive, to_pixels
 from hardy.train.methods.stylised import TakesStylised
 from hardy.train.projection import project
 
@@ -157,18 +157,14 @@ class Ant(TakesStylised):
 
     def fool(self, model: nn.Module, pixels: Tensor, labels: Tensor) -> None:
         """One step of the generator up the loss of the classifier, which stays as it is."""
-        training = model.training
-        model.eval()
-        model.requires_grad_(False)
-        loss = functional.cross_entropy(model(self.noisy(self.generator, pixels)), labels)
-        slopes = torch.autograd.grad(loss, self.weights)
-        model.requires_grad_(True)
+        with at_rest(model):
+            loss = functional.cross_entropy(model(self.noisy(self.generator, pixels)), labels)
+            slopes = torch.autograd.grad(loss, self.weights)
         # One generator, whichever process it is in.
         self.draw.ranks.average(slopes, len(labels))
         for weight, slope in zip(self.weights, slopes, strict=True):
             weight.grad = -slope
         self.adam.step()
-        model.train(training)
 
     def mixed(self, pixels: Tensor) -> Tensor:
         shares = Shares(len(pixels), old=self.phase > 0)

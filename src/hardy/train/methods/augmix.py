@@ -47,8 +47,7 @@ class AugMix(Method):
 
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
         views = torch.cat([to_pixels(images), *self.mixtures(images, 2)])
-        clean, first, second = model(views).float().chunk(3)
-        return functional.cross_entropy(clean, labels) + JSD_WEIGHT * jsd(clean, first, second)
+        return agreement(model(views), labels)
 
     def mixtures(self, images: Tensor, views: int) -> Tensor:
         """float (views, N, 3, H, W) in 0..1."""
@@ -69,6 +68,12 @@ class AugMix(Method):
         weights = (parts / parts.sum(1, keepdim=True))[..., None, None, None]
         mixed = (weights * to_pixels(chains).unflatten(0, shape)).sum(1)
         return torch.lerp(to_pixels(images)[None], mixed, draw.uniform(views, count, 1, 1, 1))
+
+
+def agreement(logits: Tensor, labels: Tensor) -> Tensor:
+    """The loss of three views, one after the other, of which the first shows the images."""
+    clean, first, second = logits.float().chunk(3)
+    return functional.cross_entropy(clean, labels) + JSD_WEIGHT * jsd(clean, first, second)
 
 
 def jsd(*logits: Tensor) -> Tensor:

@@ -30,10 +30,11 @@ class Noise2Net(Method):
     the last.
 
     As an image has weights of its own, the statistics are those of the image alone, an instance
-    norm; it takes the scale out of the weights, which are therefore drawn from ±1. Decided here:
-    kernel and dilation are drawn for each image and convolution, ε for each image; the norms scale
-    by 1 and shift by 0; the block has no skip connection but that of the formula, and ends without
-    ReLU, so that it can darken as well as brighten."""
+    norm; it takes the scale out of the weights, which are therefore uniform in ±1. Decided here:
+    the 16 planes that are published are those of one of the four parts; kernel and dilation are
+    drawn for each image and convolution, ε for each image; the norms scale by 1 and shift by 0; the
+    block has no skip connection but that of the formula, and ends without ReLU, so that it can
+    darken as well as brighten."""
 
     epsilon: float = 0.75
 
