@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.compared import scores_of
 from experiments.kept import Records
+from experiments.plan import REPEATED
 from hardy.train.methods import make_method
 
 GROUPS = ("methods", "architecture")
@@ -39,8 +40,9 @@ def circumstances(records: Records) -> Iterator[str]:
             f"settings: {recipe['net']}, {recipe['epochs']} epochs, batch {recipe['batch']}, SGD "
             f"with Nesterov momentum {recipe['momentum']}, weight decay {recipe['weight_decay']}, "
             f"learning rate {recipe['lr']} falling by {recipe['schedule']}, {recipe['precision']}, "
-            f"seed {recipe['seed']}, one training each. An interval says how far the figure would "
-            "move with other test images; how far it would move with another seed it does not say."
+            f"seed {recipe['seed']} but for {REPEATED}, from fresh weights, one training each. An "
+            "interval says how far the figure would move with other test images; how far it would "
+            "move with another seed it does not say."
         )
     for record in common[:1]:
         scores = scores_of(record["name"], records)
@@ -50,6 +52,24 @@ def circumstances(records: Records) -> Iterator[str]:
             f"{len(scores['error without noise'].circumstances.names)} of these that are no noise. "
             f"mFR: {flips.circumstances}; 100 is the standard model, since the suite has no "
             "reference of its own. 95 % intervals by bootstrap over images; differences are paired."
+        )
+
+
+def again(records: Records) -> Iterator[str]:
+    """The commands that make all of it."""
+    common = [r["recipe"] for r in records.values() if r.get("group") in GROUPS]
+    tuning = [r["recipe"]["epochs"] for r in records.values() if r.get("group") == "tuning"]
+    if common and tuning:
+        recipe = common[0]
+        yield "## The commands"
+        yield (
+            "They go on where they were stopped; the first fetches CIFAR-10.\n\n```\n"
+            "hardy fetch cifar10\n"
+            f"python -m experiments.cifar10 run --work work --net {recipe['net']} --epochs "
+            f"{recipe['epochs']} --tuning-epochs {tuning[0]}\n"
+            f"python -m experiments.cifar10 attack --work work --net {recipe['net']}\n"
+            "python -m experiments.cifar10 speed --work work\n"
+            "python -m experiments.cifar10 table work/results\n```"
         )
 
 

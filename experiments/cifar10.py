@@ -3,7 +3,7 @@
     warm    compile what evaluations need, in several processes; may run beside a training
     run     train, evaluate and score; again = resume. Stops by itself after --minutes
     speed   how fast the standard training is, and what AugMix's mixing costs
-    attack  a generator of noise against the standard model, beside Gaussian noise
+    attack  generators of noise against the nets of ANT and their rivals, beside Gaussian noise
     table   results/cifar10.md and .json from what the others wrote
 
 What is measured goes into a JSON file each into WORK/results, and all of them into --bundle.
@@ -14,17 +14,26 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments import kept
+from hardy.errors import HardyError, printable
 
 if TYPE_CHECKING:
     from experiments.runs import Place
 
 
 def main(words: list[str] | None = None) -> int:
-    options = _parser().parse_args(words)
+    try:
+        return _run(_parser().parse_args(words), words)
+    except HardyError as error:
+        print(f"error: {printable(str(error))}", file=sys.stderr)
+        return 1
+
+
+def _run(options: argparse.Namespace, words: list[str] | None) -> int:
     if options.what == "table":
         from experiments import table
 
@@ -43,7 +52,7 @@ def main(words: list[str] | None = None) -> int:
     elif options.what == "speed":
         extras.run_speed(place, options.epochs, _say)
     else:
-        extras.run_attack(place, options.epsilons, _say)
+        extras.run_attack(place, options.epsilon, _say)
     return 0
 
 
@@ -82,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     speed = kinds.add_parser("speed", parents=[common])
     speed.add_argument("--epochs", type=int, default=3, help="after the first")
     attack = kinds.add_parser("attack", parents=[common])
-    attack.add_argument("--epsilons", type=float, nargs="*", help="left out: the one chosen")
+    attack.add_argument("--epsilon", type=float, help="left out: the one chosen")
     return parser
 
 
@@ -97,25 +106,29 @@ def _place(options: argparse.Namespace) -> Place:
         name = "cuda:0" if torch.cuda.is_available() else "cpu"
     device = torch.device(name)
     recipe = Recipe(
-        net=options.net,
-        epochs=getattr(options, "epochs", 1),
-        batch=options.batch,
-        lr=options.lr,
-        precision=options.precision,
+        net=options.net, batch=options.batch, lr=options.lr, precision=options.precision
     )
-    return Place(
-        options.work,
-        options.data,
-        options.test,
-        recipe,
-        getattr(options, "tuning_epochs", 1),
-        getattr(options, "frames_images", 1),
-        getattr(options, "defence_images", 1),
-        device,
-        1024 if device.type == "cuda" else "auto",
-        time.monotonic() + 60 * getattr(options, "minutes", float("inf")),
-        options.commit,
-        options.bundle,
+    place = Place(
+        work=options.work,
+        data=options.data,
+        test=options.test,
+        recipe=recipe,
+        device=device,
+        batch=1024 if device.type == "cuda" else "auto",
+        commit=options.commit,
+        bundle=options.bundle,
+    )
+    if options.what == "warm":
+        return replace(place, frames_images=options.frames_images)
+    if options.what != "run":
+        return place
+    return replace(
+        place,
+        recipe=replace(recipe, epochs=options.epochs),
+        tuning_epochs=options.tuning_epochs,
+        frames_images=options.frames_images,
+        defence_images=options.defence_images,
+        deadline=time.monotonic() + 60 * options.minutes,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from bench.bars import Bar
 from experiments import kept
 from experiments.kept import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records
-from experiments.plan import PAPER, REPEATED, STANDARD, UNDEFENDED
+from experiments.plan import FINE_TUNED, PAPER, REPEATED, STANDARD, UNDEFENDED
 from hardy.errors import InputError
 from hardy.metrics import Comparison, Score, compare
 from hardy.metrics.score import score_of
@@ -27,6 +27,8 @@ PAIRS = (
     ("gauss_single", "ant"),
     ("gauss_single", "ant3x3"),
     ("ant", "ant3x3"),
+    ("fine-gauss_single", "fine-ant"),
+    ("fine-gauss_single", "fine-ant3x3"),
 )
 COMPARED = ("clean error", "mean error", WITHOUT_NOISE, "mFR")
 # What a difference is one of: intervals are over test images, not over trainings.
@@ -72,14 +74,15 @@ def mean_flip_rate(ours: Mapping[str, Score], theirs: Mapping[str, Score]) -> Sc
 
 def differences(records: Records) -> dict[tuple[str, str], dict[str, Comparison]]:
     """Of every configuration to the standard one, and of the pairs that the paper speaks of."""
-    groups = ("methods", "architecture", "repeats", "defences", "grid")
+    groups = ("methods", "architecture", "repeats", "defences", "grid", FINE_TUNED)
     others = {name: record for name, record in records.items() if record.get("group") in groups}
     wanted = [(baseline(record), name) for name, record in others.items()]
     wanted = [(first, second) for first, second in wanted if first != second]
     found = {}
     for first, second in [*wanted, *PAIRS]:
         if first in records and second in records:
-            _check_schedules(records[first], records[second])
+            if records[second].get("init_of") != first:  # it goes on where the first ended
+                _check_schedules(records[first], records[second])
             one, two = scores_of(first, records), scores_of(second, records)
             names = [name for name in (*COMPARED, SHIFT_FLIPS) if name in one and name in two]
             found[first, second] = {name: compare(one[name], two[name]) for name in names}
@@ -125,7 +128,7 @@ def _bands(records: Records) -> Iterator[Bar]:
 
 def _pairs(records: Records) -> Iterator[Bar]:
     found = differences(records)
-    for first, second in (("gauss_single", "ant"), (STANDARD, "ant")):
+    for first, second in (PAIRS[0], (STANDARD, "ant"), ("fine-gauss_single", "fine-ant")):
         if (first, second) in found:
             one = found[first, second]["mean error"]
             holds = one.significant and one.difference < 0
@@ -140,7 +143,7 @@ def _pairs(records: Records) -> Iterator[Bar]:
 
 def _attack(records: Records) -> Iterator[Bar]:
     for record in records.values():
-        if record.get("group") == "attack":
+        if record.get("group") == "attack" and record["model"] == STANDARD:
             difference, low, high = record["difference"]
             yield Bar(
                 f"standard model, noise of norm {record['epsilon']:g}: accuracy under the "

@@ -1,4 +1,4 @@
-"""What is done once: compiling, the speed of training, noise learned against the standard model."""
+"""What is done beside the trainings: compiling, their speed, noise learned against the nets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 import hardy
 from experiments import kept, measures
-from experiments.plan import STANDARD, chosen
+from experiments.plan import ATTACKED, chosen
 from experiments.runs import COUNTED, PERTURBED, VALIDATION, Place
 from hardy.attacks.attack import attack
 from hardy.errors import InputError
@@ -19,8 +19,9 @@ from hardy.models import Preprocessing
 from hardy.predictions.provenance import session
 from hardy.suites import load
 
-# Of an attack: value, low and high of each, in percent; the last is adversarial less Gaussian.
-ATTACKED = ("clean", "adversarial", "gaussian", "difference")
+# Of an attack: value, low and high of each. Shares that are right, in percent; adversarial less
+# Gaussian; the smallest distance at which the learned noise spoils the answer.
+MEASURED = ("clean", "adversarial", "gaussian", "difference", "median_distance")
 
 
 def warm_together(processes: int, words: Sequence[str]) -> None:
@@ -65,33 +66,42 @@ def run_speed(place: Place, epochs: int, say: Callable[[str], None]) -> None:
     say(f"speed: {found}")
 
 
-def run_attack(place: Place, epsilons: list[float] | None, say: Callable[[str], None]) -> None:
-    """Noise that is fitted on training images, at the norm chosen for ANT unless others are named;
-    measured on all test images."""
-    if not epsilons:
-        value = chosen(kept.validation_errors(kept.read([place.results])), "ant")
+def run_attack(place: Place, epsilon: float | None, say: Callable[[str], None]) -> None:
+    """Noise that is fitted on training images, at the norm chosen for ANT unless another is named,
+    anew against each model that has been trained; measured on all test images."""
+    finished = kept.read([place.results])
+    if epsilon is None:
+        value = chosen(kept.validation_errors(finished), "ant")
         if value is None:
-            raise InputError("no ε has been chosen yet; run --only tuning, or name --epsilons")
-        epsilons = [float(value)]
-    for epsilon in epsilons:
+            raise InputError("no ε has been chosen yet; run --only tuning, or name --epsilon")
+        epsilon = float(value)
+    for name in ATTACKED:
+        if name not in finished:
+            say(f"attack on {name}: waits for {name}")
+            continue
         found = attack(
-            f"hardy:{place.work / 'models' / STANDARD}",
+            f"hardy:{place.work / 'models' / name}",
             suite="cifar10_c",
             epsilon=epsilon,
             attack_images=place.data,
             images=place.test,
-            store=place.work / "runs" / STANDARD,
-            name=STANDARD,
+            store=place.work / "runs" / name,
+            name=name,
             device=str(place.device),
             batch=place.batch,
         )
         record = {
             "format": kept.FORMAT,
-            "name": f"attack-{epsilon:g}",
+            "name": f"attack-{name}",
             "group": "attack",
+            "model": name,
+            "noise": found.noise,
             "epsilon": epsilon,
-            **{name: list(getattr(found, name)) for name in ATTACKED},
+            "steps": found.steps,
+            "images": found.images,
+            "never": found.never,
+            **{figure: list(getattr(found, figure)) for figure in MEASURED},
             "session": session(commit=place.commit),
         }
         place.keep(record)
-        say(f"attack at {epsilon:g}: {[record[name] for name in ATTACKED]}")
+        say(f"attack on {name} at {epsilon:g}: {[record[figure] for figure in MEASURED]}")

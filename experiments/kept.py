@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,17 @@ import numpy as np
 
 from hardy.errors import InputError
 from hardy.metrics import Circumstances, Interval, Score
+from hardy.metrics.score import score_of
+from hardy.metrics.stability import is_noise
+from hardy.scoring import Scores
 from hardy.whole import whole_file
 
 FORMAT = 1
 # Names of scores that no suite has, and how those of single corruptions and perturbations begin.
 WITHOUT_NOISE, SHIFT_FLIPS = "error without noise", "shift flips"
 SINGLE, FLIPS = "error ", "FP "
+# The first to look at of a run.
+PAIRED = ("clean error", "mean error", "validation error")
 
 Records = Mapping[str, Mapping[str, Any]]  # by name
 
@@ -47,6 +52,36 @@ def restore(entry: Mapping[str, Any]) -> Score:
     )
 
 
+def of_corruptions(scores: Scores) -> list[dict[str, Any]]:
+    """The means to be paired, and single corruptions without replicates."""
+    means = [scores[name] for name in PAIRED if name in scores]
+    if "mean error" in scores:
+        means.append(without_noise(scores))
+    singles = [score for name, score in scores.items() if name.startswith(SINGLE)]
+    return [keep(score) for score in means] + [keep(score, replicates=False) for score in singles]
+
+
+def of_sequences(scores: Scores) -> list[dict[str, Any]]:
+    found = [scores["flip probability"]]
+    found += [scores[FLIPS + name] for name in found[0].circumstances.names]
+    return [keep(score) for score in found]
+
+
+def without_noise(scores: Scores) -> Score:
+    """Over the counted corruptions that are no noise, which some trainings show."""
+    whole = scores["mean error"].circumstances
+    names = tuple(name for name in whole.names if not is_noise(name))
+    parts = [scores[SINGLE + name] for name in names]
+    return score_of(
+        WITHOUT_NOISE,
+        float(np.mean([part.value for part in parts])),
+        np.mean([part.replicates for part in parts], axis=0),
+        replace(whole, names=names),
+        parts[0].resampling,
+        unit="%",
+    )
+
+
 def write(path: Path, record: Mapping[str, Any] | list[Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
@@ -58,12 +93,19 @@ def read(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for path in paths:
         for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
-            content = json.loads(file.read_text())
+            content = _content(file)
             for record in content if isinstance(content, list) else [content]:
-                if record.get("format") != FORMAT:
+                if not isinstance(record, dict) or record.get("format") != FORMAT:
                     raise InputError(f"{file}: expected what `experiments.cifar10 run` writes")
                 found[record["name"]] = record
     return found
+
+
+def _content(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file}: expected JSON that can be read ({error})") from error
 
 
 def validation_errors(records: Records) -> dict[str, float]:

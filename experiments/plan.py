@@ -25,6 +25,10 @@ STANDARD = "standard"
 # How far two trainings of one kind come out apart. From the same seed one machine gives the same.
 REPEATED, ANOTHER_SEED = "standard-again", {"seed": 1}
 UNDEFENDED = "standard+none"  # on the images of the defences, some of which are slow
+# As the paper trains by noise: on from a trained net, with a small learning rate.
+FINE_TUNED, FINE = "fine-tuned", {"lr": 1e-3, "weight_decay": 0.0}
+# Whom noise is learned against, each time anew.
+ATTACKED = (STANDARD, "gauss_single", "ant", "ant3x3")
 # Shifts: by up to so many pixels, and pairs of them per image.
 SHIFT, SHIFT_PAIRS = 4, 4
 
@@ -37,6 +41,7 @@ class Configuration:
     settings: Mapping[str, str] = field(default_factory=dict)
     recipe: Mapping[str, Any] = field(default_factory=dict)  # where it is not the common one
     chosen_for: str | None = None  # the method whose setting was chosen on validation corruptions
+    init_of: str | None = None  # the configuration whose weights it starts from
     of: str | None = None  # the configuration whose model this is, with a defence before it
     defend: str | None = None
 
@@ -87,6 +92,12 @@ def plan() -> list[Configuration]:
     found += [
         Configuration(name, "methods", name, chosen_for=tuned) for name, tuned in trio.items()
     ]
+    found += [
+        Configuration(f"fine-{name}", FINE_TUNED, name, recipe=FINE, chosen_for=tuned,
+                      init_of=STANDARD)
+        for name, tuned in trio.items()
+        if tuned
+    ]  # fmt: skip
     found.append(Configuration(REPEATED, "repeats", STANDARD, recipe=ANOTHER_SEED))
     found += [
         Configuration("antialias", "architecture", "standard", recipe={"antialias": 3}),

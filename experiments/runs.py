@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 import hardy
@@ -19,18 +17,13 @@ from experiments import kept, measures
 from experiments.plan import TUNED, Configuration, chosen
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation, Run
-from hardy.metrics import Score
-from hardy.metrics.score import score_of
-from hardy.metrics.stability import is_noise
 from hardy.predictions.provenance import session
 from hardy.scoring import Scores
 from hardy.train.data import Data, read_data
 from hardy.train.loop import train
 from hardy.train.recipe import Recipe
-from hardy.train.run import read_run
+from hardy.train.run import MODEL, read_log, read_run
 
-# The first to look at of a run.
-PAIRED = ("clean error", "mean error", "validation error")
 # Of the suites; validation corruptions choose settings and count in no mean.
 COUNTED, VALIDATION, PERTURBED = ["counted"], ["validation"], ["counted"]
 MOST_COMPILED = 64
@@ -52,11 +45,11 @@ class Place:
     data: str
     test: str
     recipe: Recipe  # the common one
-    tuning_epochs: int
-    frames_images: int  # of cifar10_p
-    defence_images: int  # and a tenth of it of cifar10_p
     device: torch.device
     batch: int | str  # of evaluations
+    tuning_epochs: int = 10
+    frames_images: int = 2000  # of cifar10_p
+    defence_images: int = 2000  # and a tenth of it of cifar10_p
     deadline: float = float("inf")  # by time.monotonic()
     commit: str | None = None
     bundle: Path | None = None  # a file for all results, which is all that has to leave the machine
@@ -114,29 +107,43 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
         "measured": _measured(configuration, place),
     }
     if record := finished.get(configuration.name):
-        for what, value in asked.items():
-            if record.get(what) != value:
-                raise InputError(
-                    f"{configuration.name} was run with the {what} {record.get(what)}, not with "
-                    f"{value}; name another --work"
-                )
+        _check_same(record, asked)
         return record
-    if configuration.of is not None and configuration.of not in finished:
-        raise Waits(configuration.of)
+    for other in (configuration.of, configuration.init_of):
+        if other is not None and other not in finished:
+            raise Waits(other)
     folder = place.work / "models" / (configuration.of or configuration.name)
     if configuration.of is None:
         _allow_many_shapes(place.device)
+        first = configuration.init_of
         train(
             configuration.method,
             place.training_data(),
             folder,
             recipe,
             settings=settings,
+            init=None if first is None else place.work / "models" / first / MODEL,
             device=place.device,
             track=place.until_deadline,
         )
-    about = read_run(folder)
-    log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    record = _measure(configuration, place, folder, asked)
+    place.keep(record)
+    return record
+
+
+def _check_same(record: dict[str, Any], asked: dict[str, Any]) -> None:
+    for what, value in asked.items():
+        if record.get(what) != value:
+            raise InputError(
+                f"{record['name']} was run with the {what} {record.get(what)}, not with {value}; "
+                "name another --work"
+            )
+
+
+def _measure(
+    configuration: Configuration, place: Place, folder: Path, asked: dict[str, Any]
+) -> dict[str, Any]:
+    about, log = read_run(folder), read_log(folder)
     seconds = {"training": sum(row["seconds"] for row in log)}
     scores: list[dict[str, Any]] = []
     warnings: list[str] = []
@@ -146,13 +153,14 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
         began = time.monotonic()
         scores += measure()
         seconds[what] = time.monotonic() - began
-    record = {
+    return {
         "format": kept.FORMAT,
         "name": configuration.name,
         "group": configuration.group,
         "method": configuration.method,
         **asked,
         "of": configuration.of,
+        "init_of": configuration.init_of,
         "defend": configuration.defend,
         "adapts_in": sorted(set(adapted)),
         "seen_corruptions": about["seen_corruptions"],
@@ -163,15 +171,13 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
         "seconds": {what: round(figure, 1) for what, figure in seconds.items()},
         "session": session(commit=place.commit),
     }
-    place.keep(record)
-    return record
 
 
 def _allow_many_shapes(device: torch.device) -> None:
     """What is compiled serves all nets of one shape, and is kept; torch would give up on the ninth
     shape of batches, modes and nets."""
     if device.type == "cuda":
-        torch._dynamo.config.recompile_limit = MOST_COMPILED
+        torch.compiler.config.recompile_limit = MOST_COMPILED
 
 
 def _settled(
@@ -242,13 +248,13 @@ def _measures(
         return found.score()
 
     if configuration.group == "tuning":
-        return {"cifar10_c": lambda: of_corruptions(evaluated("cifar10_c", only=VALIDATION))}
+        return {"cifar10_c": lambda: kept.of_corruptions(evaluated("cifar10_c", only=VALIDATION))}
     number = _measured(configuration, place)
     found = {
-        "cifar10_c": lambda: of_corruptions(
+        "cifar10_c": lambda: kept.of_corruptions(
             evaluated("cifar10_c", only=[*COUNTED, *VALIDATION], subset=number["cifar10_c"])
         ),
-        "cifar10_p": lambda: of_sequences(
+        "cifar10_p": lambda: kept.of_sequences(
             evaluated("cifar10_p", only=PERTURBED, subset=number["cifar10_p"])
         ),
     }
@@ -259,40 +265,8 @@ def _measures(
     return found
 
 
-def of_corruptions(scores: Scores) -> list[dict[str, Any]]:
-    """The means to be paired, and single corruptions without replicates."""
-    means = [scores[name] for name in PAIRED if name in scores]
-    if "mean error" in scores:
-        means.append(without_noise(scores))
-    singles = [score for name, score in scores.items() if name.startswith(kept.SINGLE)]
-    return [kept.keep(score) for score in means] + [
-        kept.keep(score, replicates=False) for score in singles
-    ]
-
-
-def of_sequences(scores: Scores) -> list[dict[str, Any]]:
-    found = [scores["flip probability"]]
-    found += [scores[kept.FLIPS + name] for name in found[0].circumstances.names]
-    return [kept.keep(score) for score in found]
-
-
-def without_noise(scores: Scores) -> Score:
-    """Over the counted corruptions that are no noise, which some trainings show."""
-    whole = scores["mean error"].circumstances
-    names = tuple(name for name in whole.names if not is_noise(name))
-    parts = [scores[kept.SINGLE + name] for name in names]
-    return score_of(
-        kept.WITHOUT_NOISE,
-        float(np.mean([part.value for part in parts])),
-        np.mean([part.replicates for part in parts], axis=0),
-        replace(whole, names=names),
-        parts[0].resampling,
-        unit="%",
-    )
-
-
 def _line(record: dict[str, Any]) -> str:
-    headline = [kept.restore(entry) for entry in record["scores"] if entry["name"] in PAIRED]
+    headline = [kept.restore(entry) for entry in record["scores"] if entry["name"] in kept.PAIRED]
     seconds = ", ".join(f"{what} {figure:.0f} s" for what, figure in record["seconds"].items())
     figures = ", ".join(f"{score.name} {score.figure()}" for score in headline)
     return "; ".join([f"{figures} ({seconds})", *record["warnings"]])

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from bench.table import grid
 from experiments import compared, kept
-from experiments.about import GROUPS, circumstances, listed, seen_by, source
+from experiments.about import GROUPS, again, circumstances, seen_by, source
+from experiments.aside import choice, defences, fine_tuned, noise, speed
+from experiments.cells import figure, row, setting
 from experiments.compared import COMPARED, PAIRS, differences, repeated, scores_of
 from experiments.figures import figures
-from experiments.kept import SHIFT_FLIPS, Records, validation_errors
+from experiments.kept import SHIFT_FLIPS, Records
 from experiments.plan import (
     AMPLITUDES,
     REPEATED,
     SHIFT,
     SHIFT_PAIRS,
     STANDARD,
-    UNDEFENDED,
     WEIGHTS,
-    chosen,
     plan,
     stability,
 )
 from hardy.metrics import Comparison, Score
-from hardy.scoring.seen import MARK, mark
+from hardy.scoring.seen import MARK
 from hardy.whole import whole_file
 
 NAME = "cifar10"
-# Of the common recipe: what differs from it stands among the settings.
-USUAL = {"antialias": 1, "seed": 0}
 
 
 def write(records: Records, out: Path) -> str:
@@ -52,26 +49,14 @@ def page(records: Records) -> str:
         [f"* {bar}" for bar in compared.judge(records)],
         *(
             section(records)
-            for section in (_bands, _methods, _pairs, _defences, _choice, _grid, _speed, _missing)
+            for section in (
+                *(_bands, _methods, _pairs, fine_tuned, defences, noise, choice, _grid, speed),
+                *(_missing, again),
+            )
         ),
     ]
     return "\n\n".join("\n".join(part) if part and part[0].startswith("*") else "\n\n".join(part)
                        for part in map(list, parts) if part) + "\n"  # fmt: skip
-
-
-def _row(name: str, records: Records, columns: Iterable[str]) -> list[str]:
-    scores, seen = scores_of(name, records), seen_by(records[name])
-    shown = [scores.get(column) for column in columns]
-    return [_figure(score) + (mark(score, seen) if score else "") for score in shown]
-
-
-def _figure(score: Score | Comparison | None) -> str:
-    return "-" if score is None else score.figure()
-
-
-def _setting(record: Any) -> str:
-    other = {k: v for k, v in record["recipe"].items() if v != USUAL.get(k, v)}
-    return ", ".join(f"{name} {value}" for name, value in (record["settings"] | other).items())
 
 
 def _bands(records: Records) -> Iterator[str]:
@@ -80,7 +65,7 @@ def _bands(records: Records) -> Iterator[str]:
             records[name]["method"],
             str(records[name]["recipe"]["epochs"]),
             f"{published} ± {width}",
-            *_row(name, records, ("mean error", "error without noise", "clean error")),
+            *row(name, records, ("mean error", "error without noise", "clean error")),
         ]
         for name, (published, width) in compared.BANDS.items()
         if name in records
@@ -99,9 +84,9 @@ def _methods(records: Records) -> Iterator[str]:
     rows = [
         [
             name,
-            _setting(record) or "-",
+            setting(record) or "-",
             ", ".join(seen_by(record)) or "-",
-            *_row(name, records, COMPARED),
+            *row(name, records, COMPARED),
             _consistency(scores_of(name, records).get(SHIFT_FLIPS)),
             source(record, records),
         ]
@@ -145,7 +130,7 @@ def _pairs(records: Records) -> Iterator[str]:
         "Intervals are over test images, and none is widened for how many there are."
     )
     rows = [
-        [f"{second} − {first}", *(_figure(each.get(name)) for name in COMPARED)]
+        [f"{second} − {first}", *(figure(each.get(name)) for name in COMPARED)]
         for (first, second), each in chosen_pairs.items()
     ]
     yield grid(["pair", "clean error", "mean -C error", "without noise", "mFR"], rows)
@@ -173,65 +158,6 @@ def _reaches(one: Comparison, spread: float) -> bool:
     return one.interval.low <= spread and one.interval.high >= -spread
 
 
-def _defences(records: Records) -> Iterator[str]:
-    names = [name for name, record in records.items() if record.get("group") == "defences"]
-    if not names:
-        return
-    found = differences(records)
-    scores = scores_of(names[0], records)
-    errors, flips = (scores[name].circumstances for name in ("mean error", "flip probability"))
-    yield "## Defences at test time"
-    yield (
-        "Before the standard model, which is not trained for them, on fewer images, since some "
-        f"take long: {errors}; mFR: {flips}. What adapts sees the test distribution, n images at a "
-        "time beside N that its own statistics count for; images of one batch are not independent, "
-        "as its intervals take them. mFR and differences are to the model without a defence."
-    )
-    rows = [
-        [
-            _defence(records[name]),
-            *_row(name, records, COMPARED),
-            _figure(found.get((UNDEFENDED, name), {}).get("mean error")),
-        ]
-        for name in names
-    ]
-    head = ["defence", "clean error", "mean -C error", "without noise", "mFR", "mean -C − none"]
-    yield grid(head, rows)
-
-
-def _defence(record: Any) -> str:
-    name, _, setting = (record["defend"] or "none").partition(":")
-    together = listed(record.get("adapts_in", ()))
-    return f"{name} (adapts, N = {setting}, n = {together})" if together else name
-
-
-def _choice(records: Records) -> Iterator[str]:
-    tuned = {name: r for name, r in records.items() if r.get("group") == "tuning"}
-    if not tuned:
-        return
-    epochs = listed(record["recipe"]["epochs"] for record in tuned.values())
-    around = scores_of(next(iter(tuned)), records)["validation error"].circumstances
-    yield "## The choice of σ and ε"
-    yield (
-        f"By the mean error under {', '.join(around.names)} alone, which count in no figure above, "
-        f"but on the test images themselves ({around}), after trainings of {epochs} epochs that "
-        "are used for nothing else. The candidates of ε are the norms of Gaussian noise with the "
-        "candidates of σ before clipping: ε = σ · √3072. ant3x3 takes the ε of ant; gauss_mult and "
-        "speckle take the σ of the benchmark's five severities at 32 px, as the paper does at 224."
-    )
-    errors = validation_errors(records)
-    rows = [
-        [
-            record["method"],
-            _setting(record),
-            _figure(scores_of(name, records)["validation error"]),
-            "chosen" if chosen(errors, record["method"]) in record["settings"].values() else "",
-        ]
-        for name, record in tuned.items()
-    ]
-    yield grid(["method", "setting", "validation error", ""], rows)
-
-
 def _grid(records: Records) -> Iterator[str]:
     if not any(record.get("group") == "grid" for record in records.values()):
         return
@@ -247,8 +173,8 @@ def _grid(records: Records) -> Iterator[str]:
         for name, record in records.items():
             if record.get("settings") == stability(amplitude, weight):
                 if difference:
-                    return _figure(found.get((STANDARD, name), {}).get("mean error"))
-                error = _figure(scores_of(name, records)["mean error"])
+                    return figure(found.get((STANDARD, name), {}).get("mean error"))
+                error = figure(scores_of(name, records)["mean error"])
                 return f"{error} {source(record, records)}"
         return "-"
 
@@ -258,23 +184,6 @@ def _grid(records: Records) -> Iterator[str]:
             for u in AMPLITUDES
         ]
         yield grid([what, *(f"weight {weight}" for weight in WEIGHTS)], rows)
-
-
-def _speed(records: Records) -> Iterator[str]:
-    if "speed" not in records:
-        return
-    found = records["speed"]["speed"]
-    yield "## Speed"
-    yield (
-        f"Standard training, batch {found['batch']}, {found['precision']}: "
-        f"{found['images_per_second']:,.0f} images/s, {found['epoch']:.2f} s per epoch (median of "
-        f"{found['epochs']} after the first, which took {found['warm_up']:.0f} s with "
-        f"compilation). A step takes {1000 * found['step']:.2f} ms, its forward and backward pass "
-        f"alone, on a batch that is ready, {1000 * found['forward_backward']:.2f} ms: "
-        f"{found['outside']:.1%} of the time is outside. AugMix mixes its two views in "
-        f"{1000 * found['augmix_mixing']:.2f} ms, its net takes "
-        f"{1000 * found['augmix_net']:.2f} ms for the three."
-    )
 
 
 def _missing(records: Records) -> Iterator[str]:

@@ -37,7 +37,7 @@ def test_the_standard_training_is_repeated_with_another_seed() -> None:
 
 def test_names_are_apart_and_fit_for_files() -> None:
     names = [c.name for c in plan()]
-    assert len(set(names)) == len(names) == 41
+    assert len(set(names)) == len(names) == 44
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.+-") for name in names)
 
 

@@ -33,15 +33,15 @@ def place(tmp_path, monkeypatch, narrow):
     monkeypatch.setattr(runs, "VALIDATION", ["saturate"])
     monkeypatch.setattr(runs, "PERTURBED", ["brightness"])
     return runs.Place(
-        tmp_path / "work",
-        str(tmp_path / "train.npz"),
-        str(tmp_path / "test.npz"),
-        replace(NARROW, epochs=2),
-        1,
-        10,
-        20,
-        CPU,
-        "auto",
+        work=tmp_path / "work",
+        data=str(tmp_path / "train.npz"),
+        test=str(tmp_path / "test.npz"),
+        recipe=replace(NARROW, epochs=2),
+        device=CPU,
+        batch="auto",
+        tuning_epochs=1,
+        frames_images=10,
+        defence_images=20,
         bundle=tmp_path / "out" / "bundle.json",
     )
 
@@ -165,18 +165,64 @@ def test_processes_share_the_compiling(place, monkeypatch) -> None:
     assert not place.work.exists()
 
 
-def test_noise_against_the_standard_model(place, monkeypatch) -> None:
+def test_noise_against_what_has_been_trained(place, monkeypatch) -> None:
     monkeypatch.setattr(extras, "attack", partial(extras.attack, steps=2))
-    run(place, "standard")
+    monkeypatch.setattr(extras, "ATTACKED", ("standard", "ant", "augmix"))
+    run(place, "standard", "augmix")
     said: list[str] = []
     with pytest.raises(InputError, match="no ε has been chosen yet"):
         extras.run_attack(place, None, said.append)
-    extras.run_attack(place, [3.0], said.append)
-    (record,) = [r for r in kept.read([place.bundle]).values() if r["group"] == "attack"]
-    difference, low, high = record["difference"]
-    assert difference == pytest.approx(record["adversarial"][0] - record["gaussian"][0])
-    assert low <= difference <= high
-    assert said[0].startswith("attack at 3:")
+    extras.run_attack(place, 3.0, said.append)
+    records = kept.read([place.bundle])
+    found = {r["model"]: r for r in records.values() if r["group"] == "attack"}
+    assert set(found) == {"standard", "augmix"}
+    for record in found.values():
+        difference, low, high = record["difference"]
+        assert difference == pytest.approx(record["adversarial"][0] - record["gaussian"][0])
+        assert low <= difference <= high
+        assert (record["steps"], record["images"]) == (2, 40)
+    assert found["standard"]["clean"] != found["augmix"]["clean"]
+    starts = ("attack on standard at 3:", "attack on ant: waits for ant", "attack on augmix at 3:")
+    assert all(line.startswith(start) for line, start in zip(said, starts, strict=True))
+    section = table.page(records).partition("## Noise learned against the nets")[2]
+    (row,) = [line for line in section.splitlines() if line.startswith("| augmix ")]
+    assert f"{found['augmix']['median_distance'][0]:.2f} [" in row
+
+
+def test_training_on_from_the_standard_net(place) -> None:
+    assert "waits for the trainings tune-gauss" in run(place, "fine-gauss_single")[0]
+    run(place, "tune-gauss_single-*")
+    assert run(place, "fine-gauss_single") == ["fine-gauss_single: waits for standard"]
+    run(place, "standard", "fine-gauss_single")
+    records = kept.read([place.bundle])
+    fine = records["fine-gauss_single"]
+    assert (fine["recipe"]["lr"], fine["recipe"]["weight_decay"]) == (1e-3, 0)
+    about = json.loads((place.work / "models/fine-gauss_single/run.json").read_text())
+    assert about["init"] is not None
+    first, then = (records[name]["log"] for name in ("standard", "fine-gauss_single"))
+    assert then[0]["loss"] < first[0]["loss"]
+    page = table.page(records)
+    assert "for 2 more epochs, with a learning rate of 0.001" in page
+    (row,) = [line for line in page.splitlines() if line.startswith("| fine-gauss_single")]
+    ours, theirs = (
+        next(s["value"] for s in records[name]["scores"] if s["name"] == "mean error")
+        for name in ("fine-gauss_single", "standard")
+    )
+    assert f" {ours - theirs:+.1f} ±" in row
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "No such file"), ("{", "expected JSON that can be read"), ("[3]", "writes")],
+)
+def test_what_is_wrong_is_said_in_a_line(content, said, tmp_path, capsys) -> None:
+    if content:
+        (tmp_path / "bundle.json").write_text(content)
+    assert main(["table", str(tmp_path / "bundle.json"), "-o", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert said in error
+    assert not (tmp_path / "out").exists()
 
 
 def test_shifts_move_by_whole_pixels_and_let_black_in() -> None:

@@ -1,0 +1,151 @@
+"""Sections of the page beside the methods: further training, defences, noise learned against the
+nets, the choice of settings, and speed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bench.table import grid
+from experiments.about import listed
+from experiments.cells import figure, row, setting
+from experiments.compared import COMPARED, differences, scores_of
+from experiments.kept import Records, validation_errors
+from experiments.plan import FINE_TUNED, STANDARD, UNDEFENDED, chosen
+
+
+def fine_tuned(records: Records) -> Iterator[str]:
+    names = [name for name, record in records.items() if record.get("group") == FINE_TUNED]
+    if not names:
+        return
+    found = differences(records)
+    recipe = records[names[0]]["recipe"]
+    yield "## On from a trained net"
+    yield (
+        "As the papers use noise: not from fresh weights, but on from a net that is trained. Here "
+        f"from that of the standard training, for {recipe['epochs']} more epochs, with a learning "
+        f"rate of {recipe['lr']} falling by {recipe['schedule']} and a weight decay of "
+        f"{recipe['weight_decay']:g}; σ and ε are the same. How these differ from "
+        "each other stands above."
+    )
+    rows = [
+        [
+            name,
+            setting(records[name]),
+            *row(name, records, COMPARED),
+            figure(found.get((STANDARD, name), {}).get("mean error")),
+        ]
+        for name in names
+    ]
+    head = ["method", "settings", "clean error", "mean -C error", "without noise", "mFR",
+            f"mean -C − {STANDARD}"]  # fmt: skip
+    yield grid(head, rows)
+
+
+def defences(records: Records) -> Iterator[str]:
+    names = [name for name, record in records.items() if record.get("group") == "defences"]
+    if not names:
+        return
+    found = differences(records)
+    scores = scores_of(names[0], records)
+    errors, flips = (scores[name].circumstances for name in ("mean error", "flip probability"))
+    yield "## Defences at test time"
+    yield (
+        "Before the standard model, which is not trained for them, on fewer images, since some "
+        f"take long: {errors}; mFR: {flips}. What adapts sees the test distribution, n images at a "
+        "time beside N that its own statistics count for; images of one batch are not independent, "
+        "as its intervals take them; and a batch of sequences holds frames of very few images, "
+        "whose statistics are not the perturbation's. mFR and differences are to the model without "
+        "a defence."
+    )
+    rows = [
+        [
+            _defence(records[name]),
+            *row(name, records, COMPARED),
+            figure(found.get((UNDEFENDED, name), {}).get("mean error")),
+        ]
+        for name in names
+    ]
+    head = ["defence", "clean error", "mean -C error", "without noise", "mFR", "mean -C − none"]
+    yield grid(head, rows)
+
+
+def _defence(record: Mapping[str, Any]) -> str:
+    name, _, setting = (record["defend"] or "none").partition(":")
+    together = listed(record.get("adapts_in", ()))
+    return f"{name} (adapts, N = {setting}, n = {together})" if together else name
+
+
+def noise(records: Records) -> Iterator[str]:
+    found = [record for record in records.values() if record.get("group") == "attack"]
+    if not found:
+        return
+    first = found[0]
+    yield "## Noise learned against the nets"
+    yield (
+        f"A new generator ({first['noise']}) against each, fitted in {first['steps']:,} steps on "
+        f"training images; noise of L2 norm {first['epsilon']:g}, pixels in 0..1. The share of "
+        f"{first['images']:,} test images that are right without noise, under Gaussian noise of "
+        "that norm, and under the learned one; and the median of the smallest norm of learned "
+        "noise that makes the answer wrong. 95 % intervals by bootstrap over images."
+    )
+    rows = [
+        [
+            record["model"],
+            *(_ranged(record[name], " %") for name in ("clean", "gaussian", "adversarial")),
+            _ranged(record["difference"], sign="+"),
+            _ranged(record["median_distance"], digits=2),
+        ]
+        for record in found
+    ]
+    head = ["net", "clean", "Gaussian", "learned", "learned − Gaussian", "median distance"]
+    yield grid(head, rows)
+
+
+def _ranged(measured: Sequence[float], unit: str = "", *, sign: str = "", digits: int = 1) -> str:
+    value, low, high = (f"{one:{sign}.{digits}f}" for one in measured)
+    return f"{value}{unit} [{low} to {high}]"
+
+
+def choice(records: Records) -> Iterator[str]:
+    tuned = {name: r for name, r in records.items() if r.get("group") == "tuning"}
+    if not tuned:
+        return
+    epochs = listed(record["recipe"]["epochs"] for record in tuned.values())
+    around = scores_of(next(iter(tuned)), records)["validation error"].circumstances
+    yield "## The choice of σ and ε"
+    yield (
+        f"By the mean error under {', '.join(around.names)} alone, which count in no figure above, "
+        f"but on the test images themselves ({around}), after trainings of {epochs} epochs that "
+        "are used for nothing else. The candidates of ε are the norms of Gaussian noise with the "
+        "candidates of σ before clipping: ε = σ · √3072. ant3x3 takes the ε of ant; gauss_mult and "
+        "speckle take the σ of the benchmark's five severities at 32 px, as the paper does at 224."
+    )
+    errors = validation_errors(records)
+    rows = [
+        [
+            record["method"],
+            setting(record),
+            figure(scores_of(name, records)["validation error"]),
+            "chosen" if chosen(errors, record["method"]) in record["settings"].values() else "",
+        ]
+        for name, record in tuned.items()
+    ]
+    yield grid(["method", "setting", "validation error", ""], rows)
+
+
+def speed(records: Records) -> Iterator[str]:
+    if "speed" not in records:
+        return
+    found = records["speed"]["speed"]
+    yield "## Speed"
+    yield (
+        f"Standard training, batch {found['batch']}, {found['precision']}: "
+        f"{found['images_per_second']:,.0f} images/s, {found['epoch']:.2f} s per epoch (median of "
+        f"{found['epochs']} after the first, which took {found['warm_up']:.0f} s with "
+        f"compilation). A step takes {1000 * found['step']:.2f} ms, its forward and backward pass "
+        f"alone, on a batch that is ready, {1000 * found['forward_backward']:.2f} ms: "
+        f"{found['outside']:.1%} of the time is outside. AugMix mixes its two views in "
+        f"{1000 * found['augmix_mixing']:.2f} ms, its net takes "
+        f"{1000 * found['augmix_net']:.2f} ms for the three."
+    )
