@@ -233,6 +233,8 @@ def evaluate(
         )
         for one in given
     )
+    for one in loaded:
+        _check_names(one, subject.classes.names)
     if defend is not None:
         loaded = tuple(behind(one, defend) for one in loaded)
     shown = mixed(loaded, subject.near(loaded))
@@ -252,6 +254,21 @@ def _check_apart(images: Any, store: Path) -> None:
     folder = isinstance(images, str | os.PathLike) and os.path.isdir(images)
     if folder and store.resolve().is_relative_to(Path(images).resolve()):
         raise InputError(f"the store {store} lies in the images' folder; name one elsewhere")
+
+
+def _check_names(model: Model, names: tuple[str, ...] | None) -> None:
+    """A net knows classes by their number alone, and a set that lacks one numbers others anew."""
+    own = getattr(model, "class_names", None)
+    if own is None or names is None or own == names:
+        return
+    place = next((k for k, (a, b) in enumerate(zip(own, names, strict=False)) if a != b), None)
+    where = f"{len(own):,} of them, got {len(names):,}"
+    if place is not None:
+        where = f'number {place} of them "{own[place]}", got "{names[place]}"'
+    raise InputError(
+        f"expected images of the classes that {model.name} was trained on, {where}; name the "
+        "folders of classes as in the training, all of them"
+    )
 
 
 def _warn(message: str) -> None:

@@ -20,7 +20,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     known = list(known)
     spelled = str(name).lower().replace("-", "_").replace(" ", "_")
     near = get_close_matches(spelled, known, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else ";"
+    hint = f'; did you mean "{near[0]}"?' if near else ""
     return InputError(f'unknown {kind} "{name}"{hint} (all: {", ".join(known) or "none"})')
 
 

@@ -44,7 +44,7 @@ def test_the_defences() -> None:
             "clhae",
             r'^unknown defence "clhae"; did you mean "clahe"\? \(all: clahe, nlm, median, te',
         ),
-        ("", r'^unknown defence ""; \(all: clahe'),
+        ("", r'^unknown defence "" \(all: clahe'),
         ("clahe:3", r'^clahe has no setting, got "clahe:3"; say clahe$'),
         ("median:", r'^median has no setting, got "median:"'),
         ("tencrop:12", "^tencrop has no setting"),

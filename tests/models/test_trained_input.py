@@ -20,7 +20,13 @@ IMAGES = random_images(6, 32, 32)
 def trained(monkeypatch: pytest.MonkeyPatch, **more: Any) -> Model:
     figures = {"mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25]}
     recipe = {"net": "tiny", "antialias": 1}
-    run = {"preprocessing": figures, "recipe": recipe, "seen_corruptions": ["fog"], **more}
+    run = {
+        "preprocessing": figures,
+        "recipe": recipe,
+        "data": {},
+        "seen_corruptions": ["fog"],
+        **more,
+    }
     monkeypatch.setattr(hardy_model, "trained_net", lambda folder: (tiny(), run))
     return hardy_model.trained_model("out", Options("hardy:out", device="cpu"))
 

@@ -83,6 +83,20 @@ def test_a_kill_after_the_last_save_leaves_no_checkpoint_for_ever(
     assert MODEL in {path.name for path in out.iterdir()}
 
 
+def test_a_method_that_would_never_begin(tmp_path, narrow) -> None:
+    def begun_in(start: str) -> int:
+        data, settings = small_data(tmp_path), {"start": start}
+        return train(
+            "groupwise_inhibition", data, tmp_path / start, NARROW, settings=settings
+        ).epochs
+
+    message = "expected start below the 6 steps of the run, .* got 6; train for longer, or --set"
+    with pytest.raises(InputError, match=message):
+        begun_in("6")
+    assert not (tmp_path / "6").exists()
+    assert begun_in("5") == 2
+
+
 def only_begun(data: Data, out: Path) -> None:
     """A run that was stopped before it saved anything."""
     with pytest.raises(KeyboardInterrupt):
@@ -154,7 +168,7 @@ def test_the_record_of_what_was_begun_before_is_kept(tmp_path, narrow) -> None:
 
 def test_a_folder_instead_of_the_record(tmp_path, narrow) -> None:
     (tmp_path / "run" / "run.json").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"got .*run\.json \(Is a directory\); name another"):
+    with pytest.raises(InputError, match=r"got .*run\.json \(it is no file\); name another"):
         train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -146,3 +147,13 @@ def test_a_method_s_own_tensors_are_neither_stretched_nor_cast(tmp_path, name, s
     write_tensors(out / CHECKPOINT, tensors | {name: spoilt(tensors[name])}, notes)
     with pytest.raises(InputError, match=r"no checkpoint of this run .*(history|kept) is .* inst"):
         train("ant", data, out, recipe, settings=few)
+
+
+@pytest.mark.parametrize("name", ["run.json", "log.jsonl"])
+def test_a_pipe_is_not_waited_for(name, tmp_path) -> None:
+    data, out = small_data(tmp_path), tmp_path / "out"
+    train("standard", data, out, NARROW)
+    (out / name).unlink()
+    os.mkfifo(out / name)
+    with pytest.raises(InputError, match=rf"{name}.* \(it is no file\)"):
+        train("standard", data, out, NARROW)

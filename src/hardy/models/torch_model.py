@@ -34,6 +34,7 @@ class TorchModel:
     takes_tensors = True
     # Those that it was trained on; None: nobody says.
     seen_corruptions: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None  # in the order of its outputs, where that is known
     # By `hardy train`: its net and methods.
     trained_as: dict[str, Any] | None = None
 

@@ -29,6 +29,7 @@ def about(
             "images": data.described,
             "shape": data.shape,
             "classes": data.classes,
+            "names": data.names,
             "sha256": data.sha256,
         },
         "input": data.input,

@@ -115,6 +115,13 @@ class Training:
         ranks: Ranks = ALONE,
     ) -> None:
         self.ranks = ranks
+        whole, rest = divmod(len(data.images), recipe.batch)
+        self.steps = whole + (rest >= ranks.world)
+        if not self.steps or recipe.batch < ranks.world:
+            raise InputError(
+                f"expected at least one image in each batch for each of {ranks.world} processes, "
+                f"got {len(data.images)} images in batches of {recipe.batch}"
+            )
         self.method, self.data, self.recipe, self.device = method, data, recipe, device
         # Nets take their weights from the global generator: that of the host, no GPU's.
         with torch.random.fork_rng(devices=[]):
@@ -134,6 +141,7 @@ class Training:
         )
         self.draw = Draw(recipe.seed, device, ranks)
         method.classifier, method.epochs, method.batch = self.model, recipe.epochs, recipe.batch
+        method.steps = recipe.epochs * self.steps
         method.begin(self.draw, data.shape)
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
         self.log: list[dict[str, float]] = []
@@ -144,13 +152,6 @@ class Training:
         self.compiled = torch.compile(self.model, dynamic=False) if self.fast else self.model
         self._recorded: dict[tuple[bool, int], Recorded] = {}
         try_out(self.net, data, recipe, device, ranks)
-        whole, rest = divmod(len(data.images), recipe.batch)
-        self.steps = whole + (rest >= ranks.world)
-        if not self.steps or recipe.batch < ranks.world:
-            raise InputError(
-                f"expected at least one image in each batch for each of {ranks.world} processes, "
-                f"got {len(data.images)} images in batches of {recipe.batch}"
-            )
 
     def run_epoch(self, track: Track) -> None:
         """One pass. Losses stay on the device until its end, so that the host runs ahead."""
@@ -250,7 +251,7 @@ class Training:
     def _gone_wrong(self, what: str) -> HardyError:
         kept = f"what was saved after epoch {self.saved} is kept; try, in another folder,"
         kept = kept if self.saved else "nothing has been saved yet; try"
-        return HardyError(f"{what}; {kept} a lower learning rate")
+        return HardyError(f"{what}; {kept} a lower learning rate, or milder settings of the method")
 
     def mixed(self) -> Any:
         half = self.recipe.precision == "bfloat16"  # whose range needs no scaling of the loss

@@ -14,6 +14,7 @@ The checkpoint is one file, so that its parts always belong together.
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,8 @@ COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
 SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
-OF_THE_SESSION = ("versions", "device", "data.images", "note", "seen_corruptions")
+# Names of classes older runs do not say, and the sum of the data has their numbers.
+OF_THE_SESSION = ("versions", "device", "data.images", "data.names", "note", "seen_corruptions")
 # What older runs do not say, and was so.
 LATER = {"recipe.blur_after_conv": False, "input": None, "stylised": None}
 ANEW = "train anew in another folder"
@@ -115,7 +117,7 @@ def _keep_other(path: Path, wanted: Mapping[str, Any]) -> None:
 def read_run(folder: Path) -> dict[str, Any]:
     path = folder / RUN
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(_text(path))
         form = found["format"]
     except FileNotFoundError:
         raise InputError(
@@ -130,6 +132,13 @@ def read_run(folder: Path) -> dict[str, Any]:
     if form != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}, got {form!r}; update hardy")
     return found  # type: ignore[no-any-return]
+
+
+def _text(path: Path) -> str:
+    """Of a file: who reads a pipe waits for ever."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file")
+    return path.read_text()
 
 
 def seen_in(folder: Path) -> list[str] | None:
@@ -194,7 +203,8 @@ _INSIDE = {
         "classes": Field(
             f"a whole number from 1 to {MOST_CLASSES:,}",
             lambda value: is_whole(value) and value <= MOST_CLASSES,
-        )
+        ),
+        "names": or_null(TEXTS),
     },
     "preprocessing": dict.fromkeys(("mean", "std"), Field("three numbers", _is_triple)),
 }
@@ -204,9 +214,12 @@ def _check_run(run: Mapping[str, Any], path: Path) -> None:
     """What a net is made by: the file may have been edited."""
     check_fields(run, _PARTS, str(path), ANEW)
     check_fields({"input": None, **run}, _SCHEMA, str(path), ANEW)
+    later: dict[str, dict[str, Any]] = {
+        "recipe": {"blur_after_conv": LATER["recipe.blur_after_conv"]},
+        "data": {"names": None},
+    }
     for part, schema in _INSIDE.items():
-        later = {"blur_after_conv": LATER["recipe.blur_after_conv"]} if part == "recipe" else {}
-        check_fields({**later, **run[part]}, schema, f"{path}: {part}", ANEW)
+        check_fields({**later.get(part, {}), **run[part]}, schema, f"{path}: {part}", ANEW)
 
 
 def trained_as(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,7 +241,7 @@ def read_log(folder: Path) -> list[dict[str, float]]:
     """That of a finished run."""
     path = folder / LOG
     try:
-        return check_log([json.loads(line) for line in path.read_text().splitlines()])
+        return check_log([json.loads(line) for line in _text(path).splitlines()])
     except (OSError, ValueError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else repr(error)[:SHOWN]
         raise InputError(

@@ -41,6 +41,7 @@ class Defended(ABC):
         self.adapts_in: int | None = getattr(model, "adapts_in", None)
         self.seen_corruptions: tuple[str, ...] | None = getattr(model, "seen_corruptions", None)
         self.trained_as: dict[str, Any] | None = getattr(model, "trained_as", None)
+        self.class_names: tuple[str, ...] | None = getattr(model, "class_names", None)
 
     @abstractmethod
     def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any: ...

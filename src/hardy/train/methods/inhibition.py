@@ -67,6 +67,11 @@ class GroupwiseInhibition(Method):
                 "expected a net whose next-to-last stage is known, such as wrn_40_2 or "
                 f"torchvision:resnet50, got {type(self.classifier.net).__name__}"
             )
+        if self.start >= self.steps:
+            raise InputError(
+                f"expected start below the {self.steps:,} steps of the run, after which nothing is "
+                f"inhibited, got {self.start}; train for longer, or --set start=N"
+            )
         self.before, self.after = parts
 
     def has_extra(self, step: int) -> bool:
