@@ -7,7 +7,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from experiments.compared import scores_of
-from experiments.kept import Records
+from experiments.kept import REPEATED_TUNING, Records
 from experiments.plan import REPEATED
 from hardy.train.methods import make_method
 
@@ -25,8 +25,8 @@ def circumstances(records: Records) -> Iterator[str]:
     )
     sources = "; ".join(f"{letter} {name}" for name, letter in _letters(records).items())
     yield (
-        f"Machine: {machines}. {libraries}. Commits of the sources: {sources}. Trainings of two "
-        "of these draw other random numbers from one seed."
+        f"Machine: {machines}. {libraries}. Commits of the sources: {sources}. Even of one seed, "
+        "a training comes out otherwise in another session: kernels are chosen by trying them."
     )
     common = [
         record
@@ -59,18 +59,24 @@ def again(records: Records) -> Iterator[str]:
     """The commands that make all of it."""
     common = [r["recipe"] for r in records.values() if r.get("group") in GROUPS]
     tuning = [r["recipe"]["epochs"] for r in records.values() if r.get("group") == "tuning"]
-    if common and tuning:
-        recipe = common[0]
-        yield "## The commands"
-        yield (
-            "They go on where they were stopped; the first fetches CIFAR-10.\n\n```\n"
-            "hardy fetch cifar10\n"
-            f"python -m experiments.cifar10 run --work work --net {recipe['net']} --epochs "
-            f"{recipe['epochs']} --tuning-epochs {tuning[0]}\n"
-            f"python -m experiments.cifar10 attack --work work --net {recipe['net']}\n"
-            "python -m experiments.cifar10 speed --work work\n"
-            "python -m experiments.cifar10 table work/results\n```"
-        )
+    if not common or not tuning:
+        return
+    net, epochs = common[0]["net"], common[0]["epochs"]
+    run = f"--net {net} --epochs {epochs} --tuning-epochs {tuning[0]}"
+    repeated = any(record.get("group") == REPEATED_TUNING for record in records.values())
+    lines = [
+        f"run --work work {run}",
+        *([f"run --work again {run} --only tuning"] if repeated else []),
+        f"attack --work work --net {net}",
+        "speed --work work",
+        f"table work/results{' --again again/results' if repeated else ''}",
+    ]
+    commands = "\n".join(f"python -m experiments.cifar10 {line}" for line in lines)
+    yield "## The commands"
+    yield (
+        "They go on where they were stopped; the first fetches CIFAR-10.\n\n"
+        f"```\nhardy fetch cifar10\n{commands}\n```"
+    )
 
 
 def listed(found: Iterable[object]) -> str:

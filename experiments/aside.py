@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.table import grid
-from experiments.about import listed
+from experiments.about import listed, source
 from experiments.cells import figure, row, setting
 from experiments.compared import COMPARED, differences, scores_of
-from experiments.kept import Records, validation_errors
-from experiments.plan import FINE_TUNED, STANDARD, UNDEFENDED, chosen
+from experiments.kept import AGAIN, Records, validation_errors
+from experiments.plan import ATTACKED, FINE_TUNED, STANDARD, UNDEFENDED, chosen
 
 
 def fine_tuned(records: Records) -> Iterator[str]:
@@ -77,7 +77,8 @@ def _defence(record: Mapping[str, Any]) -> str:
 
 
 def noise(records: Records) -> Iterator[str]:
-    found = [record for record in records.values() if record.get("group") == "attack"]
+    by_model = {r["model"]: r for r in records.values() if r.get("group") == "attack"}
+    found = [by_model[name] for name in ATTACKED if name in by_model]
     if not found:
         return
     first = found[0]
@@ -87,7 +88,7 @@ def noise(records: Records) -> Iterator[str]:
         f"training images; noise of L2 norm {first['epsilon']:g}, pixels in 0..1. The share of "
         f"{first['images']:,} test images that are right without noise, under Gaussian noise of "
         "that norm, and under the learned one; and the median of the smallest norm of learned "
-        "noise that makes the answer wrong. 95 % intervals by bootstrap over images."
+        "noise that makes the answer wrong. 95 % intervals over images (docs/adversarial-noise.md)."
     )
     rows = [
         [
@@ -113,6 +114,10 @@ def choice(records: Records) -> Iterator[str]:
         return
     epochs = listed(record["recipe"]["epochs"] for record in tuned.values())
     around = scores_of(next(iter(tuned)), records)["validation error"].circumstances
+    told = (
+        " The trainings were repeated once: what they gave again chose nothing, and shows how much "
+        "of the choice is chance."
+    )
     yield "## The choice of σ and ε"
     yield (
         f"By the mean error under {', '.join(around.names)} alone, which count in no figure above, "
@@ -120,18 +125,24 @@ def choice(records: Records) -> Iterator[str]:
         "are used for nothing else. The candidates of ε are the norms of Gaussian noise with the "
         "candidates of σ before clipping: ε = σ · √3072. ant3x3 takes the ε of ant; gauss_mult and "
         "speckle take the σ of the benchmark's five severities at 32 px, as the paper does at 224."
+        + (told if any(name + AGAIN in records for name in tuned) else "")
     )
     errors = validation_errors(records)
-    rows = [
-        [
-            record["method"],
-            setting(record),
-            figure(scores_of(name, records)["validation error"]),
-            "chosen" if chosen(errors, record["method"]) in record["settings"].values() else "",
-        ]
-        for name, record in tuned.items()
-    ]
-    yield grid(["method", "setting", "validation error", ""], rows)
+    rows = []
+    for name, record in tuned.items():
+        both = [one for one in (name, name + AGAIN) if one in records]
+        figures = [figure(scores_of(one, records)["validation error"]) for one in both]
+        is_chosen = chosen(errors, record["method"]) in record["settings"].values()
+        rows.append(
+            [
+                record["method"],
+                setting(record),
+                ", again ".join(figures),
+                "chosen" if is_chosen else "",
+                ", ".join(source(records[one], records) for one in both),
+            ]
+        )
+    yield grid(["method", "setting", "validation error", "", "sources"], rows)
 
 
 def speed(records: Records) -> Iterator[str]:

@@ -37,7 +37,8 @@ def _run(options: argparse.Namespace, words: list[str] | None) -> int:
     if options.what == "table":
         from experiments import table
 
-        print(table.write(kept.read(options.files), options.out))
+        records = {**kept.read(options.files), **kept.repeated_tuning(kept.read(options.again))}
+        print(table.write(records, options.out))
         return 0
     from experiments import extras, runs
     from experiments.plan import select
@@ -65,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     kinds = parser.add_subparsers(dest="what", required=True)
     table = kinds.add_parser("table")
     table.add_argument("files", type=Path, nargs="+", help="bundles, or folders of JSON files")
+    table.add_argument(
+        "--again", type=Path, nargs="*", default=[], help="as the files: tuning that was repeated"
+    )
     table.add_argument("-o", "--out", type=Path, default=Path("results"))
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--work", type=Path, required=True)

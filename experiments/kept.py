@@ -28,6 +28,7 @@ WITHOUT_NOISE, SHIFT_FLIPS = "error without noise", "shift flips"
 SINGLE, FLIPS = "error ", "FP "
 # The first to look at of a run.
 PAIRED = ("clean error", "mean error", "validation error")
+REPEATED_TUNING, AGAIN = "tuning again", "-again"  # a group, and how its names end
 
 Records = Mapping[str, Mapping[str, Any]]  # by name
 
@@ -99,6 +100,15 @@ def read(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
                     raise InputError(f"{file}: expected what `experiments.cifar10 run` writes")
                 found[record["name"]] = record
     return found
+
+
+def repeated_tuning(records: Records) -> dict[str, dict[str, Any]]:
+    """To be shown beside those that chose a setting, and to choose none."""
+    return {
+        name + AGAIN: {**record, "name": name + AGAIN, "group": REPEATED_TUNING}
+        for name, record in records.items()
+        if record.get("group") == "tuning"
+    }
 
 
 def _content(file: Path) -> Any:

@@ -124,6 +124,13 @@ def test_what_is_said_about_methods_is_what_the_experiment_measured():
     gain = row("ant − standard", "Differences")[1].removeprefix("-")
     assert f"`ant` is {gain} points better than the standard training" in text
     assert f"plain Gaussian noise ({row('ant − gauss_single', 'Differences')[1]})" in text
+    fine, fine3x3 = (
+        row(f"fine-{name} − fine-gauss_single", "Differences")[1] for name in ("ant", "ant3x3")
+    )
+    assert f"as in the paper, it is ({fine}), and `ant3x3` is not ({fine3x3})" in text
+    _, gaussian, learned, *_ = row("standard", "Noise learned against the nets")
+    words = "leaves {} % right, Gaussian noise of the same norm {} %"
+    assert words.format(*(cell.partition(" %")[0] for cell in (learned, gaussian))) in text
     best = row("u = 0.1", "Stability training")[-1].rpartition(" ")[0]  # less its sources
     assert f"({best} at its best)" in text
     apart = row("standard-again − standard", "Differences")[1].removeprefix("-").partition(" ")[0]

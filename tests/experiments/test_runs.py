@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hardy
-from experiments import extras, kept, runs, table
+from experiments import aside, extras, kept, runs, table
 from experiments.cifar10 import main
 from experiments.measures import shifted, speed
 from experiments.plan import Configuration, select
@@ -167,7 +167,8 @@ def test_processes_share_the_compiling(place, monkeypatch) -> None:
 
 def test_noise_against_what_has_been_trained(place, monkeypatch) -> None:
     monkeypatch.setattr(extras, "attack", partial(extras.attack, steps=2))
-    monkeypatch.setattr(extras, "ATTACKED", ("standard", "ant", "augmix"))
+    for module in (extras, aside):
+        monkeypatch.setattr(module, "ATTACKED", ("standard", "ant", "augmix"))
     run(place, "standard", "augmix")
     said: list[str] = []
     with pytest.raises(InputError, match="no ε has been chosen yet"):

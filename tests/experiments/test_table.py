@@ -202,6 +202,31 @@ def test_the_results_here_agree_on_what_was_seen() -> None:
             assert one["seen_corruptions"] == by_method[one["method"]], name
 
 
+def test_a_repeated_choice_is_shown_and_chooses_nothing() -> None:
+    later = {**SESSION, "commit": "fedcba"}
+    kinds = {"group": "tuning", "method": "ant"}
+
+    def tuned(errors, **more):
+        values = ("2.77", "5.54", "11.1", "16.6")
+        return together(*(
+            record(f"tune-ant-{v}", e, **kinds, settings={"epsilon": v}, **more)
+            for v, e in zip(values, errors, strict=True)
+        ))  # fmt: skip
+
+    first = {**tuned((20, 15, 18, 19)), **together(record("standard", 30))}
+    assert "repeated once" not in page(first)
+    again = kept.repeated_tuning(tuned((14, 16, 18, 19), session=later))
+    text = page({**first, **again})
+    assert "The trainings were repeated once" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ant ")]
+    assert "21.0 ± 0.6 %, again 15.0 ± 0.6 %" in rows[0]
+    assert ["chosen" in row for row in rows] == [False, True, False, False]
+    assert rows[1].rstrip("| ").endswith("a, b")
+    assert "--work again --net wrn_40_2 --epochs 30 --tuning-epochs 30 --only tuning" in text
+    assert "cifar10 table work/results --again again/results" in text
+    assert figures({**first, **again})["chosen"]["ant"] == "5.54"
+
+
 def test_each_training_says_by_which_sources() -> None:
     later = {**SESSION, "commit": "fedcba"}
     text = page(together(record("standard", 30), record("speckle", 25, session=later)))
@@ -254,7 +279,7 @@ def test_the_page_has_every_part() -> None:
     (row,) = [line for line in lines if line.startswith("| median")]
     assert "+4.0" in row
     (row,) = [line for line in lines if line.startswith("| ant ") and "5.54" in line]
-    assert row.rstrip("| ").endswith("chosen")
+    assert "| chosen |" in row
     assert sum("chosen" in line for line in lines if line.startswith("| ant ")) == 1
     (first, second) = [line for line in lines if line.startswith("| u = 0.01")]
     assert "31.0" in first
