@@ -82,6 +82,7 @@ def train_model(
     For several GPUs: torchrun --nproc-per-node N -m hardy.cli train ...
     """
     kind, precision = training_device(device, precision)
+    from hardy.images.datasets import NAMES
     from hardy.models.defences.filters import input_filter
     from hardy.models.model import Options, existing
     from hardy.models.torch_load import find_device
@@ -148,13 +149,16 @@ def train_model(
             )
     if outcome.epochs:
         last = outcome.log[-1]
+        before = len(outcome.log) - outcome.epochs
+        resumed = f" on from epoch {before}" if before else ""
         say(
-            f"trained {net} by {method}, the loss is {last['loss']:.4f} after epoch "
+            f"trained {net} by {method}{resumed}, the loss is {last['loss']:.4f} after epoch "
             f"{last['epoch']}; corruptions seen: {_listed(seen_in(out), init)}"
         )
     else:
         say(f"{out} was finished before")
-    say(f"next: hardy eval hardy:{out} --suite SUITE --images SRC")
+    own = "" if data in NAMES else ", with --own-classes where the suite has others"
+    say(f"next: hardy eval hardy:{out} --suite SUITE --images SRC{own}")
 
 
 def _listed(seen: list[str] | None, init: Path | None) -> str:

@@ -22,11 +22,12 @@ def begin(
     *,
     of_the_session: tuple[str, ...],
     later: Record | None = None,
+    said: Mapping[str, str] | None = None,
 ) -> None:
     """Begin work of a kind, such as "a training run", or make sure that what was begun is the same.
 
     The record lies in the work's folder, which is to be new. What is `of_the_session` may differ;
-    `later` is what older records do not say, and was so.
+    `later` is what older records do not say, and was so; `said` tells in words what differs.
     """
     folder = path.parent
     wanted = json.loads(json.dumps(wanted))  # tuples are lists, as in the file
@@ -37,7 +38,7 @@ def begin(
         return
     before, now = {**(later or {}), **_flat(read(path))}, _flat(wanted)
     changed = [
-        f"{name} is {now.get(name)!r} and was {before.get(name)!r}"
+        (said or {}).get(name) or f"{name} is {now.get(name)!r} and was {before.get(name)!r}"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name) and not _within(name, of_the_session)
     ]

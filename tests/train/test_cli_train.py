@@ -63,13 +63,30 @@ def test_train_again_and_load(run) -> None:
     assert first == "64 images of 3 classes, array set.npz"
     assert told.startswith("trained narrow by patch_gaussian, the loss is ")
     assert told.endswith(" after epoch 1; corruptions seen: gaussian_noise, noc_gaussian")
-    assert todo == "next: hardy eval hardy:out --suite SUITE --images SRC"
+    hint = "next: hardy eval hardy:out --suite SUITE --images SRC, with --own-classes where the "
+    assert todo == f"{hint}suite has others"
     described = json.loads(Path("out/run.json").read_text())
     assert described["method"] == {"name": "patch_gaussian", "size": 7, "sigma": 0.5}
     assert described["recipe"]["precision"] == "float32"
     code, out = run(*arguments)
     assert (code, out.splitlines()[1]) == (0, "out was finished before")
     assert load("hardy:out").logits(IMAGES).shape == (5, 3)
+
+
+def test_a_run_that_goes_on_says_so(run, monkeypatch) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    whole = loop.Training.run_epoch
+
+    def stopped(training, track) -> None:
+        if training.epoch == 2:
+            raise KeyboardInterrupt
+        whole(training, track)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Training, "run_epoch", stopped)
+        assert run("standard", "--epochs", "3")[0] == 130
+    _, told, _ = run("standard", "--epochs", "3")[1].splitlines()
+    assert told.startswith("trained narrow by standard on from epoch 2, the loss is ")
 
 
 def test_weights_to_start_from(run) -> None:

@@ -218,7 +218,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path) -> None:
         train("standard", data, tmp_path / "out", other)
     with pytest.raises(InputError, match=r"method.name is 'augmix' and was 'standard'"):
         train("augmix", data, tmp_path / "out", NARROW)
-    with pytest.raises(InputError, match=r"another run: data.sha256 is '\w+' and was"):
+    with pytest.raises(InputError, match=r"another run: the images or labels are not those"):
         train("standard", small_data(tmp_path / "more", count=65), tmp_path / "out", NARROW)
 
 

@@ -53,6 +53,7 @@ SHOWN = 100  # characters of what is wrong with a log
 OF_THE_SESSION = ("versions", "device", "data.images", "data.names", "note", "seen_corruptions")
 # What older runs do not say, and was so.
 LATER = {"recipe.blur_after_conv": False, "input": None, "stylised": None}
+OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
 ANEW = "train anew in another folder"
 RECONSTRUCTED = (
     "blur_after_conv is Hardy's reconstruction of BlurAfterConv, for which no code is published: "
@@ -77,6 +78,7 @@ def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
             "a training run",
             of_the_session=OF_THE_SESSION,
             later=LATER,
+            said=OTHER_DATA,
         )
     remove_unfinished(folder)
 
