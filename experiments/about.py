@@ -36,13 +36,14 @@ def circumstances(records: Records) -> Iterator[str]:
     for record in common[:1]:
         recipe = record["recipe"]
         yield (
-            "One schedule for all but the trainings under the paper's and those that chose "
-            f"settings: {recipe['net']}, {recipe['epochs']} epochs, batch {recipe['batch']}, SGD "
-            f"with Nesterov momentum {recipe['momentum']}, weight decay {recipe['weight_decay']}, "
-            f"learning rate {recipe['lr']} falling by {recipe['schedule']}, {recipe['precision']}, "
-            f"seed {recipe['seed']} but for {REPEATED}, from fresh weights, one training each. An "
-            "interval says how far the figure would move with other test images; how far it would "
-            "move with another seed it does not say."
+            "One schedule for all but the trainings under the paper's, those that chose settings, "
+            f"and those on from a trained net: {recipe['net']}, {recipe['epochs']} epochs, batch "
+            f"{recipe['batch']}, SGD with Nesterov momentum {recipe['momentum']}, weight decay "
+            f"{recipe['weight_decay']}, learning rate {recipe['lr']} falling by "
+            f"{recipe['schedule']}, {recipe['precision']}, seed {recipe['seed']} but for "
+            f"{REPEATED}, from fresh weights, one training each. An interval says how far the "
+            "figure would move with other test images; how far it would move with another seed it "
+            "does not say."
         )
     for record in common[:1]:
         scores = scores_of(record["name"], records)
@@ -67,14 +68,14 @@ def again(records: Records) -> Iterator[str]:
     lines = [
         f"run --work work {run}",
         *([f"run --work again {run} --only tuning"] if repeated else []),
-        f"attack --work work --net {net}",
+        "attack --work work",
         "speed --work work",
         f"table work/results{' --again again/results' if repeated else ''}",
     ]
     commands = "\n".join(f"python -m experiments.cifar10 {line}" for line in lines)
     yield "## The commands"
     yield (
-        "They go on where they were stopped; the first fetches CIFAR-10.\n\n"
+        "The first fetches CIFAR-10; `run` goes on where it was stopped.\n\n"
         f"```\nhardy fetch cifar10\n{commands}\n```"
     )
 

@@ -22,11 +22,11 @@ def fine_tuned(records: Records) -> Iterator[str]:
     recipe = records[names[0]]["recipe"]
     yield "## On from a trained net"
     yield (
-        "As the papers use noise: not from fresh weights, but on from a net that is trained. Here "
-        f"from that of the standard training, for {recipe['epochs']} more epochs, with a learning "
-        f"rate of {recipe['lr']} falling by {recipe['schedule']} and a weight decay of "
-        f"{recipe['weight_decay']:g}; σ and ε are the same. How these differ from "
-        "each other stands above."
+        "As Rusak et al. use noise: not from fresh weights, but on from a net that is trained. "
+        f"Here from that of the standard training, for {recipe['epochs']} more epochs, with a "
+        f"learning rate of {recipe['lr']} falling by {recipe['schedule']} and a weight decay of "
+        f"{recipe['weight_decay']:g}; σ and ε are the same. How the others differ from the first "
+        "stands above."
     )
     rows = [
         [

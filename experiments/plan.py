@@ -22,7 +22,7 @@ DEFENCES = ("clahe", "nlm", "median", "tencrop", "bn_adapt")
 # The one that adapts, and N: for how many images the model's own statistics count.
 ADAPTED, SOURCE = "bn_adapt", 16
 STANDARD = "standard"
-# How far two trainings of one kind come out apart. From the same seed one machine gives the same.
+# How far two trainings of one kind come out apart.
 REPEATED, ANOTHER_SEED = "standard-again", {"seed": 1}
 UNDEFENDED = "standard+none"  # on the images of the defences, some of which are slow
 # As the paper trains by noise: on from a trained net, with a small learning rate.

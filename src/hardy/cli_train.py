@@ -157,7 +157,7 @@ def train_model(
         )
     else:
         say(f"{out} was finished before")
-    own = "" if data in NAMES else ", with --own-classes where the suite has others"
+    own = "" if data in NAMES else ", with --own-classes if these classes are not its own"
     say(f"next: hardy eval hardy:{out} --suite SUITE --images SRC{own}")
 
 

@@ -26,6 +26,7 @@ from hardy.models.defences import defend as behind
 from hardy.predictions import runner
 from hardy.predictions.adapting import mixed
 from hardy.predictions.head import read_details
+from hardy.predictions.labels import check_trained_on
 from hardy.predictions.opening import Images, open_subject
 from hardy.predictions.plan import Plan, plan
 from hardy.predictions.provenance import session
@@ -233,15 +234,19 @@ def evaluate(
         )
         for one in given
     )
-    for one in loaded:
-        _check_names(one, subject.classes.names)
+    named = [
+        # No part of `Model`: the user's own ones need not know of it.
+        check_trained_on(getattr(one, "class_names", None), subject.classes.names, one.name,
+                         own=own_classes)
+        for one in loaded
+    ]  # fmt: skip
     if defend is not None:
         loaded = tuple(behind(one, defend) for one in loaded)
     shown = mixed(loaded, subject.near(loaded))
     evaluation = Evaluation(loaded, shown, Path(store), count, own_classes)
     announce(evaluation)
     told, accuracy = evaluation.check()
-    for warning in told:
+    for warning in (*filter(None, named), *told):
         (warn or _warn)(warning)
     outcome = evaluation.run(track, accuracy)
     faults = (*(fault.reason for fault in unusable), *outcome.faults)
@@ -254,21 +259,6 @@ def _check_apart(images: Any, store: Path) -> None:
     folder = isinstance(images, str | os.PathLike) and os.path.isdir(images)
     if folder and store.resolve().is_relative_to(Path(images).resolve()):
         raise InputError(f"the store {store} lies in the images' folder; name one elsewhere")
-
-
-def _check_names(model: Model, names: tuple[str, ...] | None) -> None:
-    """A net knows classes by their number alone, and a set that lacks one numbers others anew."""
-    own = getattr(model, "class_names", None)
-    if own is None or names is None or own == names:
-        return
-    place = next((k for k, (a, b) in enumerate(zip(own, names, strict=False)) if a != b), None)
-    where = f"{len(own):,} of them, got {len(names):,}"
-    if place is not None:
-        where = f'number {place} of them "{own[place]}", got "{names[place]}"'
-    raise InputError(
-        f"expected images of the classes that {model.name} was trained on, {where}; name the "
-        "folders of classes as in the training, all of them"
-    )
 
 
 def _warn(message: str) -> None:

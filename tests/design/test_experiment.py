@@ -23,6 +23,7 @@ from hardy.scoring import score
 from hardy.suites import load
 from hardy.suites.cells import NONE, Cell
 from tests.train.small import NARROW, narrow, write_arrays
+from tests.train.test_class_names import write_folders
 
 __all__ = ["narrow"]
 
@@ -264,6 +265,9 @@ def test_bad_requests_are_refused_before_training(tmp_path, narrow) -> None:
     more = tmp_path / "more.npz"
     np.savez(more, images=np.zeros((8, 16, 16, 3), np.uint8), labels=np.arange(8))
     refused("cifar10_c", more, "expected test images of the 3 classes .* trained on, got 8")
+    trained = write_folders(tmp_path / "d", ("circle", "square", "stripe"))
+    others = write_folders(tmp_path / "e", ("square", "stripe", "z_circle"))
+    refused("cifar10_c", others, 'with "square" as number 1, which is 0 here', train=trained)
     tiny = write_arrays(tmp_path / "c", side=4)
     refused("cifar10_c", tiny, "at least 8 pixels per side, got 4", train=tiny)
 

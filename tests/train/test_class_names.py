@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hardy import evaluate
+from hardy import attack, evaluate
 from hardy.errors import InputError
 from hardy.evaluation import Run
 from hardy.train.data import read_data
@@ -45,11 +45,9 @@ def shown(trained: Path, images: Path | str, **options: object) -> Run:
         images=str(images),
         only="contrast",
         severities=1,
-        own_classes=True,
         store=trained.parent / "runs" / Path(images).stem,
         device="cpu",
-        warn=lambda text: None,
-        **options,
+        **{"own_classes": True, "warn": lambda text: None, **options},
     )
     assert isinstance(found, Run)
     return found
@@ -58,18 +56,43 @@ def shown(trained: Path, images: Path | str, **options: object) -> Run:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("a_square", "m_stripe", "z_circle"), 'number 0 of them "circle", got "a_square"'),
-        (("circle", "stripe"), 'number 1 of them "square", got "stripe"'),
-        (("circle", "square"), "3 of them, got 2"),
+        (("square", "stripe", "z_circle"), 'with "square" as number 1, which is 0 here'),
+        (("circle", "stripe"), 'with "stripe" as number 2, which is 1 here'),
+        (("circle", "square"), "on 3 classes, and these images have 2"),
     ],
 )
-def test_images_of_other_classes_are_refused(names, said, trained, tmp_path) -> None:
+def test_classes_of_other_numbers_are_refused(names, said, trained, tmp_path) -> None:
     others = write_folders(tmp_path / "others", names)
     for defence in (None, "median"):
         with pytest.raises(InputError, match="expected images of the classes that hardy:") as error:
             shown(trained, others, defend=defence)
         assert said in str(error.value)
+        assert "bring images of all these classes and no others" in str(error.value)
     assert not (tmp_path / "runs").exists()
+
+
+def test_forgotten_own_classes_are_named(tmp_path, narrow) -> None:
+    """Some of the suite's, which the net has other numbers for than the suite."""
+    data = write_folders(tmp_path / "train", ("cat", "dog", "frog"))
+    train("standard", read_data(str(data), CPU), tmp_path / "out", replace(NARROW, epochs=1))
+    assert shown(tmp_path / "out", data).model
+    with pytest.raises(InputError, match=r"if these are its own classes, say --own-classes"):
+        shown(tmp_path / "out", data, own_classes=False)
+
+
+def test_classes_of_other_names_are_warned_about(trained, tmp_path) -> None:
+    told: list[str] = []
+    others = write_folders(tmp_path / "others", ("a_square", "m_stripe", "z_circle"))
+    shown(trained, others, warn=told.append)
+    assert '"circle" where these images have "a_square": if they are not the same' in told[0]
+
+
+def test_noise_is_not_fitted_on_other_classes(trained, tmp_path) -> None:
+    numbered, others = tmp_path / "numbered.npz", write_folders(tmp_path / "o", (*NAMES[:2], "a"))
+    np.savez(numbered, images=np.zeros((4, 32, 32, 3), np.uint8), labels=np.arange(4) % 3)
+    with pytest.raises(InputError, match=r"was trained with \"circle\" as number 0, which is 1"):
+        attack(f"hardy:{trained}", suite="cifar10_c", images=str(numbered), own_classes=True,
+               attack_images=str(others), store=tmp_path / "runs", device="cpu")  # fmt: skip
 
 
 def test_the_same_classes_or_numbers_alone_are_taken(trained, tmp_path) -> None:

@@ -63,8 +63,8 @@ def test_train_again_and_load(run) -> None:
     assert first == "64 images of 3 classes, array set.npz"
     assert told.startswith("trained narrow by patch_gaussian, the loss is ")
     assert told.endswith(" after epoch 1; corruptions seen: gaussian_noise, noc_gaussian")
-    hint = "next: hardy eval hardy:out --suite SUITE --images SRC, with --own-classes where the "
-    assert todo == f"{hint}suite has others"
+    hint = "next: hardy eval hardy:out --suite SUITE --images SRC, with --own-classes if "
+    assert todo == f"{hint}these classes are not its own"
     described = json.loads(Path("out/run.json").read_text())
     assert described["method"] == {"name": "patch_gaussian", "size": 7, "sigma": 0.5}
     assert described["recipe"]["precision"] == "float32"

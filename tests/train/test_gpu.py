@@ -25,8 +25,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning"),
 ]
 GPU = torch.device("cuda")
-# What would take minutes at its default.
-QUICK = {"ant": {"restart_steps": "5"}, "ant3x3": {"restart_steps": "5"}}
+# What would take minutes at its default, or begin after the last step.
+QUICK = {
+    "ant": {"restart_steps": "5"},
+    "ant3x3": {"restart_steps": "5"},
+    "groupwise_inhibition": {"start": "1", "every": "2"},
+}
 NEEDED = {"corrupted": {"suite": "cifar10_c", "corruption": "fog"}}
 
 

@@ -144,7 +144,7 @@ def test_overlaps_leave_out_empty_groups() -> None:
 def ready(net: nn.Module, **settings: str) -> GroupwiseInhibition:
     method = make_method("groupwise_inhibition", settings)
     method.classifier = Classifier(net, (0.5,) * 3, (0.5,) * 3).train()
-    method.steps = 1000
+    method.all_steps = 1000
     method.begin(Draw(0, CPU), (3, 16, 16))
     return method
 

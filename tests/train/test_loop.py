@@ -19,7 +19,7 @@ from hardy.train import loop
 from hardy.train.data import read_data
 from hardy.train.loop import Training, train
 from hardy.train.method import Draw
-from hardy.train.methods import METHODS
+from hardy.train.methods import METHODS, make_method
 from hardy.train.methods.noise import Standard
 from hardy.train.recipe import Recipe, learning_rate
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
@@ -75,6 +75,15 @@ def test_a_killed_run_resumes_to_the_same_weights(method, tmp_path) -> None:
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
     assert [row["loss"] for row in whole.log] == [row["loss"] for row in resumed.log]
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_settings_stay_those_that_were_asked_for(method, tmp_path) -> None:
+    """Whatever else a method is told: of some, that may be the name of a setting."""
+    asked = make_method(method, FEW.get(method))
+    before = asked.described()
+    Training(asked, small_data(tmp_path), NARROW, CPU)
+    assert asked.described() == before
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "standard"])

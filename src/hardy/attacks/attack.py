@@ -14,6 +14,7 @@ from hardy.evaluation import AnyModel, Evaluation, Run, evaluate
 from hardy.metrics import stratified_subset
 from hardy.models.model import need
 from hardy.predictions.attacked import Attacked, write_attack
+from hardy.predictions.labels import check_trained_on
 from hardy.predictions.opening import Images, open_subject
 from hardy.predictions.subject import Rows, Subject
 from hardy.suites.cells import CLEAN
@@ -95,6 +96,8 @@ def attack_each(
         _check_attackable(evaluation)
         _check_epsilon(epsilon, evaluation.subject)
         others = None if attack_images is None else _open_others(evaluation, attack_images)
+        if others is not None:
+            _check_named(evaluation, others)
         known.append((evaluation, others))
         announce(evaluation)
 
@@ -167,6 +170,12 @@ def _check_attackable(evaluation: Evaluation) -> None:
         check_differentiable(model)
     if (evaluation.subject.classes.labels < 0).any():
         raise InputError("expected labels for all images, which the noise is learned against")
+
+
+def _check_named(evaluation: Evaluation, others: Subject) -> None:
+    for model in evaluation.models:
+        trained, own = getattr(model, "class_names", None), evaluation.own_classes
+        check_trained_on(trained, others.classes.names, model.name, own=own)
 
 
 def _check_epsilon(epsilon: float | None, subject: Subject) -> None:

@@ -38,6 +38,7 @@ from hardy.images.datasets import NAMES
 from hardy.images.recipes import RECIPES
 from hardy.models.model import Options
 from hardy.models.torch_load import find_device
+from hardy.predictions.labels import check_trained_on
 from hardy.predictions.opening import Images, open_subject
 from hardy.predictions.store import open_run
 from hardy.predictions.subject import Subject
@@ -110,6 +111,8 @@ def run_overlap(
             f"expected test images of the {training.classes:,} classes that models are trained on, "
             f"got {subject.classes.width:,}; name images of the same data set"
         )
+    if warning := check_trained_on(training.names, subject.classes.names, "each model", own=True):
+        say(warning)
     begin_overlap(out, _described(chosen, training, subject, recipe, where, track))
     # All models take the same, whatever becomes of the user's file.
     task = Task(out, given.keep_beside(out, chosen), training, subject, recipe, where, track)

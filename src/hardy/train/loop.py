@@ -141,7 +141,7 @@ class Training:
         )
         self.draw = Draw(recipe.seed, device, ranks)
         method.classifier, method.epochs, method.batch = self.model, recipe.epochs, recipe.batch
-        method.steps = recipe.epochs * self.steps
+        method.all_steps = recipe.epochs * self.steps
         method.begin(self.draw, data.shape)
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
         self.log: list[dict[str, float]] = []

@@ -99,7 +99,7 @@ class Method:
     classifier: Classifier
     epochs: int
     batch = 0  # images of a whole batch
-    steps: int  # of the whole run
+    all_steps: int  # of the whole run
     draw: Draw
     # Where it differs, the step is another, and is recorded anew; to be set as an epoch begins.
     phase = 0

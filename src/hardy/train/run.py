@@ -33,6 +33,7 @@ from hardy.predictions.fields import (
     WHOLE,
     Field,
     check_fields,
+    expect,
     is_whole,
     or_null,
 )
@@ -222,6 +223,9 @@ def _check_run(run: Mapping[str, Any], path: Path) -> None:
     }
     for part, schema in _INSIDE.items():
         check_fields({**later.get(part, {}), **run[part]}, schema, f"{path}: {part}", ANEW)
+    names, classes = run["data"].get("names"), run["data"]["classes"]
+    right = names is None or len(names) == classes
+    expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
 
 
 def trained_as(run: Mapping[str, Any]) -> dict[str, Any]:

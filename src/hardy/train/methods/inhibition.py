@@ -67,10 +67,10 @@ class GroupwiseInhibition(Method):
                 "expected a net whose next-to-last stage is known, such as wrn_40_2 or "
                 f"torchvision:resnet50, got {type(self.classifier.net).__name__}"
             )
-        if self.start >= self.steps:
+        if self.start >= self.all_steps:
             raise InputError(
-                f"expected start below the {self.steps:,} steps of the run, after which nothing is "
-                f"inhibited, got {self.start}; train for longer, or --set start=N"
+                f"expected start below the {self.all_steps:,} steps of the run, after which "
+                f"nothing is inhibited, got {self.start}; train for longer, or --set start=N"
             )
         self.before, self.after = parts
 
