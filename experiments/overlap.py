@@ -37,9 +37,9 @@ from hardy.design.results import Measured, read_measured, write_results
 from hardy.design.selection import select
 from hardy.design.suite import write_suite
 from hardy.errors import HardyError, InputError, printable
+from hardy.fields import TEXT, Field, check_fields, is_whole
 from hardy.metrics import Resampling
 from hardy.metrics.classification import Floats
-from hardy.predictions.fields import TEXT, Field, check_fields, is_whole
 from hardy.suites import load
 from hardy.suites.cells import NONE
 from hardy.train.run import read_log

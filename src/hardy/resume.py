@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from hardy.errors import HardyError, InputError
+from hardy.fields import brief
 from hardy.whole import whole_file
 
 Record = Mapping[str, Any]
@@ -38,7 +39,8 @@ def begin(
         return
     before, now = {**(later or {}), **_flat(read(path))}, _flat(wanted)
     changed = [
-        (said or {}).get(name) or f"{name} is {now.get(name)!r} and was {before.get(name)!r}"
+        (said or {}).get(name)
+        or f"{name} is {brief(now.get(name))} and was {brief(before.get(name))}"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name) and not _within(name, of_the_session)
     ]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
-from hardy.predictions.fields import Field, check_fields
+from hardy.fields import Field, check_fields
 from hardy.resume import begin
 
 FORMAT = 1

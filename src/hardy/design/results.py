@@ -34,8 +34,8 @@ from hardy.design.record import (
     read_json,
 )
 from hardy.errors import InputError
+from hardy.fields import TABLE, TEXT, Field, all_of, is_text, is_whole
 from hardy.metrics.classification import Floats
-from hardy.predictions.fields import TABLE, TEXT, Field, all_of, is_text, is_whole
 from hardy.predictions.store import StoredRun, open_run
 from hardy.resume import write_file, write_record
 from hardy.scoring.tables import to_csv

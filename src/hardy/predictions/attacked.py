@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import HardyError, InputError
-from hardy.predictions.fields import (
+from hardy.fields import (
     TABLE,
     TEXT,
     WHOLE,

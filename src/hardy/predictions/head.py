@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hardy.errors import InputError
-from hardy.images.source import Ids
-from hardy.predictions.fields import (
+from hardy.fields import (
     TABLES,
     TEXT,
     TEXTS,
@@ -26,6 +25,7 @@ from hardy.predictions.fields import (
     is_whole,
     or_null,
 )
+from hardy.images.source import Ids
 from hardy.predictions.parts import FOLDER, damaged, list_parts, read_groups
 from hardy.whole import whole_file
 

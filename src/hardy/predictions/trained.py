@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hardy.predictions.fields import TABLE, TEXT, TEXTS
+from hardy.fields import TABLE, TEXT, TEXTS
 
 PLAIN = "standard"  # the method that is none
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hardy.predictions import fields
-from hardy.predictions.fields import Field, all_of, check_fields
+from hardy import fields
+from hardy.fields import Field, all_of, check_fields
 from hardy.registry import unknown
 
 NAME, PROSE = 1000, 10_000  # letters

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hardy.errors import InputError
+from hardy.fields import TABLE, TABLES, Field, brief, or_null
 from hardy.metrics import Circumstances, Interval, Score
 from hardy.metrics.bootstrap import LEVEL
 from hardy.metrics.score import may_be_negative
-from hardy.predictions.fields import TABLE, TABLES, Field, brief, or_null
 from hardy.predictions.store import StoredRun
 from hardy.scoring.fields import (
     LONG_TEXT,

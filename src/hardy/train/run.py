@@ -25,8 +25,7 @@ from typing import Any
 from torch import nn
 
 from hardy.errors import InputError
-from hardy.models.checkpoint import load_checkpoint
-from hardy.predictions.fields import (
+from hardy.fields import (
     TABLE,
     TEXT,
     TEXTS,
@@ -37,6 +36,7 @@ from hardy.predictions.fields import (
     is_whole,
     or_null,
 )
+from hardy.models.checkpoint import load_checkpoint
 from hardy.resume import begin, write_file, write_record
 from hardy.suites.checks import is_number
 from hardy.train.data import MOST_CLASSES

@@ -66,7 +66,7 @@ def _bn_adapt(model: Model, setting: str | None) -> Model:
     if not count.isdecimal() or len(count) > 9:
         raise InputError(
             "expected bn_adapt or bn_adapt:N, N the number of images that the stored statistics "
-            f'count for, 0 or more, got "bn_adapt:{setting}"'
+            f'count for, from 0 to 999,999,999, got "bn_adapt:{setting}"'
         )
     *_, core = unwrapped(model)
     if not hasattr(core, "with_module"):  # asked so, torch need not be imported
