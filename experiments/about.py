@@ -56,8 +56,8 @@ def circumstances(records: Records) -> Iterator[str]:
         )
 
 
-def again(records: Records) -> Iterator[str]:
-    """The commands that make all of it."""
+def commands(records: Records) -> Iterator[str]:
+    """Those that make all of it."""
     common = [r["recipe"] for r in records.values() if r.get("group") in GROUPS]
     tuning = [r["recipe"]["epochs"] for r in records.values() if r.get("group") == "tuning"]
     if not common or not tuning:
@@ -72,11 +72,11 @@ def again(records: Records) -> Iterator[str]:
         "speed --work work",
         f"table work/results{' --again again/results' if repeated else ''}",
     ]
-    commands = "\n".join(f"python -m experiments.cifar10 {line}" for line in lines)
+    typed = "\n".join(f"python -m experiments.cifar10 {line}" for line in lines)
     yield "## The commands"
     yield (
         "The first fetches CIFAR-10; `run` goes on where it was stopped.\n\n"
-        f"```\nhardy fetch cifar10\n{commands}\n```"
+        f"```\nhardy fetch cifar10\n{typed}\n```"
     )
 
 

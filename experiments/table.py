@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.table import grid
 from experiments import compared, kept
-from experiments.about import GROUPS, again, circumstances, seen_by, source
+from experiments.about import GROUPS, circumstances, commands, seen_by, source
 from experiments.aside import choice, defences, fine_tuned, noise, speed
 from experiments.cells import figure, row, setting
 from experiments.compared import COMPARED, PAIRS, differences, repeated, scores_of
@@ -51,7 +51,7 @@ def page(records: Records) -> str:
             section(records)
             for section in (
                 *(_bands, _methods, _pairs, fine_tuned, defences, noise, choice, _grid, speed),
-                *(_missing, again),
+                *(_missing, commands),
             )
         ),
     ]

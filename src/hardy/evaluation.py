@@ -93,6 +93,16 @@ class Evaluation:
     def plan(self) -> Plan:
         return plan(self.models, self.subject, workers=self.workers)
 
+    def check_classes(self, subject: Subject) -> list[str]:
+        """Whether the models were trained on the classes of these images: warnings, or an error."""
+        names, own = subject.classes.names, self.own_classes
+        told = [
+            # No part of `Model`: the user's own ones need not know of it.
+            check_trained_on(getattr(model, "class_names", None), names, model.name, own=own)
+            for model in self.models
+        ]
+        return [warning for warning in told if warning]
+
     def check(self) -> tuple[list[str], dict[str, float | None]]:
         """Warnings about how models take their images, and their accuracy on some clean ones.
 
@@ -234,19 +244,14 @@ def evaluate(
         )
         for one in given
     )
-    named = [
-        # No part of `Model`: the user's own ones need not know of it.
-        check_trained_on(getattr(one, "class_names", None), subject.classes.names, one.name,
-                         own=own_classes)
-        for one in loaded
-    ]  # fmt: skip
     if defend is not None:
         loaded = tuple(behind(one, defend) for one in loaded)
     shown = mixed(loaded, subject.near(loaded))
     evaluation = Evaluation(loaded, shown, Path(store), count, own_classes)
+    named = evaluation.check_classes(shown)
     announce(evaluation)
     told, accuracy = evaluation.check()
-    for warning in (*filter(None, named), *told):
+    for warning in (*named, *told):
         (warn or _warn)(warning)
     outcome = evaluation.run(track, accuracy)
     faults = (*(fault.reason for fault in unusable), *outcome.faults)

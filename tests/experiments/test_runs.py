@@ -52,6 +52,10 @@ def run(place, *words) -> list[str]:
     return said
 
 
+def mean_error(record) -> float:
+    return next(s["value"] for s in record["scores"] if s["name"] == "mean error")
+
+
 def test_a_method_its_choice_and_a_defence(place, capsys) -> None:
     assert run(place, "standard+median")[0].startswith("standard+median: waits for standard")
     assert "waits for the trainings tune-gauss_single-*" in run(place, "gauss_single")[0]
@@ -82,10 +86,7 @@ def test_a_method_its_choice_and_a_defence(place, capsys) -> None:
     assert page in capsys.readouterr().out
     assert "gauss_single − standard" in page
     (row,) = [line for line in page.splitlines() if line.startswith("| median ")]
-    none, median = (
-        next(s["value"] for s in records[name]["scores"] if s["name"] == "mean error")
-        for name in ("standard+none", "standard+median")
-    )
+    none, median = (mean_error(records[name]) for name in ("standard+none", "standard+median"))
     assert f"{median - none:+.1f}" in row
     assert "20 of 40 images" in page
     figures = json.loads((out / "cifar10.json").read_text())
@@ -205,11 +206,7 @@ def test_training_on_from_the_standard_net(place) -> None:
     page = table.page(records)
     assert "for 2 more epochs, with a learning rate of 0.001" in page
     (row,) = [line for line in page.splitlines() if line.startswith("| fine-gauss_single")]
-    ours, theirs = (
-        next(s["value"] for s in records[name]["scores"] if s["name"] == "mean error")
-        for name in ("fine-gauss_single", "standard")
-    )
-    assert f" {ours - theirs:+.1f} ±" in row
+    assert f" {mean_error(fine) - mean_error(records['standard']):+.1f} ±" in row
 
 
 @pytest.mark.parametrize(

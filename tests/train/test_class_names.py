@@ -88,11 +88,21 @@ def test_classes_of_other_names_are_warned_about(trained, tmp_path) -> None:
 
 
 def test_noise_is_not_fitted_on_other_classes(trained, tmp_path) -> None:
-    numbered, others = tmp_path / "numbered.npz", write_folders(tmp_path / "o", (*NAMES[:2], "a"))
-    np.savez(numbered, images=np.zeros((4, 32, 32, 3), np.uint8), labels=np.arange(4) % 3)
-    with pytest.raises(InputError, match=r"was trained with \"circle\" as number 0, which is 1"):
+    numbered, told = tmp_path / "numbered.npz", []
+    images = np.random.default_rng(0).integers(0, 256, (6, 32, 32, 3), np.uint8)
+    np.savez(numbered, images=images, labels=np.arange(6) % 3)
+
+    def attacked(names: tuple[str, ...]) -> None:
+        others = write_folders(tmp_path / "".join(names), names)
         attack(f"hardy:{trained}", suite="cifar10_c", images=str(numbered), own_classes=True,
-               attack_images=str(others), store=tmp_path / "runs", device="cpu")  # fmt: skip
+               attack_images=str(others), store=tmp_path / "runs", device="cpu", steps=1,
+               warn=told.append)  # fmt: skip
+
+    with pytest.raises(InputError, match=r"was trained with \"circle\" as number 0, which is 1"):
+        attacked(("a", "circle", "square"))
+    assert not told
+    attacked(("a", "b", "c"))
+    assert '"circle" where these images have "a"' in told[0]
 
 
 def test_the_same_classes_or_numbers_alone_are_taken(trained, tmp_path) -> None:

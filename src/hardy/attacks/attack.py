@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 from typing import Any, NamedTuple
@@ -14,7 +15,6 @@ from hardy.evaluation import AnyModel, Evaluation, Run, evaluate
 from hardy.metrics import stratified_subset
 from hardy.models.model import need
 from hardy.predictions.attacked import Attacked, write_attack
-from hardy.predictions.labels import check_trained_on
 from hardy.predictions.opening import Images, open_subject
 from hardy.predictions.subject import Rows, Subject
 from hardy.suites.cells import CLEAN
@@ -80,6 +80,7 @@ def attack_each(
     steps: int | None = None,
     seed: int = 0,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
+    warn: Callable[[str], None] | None = None,
     **options: Any,
 ) -> list[Attacked]:
     """As `attack`, one after the other; what is wrong with any of them is told before the first."""
@@ -96,13 +97,13 @@ def attack_each(
         _check_attackable(evaluation)
         _check_epsilon(epsilon, evaluation.subject)
         others = None if attack_images is None else _open_others(evaluation, attack_images)
-        if others is not None:
-            _check_named(evaluation, others)
+        for warning in evaluation.check_classes(others) if others else ():
+            (warn or warnings.warn)(warning)
         known.append((evaluation, others))
         announce(evaluation)
 
     runs = evaluate(
-        list(models), suite=suite, only=CLEAN.name, seed=seed, announce=begin, **options
+        list(models), suite=suite, only=CLEAN.name, seed=seed, announce=begin, warn=warn, **options
     )
     assert isinstance(runs, list)  # one for each model of a list
     if faults is not None:
@@ -170,12 +171,6 @@ def _check_attackable(evaluation: Evaluation) -> None:
         check_differentiable(model)
     if (evaluation.subject.classes.labels < 0).any():
         raise InputError("expected labels for all images, which the noise is learned against")
-
-
-def _check_named(evaluation: Evaluation, others: Subject) -> None:
-    for model in evaluation.models:
-        trained, own = getattr(model, "class_names", None), evaluation.own_classes
-        check_trained_on(trained, others.classes.names, model.name, own=own)
 
 
 def _check_epsilon(epsilon: float | None, subject: Subject) -> None:

@@ -196,17 +196,21 @@ class Training:
     def _step(self, images: Tensor, labels: Tensor, step: int, rate: float, extra: bool) -> None:
         self.rate.fill_(rate)
         images = crop_and_flip(images, self.draw)
-        number = torch.full((), step, device=self.device)
-        for own in (False, True)[: 1 + extra]:
-            loss_of = self.method.extra_loss if own else self.method.loss
-            if self.fast and len(labels) == self.recipe.batch:
-                key = (own, self.method.phase)
-                if key not in self._recorded:
-                    update = partial(self._update, loss_of, self.compiled, not own)
-                    self._recorded[key] = Recorded(update, self.draw.there)
-                self._recorded[key](images, labels, number)
-            else:
-                self._update(loss_of, self.model, not own, images, labels, number)
+        batch = (images, labels, torch.full((), step, device=self.device))
+        self._descend(self.method.loss, True, *batch)
+        if extra:
+            self._descend(self.method.extra_loss, False, *batch)
+
+    def _descend(self, loss_of: Loss, counts: bool, *batch: Tensor) -> None:
+        """By a recording, where there is one; `counts` says whether the log has the loss."""
+        if not self.fast or len(batch[0]) < self.recipe.batch:
+            self._update(loss_of, self.model, counts, *batch)
+            return
+        key = (counts, self.method.phase)
+        if key not in self._recorded:
+            update = partial(self._update, loss_of, self.compiled, counts)
+            self._recorded[key] = Recorded(update, self.draw.there)
+        self._recorded[key](*batch)
 
     def _update(
         self,
