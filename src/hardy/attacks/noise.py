@@ -6,7 +6,7 @@ in evaluation mode. It is fitted by the steps of the training method. This file 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import torch
@@ -75,12 +75,6 @@ def fit_generator(
     return generator
 
 
-def white(draw: Draw, shape: Sequence[int], side: int) -> Tensor:
-    """What a generator needs for noise of that shape, (N, 3, H, W)."""
-    count, channels, height, width = shape
-    return draw.normal(count, channels, height + side - 1, width + side - 1)
-
-
 class Outcome(NamedTuple):
     """Of each image: is the answer right, and how far is the nearest noise that spoils it?"""
 
@@ -102,10 +96,8 @@ def measure(
 ) -> Outcome:
     """Gaussian noise is what the generator was fed, brought to the same norm."""
     pixels = to_pixels(images)
-    fed = white(draw, pixels.shape, generator.side)
-    noise = generator(fed)
-    edge = generator.side // 2
-    plain = fed[:, :, edge:-edge, edge:-edge] if edge else fed
+    fed = generator.white(draw, pixels.shape)
+    noise, plain = generator(fed), generator.inner(fed)
 
     def right(shown: Tensor) -> Tensor:
         return classify(shown).argmax(1) == labels

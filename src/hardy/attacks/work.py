@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from hardy.attacks.noise import STEPS, Follow, Outcome, fit_generator, measure, white
+from hardy.attacks.noise import STEPS, Follow, Outcome, fit_generator, measure
 from hardy.errors import InputError
 from hardy.execute import Threads
 from hardy.images.inline import encode
@@ -171,10 +171,10 @@ def _pictures(generator: Generator, draw: Draw, images: Tensor, epsilon: float) 
     """What the generator learned: its noise on grey and on images, and how its values spread."""
     pixels = to_pixels(images)
     grey = torch.full_like(pixels, 0.5)
-    noise = generator(white(draw, pixels.shape, generator.side))
+    noise = generator(generator.white(draw, pixels.shape))
     plain = project(grey, draw.normal(*grey.shape), epsilon)
     shown = project(pixels, noise, epsilon)
-    spread = generator(white(draw, (COUNTED, *pixels.shape[1:]), generator.side))
+    spread = generator(generator.white(draw, (COUNTED, *pixels.shape[1:])))
     spread = spread / spread.square().mean().sqrt()
     counts, _ = np.histogram(spread.cpu().numpy(), EDGES)
     return {

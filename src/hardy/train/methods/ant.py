@@ -8,7 +8,7 @@ was learned is not forgotten. Half of each batch stays clean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -63,11 +63,19 @@ class Generator(nn.Module):
                     part.weight.copy_(0.01 * draw.common_normal(*part.weight.shape))
                     part.bias.zero_()
 
-    def forward(self, white: Tensor) -> Tensor:
-        """(N, 3, H + side − 1, W + side − 1) to (N, 3, H, W)."""
+    def white(self, draw: Draw, shape: Sequence[int]) -> Tensor:
+        """White noise to make noise of that shape of, (N, 3, H, W): wider by what is cut off."""
+        count, channels, height, width = shape
+        more = self.side - 1
+        return draw.normal(count, channels, height + more, width + more)
+
+    def inner(self, white: Tensor) -> Tensor:
+        """The part that lies where the noise does."""
         edge = self.side // 2
-        inner = white[:, :, edge:-edge, edge:-edge] if edge else white
-        return self.layers(white) + inner
+        return white[:, :, edge:-edge, edge:-edge] if edge else white
+
+    def forward(self, white: Tensor) -> Tensor:
+        return self.layers(white) + self.inner(white)
 
 
 class Shares:
@@ -191,9 +199,7 @@ class Ant(TakesStylised):
         return lambda white: functional_call(self.generator, named, white)
 
     def noisy(self, generator: Noise, pixels: Tensor) -> Tensor:
-        count, channels, height, width = pixels.shape
-        more = self.side - 1
-        white = self.draw.normal(count, channels, height + more, width + more)
+        white = self.generator.white(self.draw, pixels.shape)
         with torch.autocast(pixels.device.type, enabled=False):
             return project(pixels, generator(white), self.radius)
 
