@@ -27,7 +27,6 @@ def begun(path: Path, **changes: Any) -> None:
         lambda path: json.loads(path.read_text()),
         "a test of it",
         of_the_session=("data",),
-        later={"blur": False},
     )
 
 
@@ -38,14 +37,6 @@ def test_the_same_goes_on(tmp_path) -> None:
     begun(path)
     begun(path, data={"where": "b"})
     assert path.read_bytes() == written
-
-
-def test_an_older_record_does_not_say_all(tmp_path) -> None:
-    older = {name: value for name, value in WANTED.items() if name != "blur"}
-    (tmp_path / "record.json").write_text(json.dumps(older))
-    begun(tmp_path / "record.json")
-    with pytest.raises(InputError, match="blur is True and was False"):
-        begun(tmp_path / "record.json", blur=True)
 
 
 @pytest.mark.parametrize(

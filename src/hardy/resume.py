@@ -22,13 +22,12 @@ def begin(
     kind: str,
     *,
     of_the_session: tuple[str, ...],
-    later: Record | None = None,
     said: Mapping[str, str] | None = None,
 ) -> None:
     """Begin work of a kind, such as "a training run", or make sure that what was begun is the same.
 
     The record lies in the work's folder, which is to be new. What is `of_the_session` may differ;
-    `later` is what older records do not say, and was so; `said` tells in words what differs.
+    `said` tells in words what differs.
     """
     folder = path.parent
     wanted = json.loads(json.dumps(wanted))  # tuples are lists, as in the file
@@ -37,7 +36,7 @@ def begin(
             raise InputError(f"{folder} holds other things than {kind}; name a folder that is new")
         write_record(path, wanted)
         return
-    before, now = {**(later or {}), **_flat(read(path))}, _flat(wanted)
+    before, now = _flat(read(path)), _flat(wanted)
     changed = [
         (said or {}).get(name)
         or f"{name} is {brief(now.get(name))} and was {brief(before.get(name))}"

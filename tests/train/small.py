@@ -48,8 +48,9 @@ def described(net: str, classes: int, **recipe: object) -> dict:
     """A run of such a net, as its folder says it."""
     return {
         "format": 1,
-        "data": {"classes": classes},
-        "recipe": {"net": net, "antialias": 1, **recipe},
+        "data": {"classes": classes, "names": None},
+        "recipe": {"net": net, "antialias": 1, "blur_after_conv": False, **recipe},
         "preprocessing": {"mean": IMAGENET_MEAN, "std": IMAGENET_STD},
         "seen_corruptions": [],
+        "input": None,
     }

@@ -111,12 +111,3 @@ def test_the_same_classes_or_numbers_alone_are_taken(trained, tmp_path) -> None:
     numbered = tmp_path / "numbered.npz"
     np.savez(numbered, images=np.zeros((3, 32, 32, 3), np.uint8), labels=np.arange(3))
     assert len(shown(trained, numbered).stored.ids) == 3
-
-
-def test_a_net_of_before_names_were_recorded(trained, tmp_path) -> None:
-    about = json.loads((trained / "run.json").read_text())
-    del about["data"]["names"]
-    (trained / "run.json").write_text(json.dumps(about))
-    assert shown(trained, write_folders(tmp_path / "test", ("a", "b", "c"))).model
-    data = read_data(str(tmp_path / "train"), CPU)
-    assert train("standard", data, trained, replace(NARROW, epochs=1)).epochs == 0

@@ -208,14 +208,12 @@ def test_runs_say_what_is_reconstructed_and_are_loaded_so(tmp_path) -> None:
     assert "Hardy's reconstruction" in read_run(tmp_path / "out")["note"]
     assert parts_of(trained_net(tmp_path / "out")[0], nn.SiLU)
 
-    old = described("wrn_16_4", 3)
-    open_run(tmp_path / "old", old)
-    write_tensors(tmp_path / "old" / MODEL, net.state_dict(), {})
-    assert "note" not in json.loads((tmp_path / "old/run.json").read_text())
-    assert not parts_of(trained_net(tmp_path / "old")[0], nn.SiLU)
-    open_run(tmp_path / "old", described("wrn_16_4", 3, blur_after_conv=False))
+    open_run(tmp_path / "plain", described("wrn_16_4", 3))
+    write_tensors(tmp_path / "plain" / MODEL, net.state_dict(), {})
+    assert "note" not in json.loads((tmp_path / "plain/run.json").read_text())
+    assert not parts_of(trained_net(tmp_path / "plain")[0], nn.SiLU)
     with pytest.raises(InputError, match="blur_after_conv is True and was False"):
-        open_run(tmp_path / "old", described("wrn_16_4", 3, blur_after_conv=True))
+        open_run(tmp_path / "plain", described("wrn_16_4", 3, blur_after_conv=True))
 
 
 @pytest.mark.usefixtures("narrow")

@@ -182,9 +182,9 @@ def test_the_mark_is_that_of_the_weights_not_of_where_they_lie(narrow, tmp_path:
     [
         ({}, ["ant"]),
         ({"stylised": "a hash"}, ["ant", "stylised images"]),
-        ({"recipe": {"net": "narrow", "antialias": 3}}, ["ant", "antialias 3"]),
+        ({"recipe": described("narrow", 3, antialias=3)["recipe"]}, ["ant", "antialias 3"]),
         (
-            {"recipe": {"net": "narrow", "antialias": 1, "blur_after_conv": True}},
+            {"recipe": described("narrow", 3, blur_after_conv=True)["recipe"]},
             ["ant", "blur_after_conv"],
         ),
         ({"input": "clahe"}, ["ant"]),  # told as a defence

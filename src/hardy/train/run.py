@@ -50,10 +50,7 @@ COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
 SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
-# Names of classes older runs do not say, and the sum of the data has their numbers.
-OF_THE_SESSION = ("versions", "device", "data.images", "data.names", "note", "seen_corruptions")
-# What older runs do not say, and was so.
-LATER = {"recipe.blur_after_conv": False, "input": None, "stylised": None}
+OF_THE_SESSION = ("versions", "device", "data.images", "note", "seen_corruptions")
 OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
 ANEW = "train anew in another folder"
 RECONSTRUCTED = (
@@ -65,7 +62,7 @@ RECONSTRUCTED = (
 def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
     """Begin a run, or make sure that the one in the folder is the same. One that has saved nothing
     yet may be another: it is begun anew, and the record it had stays beside the new one."""
-    if wanted["recipe"].get("blur_after_conv"):
+    if wanted["recipe"]["blur_after_conv"]:
         wanted = {**wanted, "note": RECONSTRUCTED}
     if _only_begun(folder):
         wanted = _with_its_mark(read_run(folder), wanted)
@@ -78,7 +75,6 @@ def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
             lambda path: read_run(path.parent),
             "a training run",
             of_the_session=OF_THE_SESSION,
-            later=LATER,
             said=OTHER_DATA,
         )
     remove_unfinished(folder)
@@ -168,7 +164,7 @@ def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
         recipe["net"],
         run["data"]["classes"],
         recipe["antialias"],
-        recipe.get("blur_after_conv", LATER["recipe.blur_after_conv"]),
+        recipe["blur_after_conv"],
     )
     load_last(net, folder)
     return net, run
@@ -216,14 +212,10 @@ _INSIDE = {
 def _check_run(run: Mapping[str, Any], path: Path) -> None:
     """What a net is made by: the file may have been edited."""
     check_fields(run, _PARTS, str(path), ANEW)
-    check_fields({"input": None, **run}, _SCHEMA, str(path), ANEW)
-    later: dict[str, dict[str, Any]] = {
-        "recipe": {"blur_after_conv": LATER["recipe.blur_after_conv"]},
-        "data": {"names": None},
-    }
+    check_fields(run, _SCHEMA, str(path), ANEW)
     for part, schema in _INSIDE.items():
-        check_fields({**later.get(part, {}), **run[part]}, schema, f"{path}: {part}", ANEW)
-    names, classes = run["data"].get("names"), run["data"]["classes"]
+        check_fields(run[part], schema, f"{path}: {part}", ANEW)
+    names, classes = run["data"]["names"], run["data"]["classes"]
     right = names is None or len(names) == classes
     expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
 
@@ -238,7 +230,7 @@ def trained_as(run: Mapping[str, Any]) -> dict[str, Any]:
     more = {
         "stylised images": run.get("stylised") is not None,
         f"antialias {recipe['antialias']}": recipe["antialias"] > 1,
-        "blur_after_conv": bool(recipe.get("blur_after_conv")),
+        "blur_after_conv": recipe["blur_after_conv"],
     }
     return {"net": recipe["net"], "methods": [name, *(one for one, used in more.items() if used)]}
 
