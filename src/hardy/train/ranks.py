@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 
 import torch
 from torch import Tensor, distributed
@@ -83,6 +84,10 @@ def joined(kind: str) -> Iterator[Ranks]:
     _check_started(int(world), kind)
     if kind == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    # Some parts of torch take the group that there is when they are imported as a default, and so
+    # keep it for ever: its threads outlive it, and one that still holds a tensor when Python ends
+    # is killed, and the process with it. So these are imported before there is a group.
+    import_module("torch._dynamo")
     distributed.init_process_group("nccl" if kind == "cuda" else "gloo")
     try:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
