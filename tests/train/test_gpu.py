@@ -13,9 +13,10 @@ from hardy.train.graphs import WARM_UP, Recorded, running
 from hardy.train.loop import train
 from hardy.train.methods import METHODS
 from tests.train.small import NARROW, narrow, write_arrays
-from tests.train.test_loop import killed_in
+from tests.train.test_dropout import DROPPING, dropping
+from tests.train.test_loop import killed_in, same, weights
 
-__all__ = ["narrow"]
+__all__ = ["dropping", "narrow"]
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"),
@@ -106,3 +107,18 @@ def test_every_method_is_recorded(tmp_path, narrow, monkeypatch, name) -> None:
     assert len(log) == 2
     assert (tmp_path / "run" / "model.safetensors").exists()
     assert recorded
+
+
+def test_what_nets_draw_by_themselves_is_seeded_too(tmp_path, dropping) -> None:
+    data = read_data(str(write_arrays(tmp_path, count=24 * 12)), GPU)
+    train("standard", data, tmp_path / "whole", DROPPING, device=GPU)
+    with pytest.raises(KeyboardInterrupt):
+        train("standard", data, tmp_path / "cut", DROPPING, device=GPU, track=killed_in(3))
+    torch.rand(1, device=GPU)
+    before = torch.cuda.get_rng_state()
+    assert train("standard", data, tmp_path / "cut", DROPPING, device=GPU).epochs == 1
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
+    recorded = replace(DROPPING, deterministic=False)
+    log = train("standard", data, tmp_path / "recorded", recorded, device=GPU).log
+    assert log[-1]["loss"] < 0.9 * log[0]["loss"]
+    assert torch.equal(torch.cuda.get_rng_state(), before)

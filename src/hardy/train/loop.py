@@ -154,24 +154,10 @@ class Training:
         try_out(self.net, data, recipe, device, ranks)
 
     def run_epoch(self, track: Track) -> None:
-        """One pass. Losses stay on the device until its end, so that the host runs ahead."""
-        recipe, started = self.recipe, time.perf_counter()
-        data = replace(self.data, images=self.method.epoch_images(self.epoch, self.data.images))
-        self.total.zero_()
-        self.first_bad.fill_(self.steps)
-        self.model.train()
-        self.method.track = track
-        with self.mixed():
-            more = endless(data, recipe.batch, self.draw)
-            self.method.begin_epoch(self.epoch, self.compiled, more)
-        epoch = batches(data, recipe.batch, self.draw)
-        rate, seen = recipe.lr, 0
-        unit = f"steps of epoch {self.epoch + 1} of {recipe.epochs}"
-        for step, (images, labels) in enumerate(track(epoch, self.steps, unit)):
-            number = self.epoch * self.steps + step
-            rate = learning_rate(recipe, number, recipe.epochs * self.steps)
-            self._step(images, labels, step, rate, self.method.has_extra(number))
-            seen += len(labels)
+        """One pass."""
+        started = time.perf_counter()
+        with self.draw.lent(self.epoch):
+            rate, seen = self._all_steps(track)
         bad = int(self.first_bad)
         if bad < self.steps:
             where = f"epoch {self.epoch + 1}, step {bad + 1} of {self.steps}"
@@ -192,6 +178,28 @@ class Training:
                 "images_per_second": round(len(self.data.images) / seconds, 1),
             }
         )
+
+    def _all_steps(self, track: Track) -> tuple[float, int]:
+        """Of an epoch; the last learning rate, and how many images there were. Losses stay on the
+        device, so that the host runs ahead."""
+        recipe = self.recipe
+        data = replace(self.data, images=self.method.epoch_images(self.epoch, self.data.images))
+        self.total.zero_()
+        self.first_bad.fill_(self.steps)
+        self.model.train()
+        self.method.track = track
+        with self.mixed():
+            more = endless(data, recipe.batch, self.draw)
+            self.method.begin_epoch(self.epoch, self.compiled, more)
+        epoch = batches(data, recipe.batch, self.draw)
+        rate, seen = recipe.lr, 0
+        unit = f"steps of epoch {self.epoch + 1} of {recipe.epochs}"
+        for step, (images, labels) in enumerate(track(epoch, self.steps, unit)):
+            number = self.epoch * self.steps + step
+            rate = learning_rate(recipe, number, recipe.epochs * self.steps)
+            self._step(images, labels, step, rate, self.method.has_extra(number))
+            seen += len(labels)
+        return rate, seen
 
     def _step(self, images: Tensor, labels: Tensor, step: int, rate: float, extra: bool) -> None:
         self.rate.fill_(rate)

@@ -74,6 +74,19 @@ class Draw:
         """A permutation, on the host; the same in all processes."""
         return torch.randperm(count, generator=self._here)
 
+    @contextmanager
+    def lent(self, epoch: int) -> Iterator[None]:
+        """To nets that draw by themselves, as dropout does, from torch's own generators: seeded by
+        the epoch, so that a resumed run draws the same, and given back as they were."""
+        seed = _apart(self.seed, f"net in epoch {epoch}, process {self.ranks.rank}")
+        cuda = self.device.type == "cuda"
+        with torch.random.fork_rng(devices=[self.device] if cuda else []):
+            torch.default_generator.manual_seed(seed)
+            if cuda:
+                with torch.cuda.device(self.device):
+                    torch.cuda.manual_seed(seed)
+            yield
+
     def state(self) -> dict[str, Tensor]:
         """To be asked for by all processes at once."""
         there = self.ranks.gather(self.there.get_state(), self.device)
