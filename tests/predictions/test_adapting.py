@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import hardy
 from hardy.errors import InputError
@@ -20,6 +21,7 @@ from hardy.predictions import subject
 from hardy.predictions.adapting import batches_of, mixed
 from hardy.predictions.opening import open_subject
 from hardy.predictions.reduce import reduce
+from hardy.predictions.showing import answers
 from hardy.predictions.store import contents_hash, find_runs
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
@@ -140,15 +142,42 @@ def test_what_is_stored_says_how(rows: Path, tmp_path: Path) -> None:
 def test_the_same_batches_in_blocks_of_other_sizes(rows: Path, monkeypatch) -> None:
     def batches(block: int, batch: int, kind: str = "cifar10_c") -> str | None:
         monkeypatch.setattr(subject, "SMALL", block)
+        model = adapting(batch)
         opened = open_subject(load(kind), images=rows, only=["brightness"])
-        return batches_of(adapting(batch), opened)
+        return batches_of(model, mixed([model], opened))
 
     assert batches(8, 4) == batches(16, 4) != batches(10, 4)
     assert batches(8, 4) != batches(8, 2)
-    # Of a sequence frames fill the batches: 31 of each image.
-    assert batches(31, 4, "cifar10_p") == batches(40, 4, "cifar10_p") != batches(62, 4, "cifar10_p")
+    # A block has whole batches of sequences, in which 31 frames of each image count.
+    assert batches(31, 4, "cifar10_p") == batches(400, 4, "cifar10_p")
+    assert batches(31, 4, "cifar10_p") != batches(31, 3, "cifar10_p")
     plain = load_model("fake:10")
     assert batches_of(plain, open_subject(load("cifar10_c"), images=rows)) is None
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_where_nothing_moves_nothing_changes(rows: Path, tensors) -> None:
+    """The frames of a sequence see the same images beside them, however batches are cut."""
+    still = np.repeat(np.load(rows)["images"][:, None], 5, axis=1)
+    model = adapting()
+    shown = torch.from_numpy(still) if tensors else still
+    said = np.asarray(answers(model, shown, 10)).reshape(20, 5, 10)
+    assert (said == said[:, :1]).all()
+    np.testing.assert_array_equal(said[:, 0], model.logits(still[:, 0].copy()))
+
+
+def test_a_batch_of_sequences_has_one_frame_of_each_image(rows: Path, tmp_path: Path) -> None:
+    run = predicted(tmp_path / "runs", rows, suite="cifar10_p", only=["brightness"])
+    images, labels = (np.load(rows)[name] for name in ("images", "labels"))
+    order = sorted(range(20), key=lambda id: sha256(f"{id}".encode()).hexdigest())
+    frames = np.stack([hardy.perturb(images[id], "brightness", id=id).array() for id in order])
+    model = adapting()
+    got = run.stored.read([Cell("brightness", 1)], ["log_prob"])["log_prob"][order, 0]
+    for frame in (0, 7, 30):
+        places = [slice(start, start + BATCH) for start in range(0, 20, BATCH)]
+        logits = np.concatenate([model.logits(frames[place, frame]) for place in places])
+        expected = reduce(logits, labels[order])["log_prob"]
+        np.testing.assert_allclose(got[:, frame], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_an_image_that_could_not_be_read_stays_out(rows: Path, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 So these are always the same. Images stand in an order of their own, a block of them is shown whole,
 one cell at a time, in batches at fixed places; a run has just these images; what was stored of a
-block is never shown again in part.
+block is never shown again in part. Of sequences each frame is shown by itself, to the same batches
+of images: else an answer would change where nothing moves, since the images beside it do.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
+from math import lcm
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +25,18 @@ from hardy.predictions.subject import Subject
 
 def mixed(models: Sequence[Model], subject: Subject) -> Subject:
     """Where a model adapts: the images in the order of hashes of their ids, in every layout the
-    same. Sources often come class by class, which it would take for the distribution."""
-    if not any(map(_adapts, models)):
+    same. Sources often come class by class, which it would take for the distribution. And whole
+    batches of sequences."""
+    sizes = [size for model in models if (size := seen_together(model)) is not None]
+    if not sizes:
         return subject
     hashes = [sha256(str(id).encode(errors="backslashreplace")).digest() for id in subject.ids]
     order = np.array(sorted(range(len(subject)), key=hashes.__getitem__), np.int64)
     known = subject.classes
     classes = Classes(known.labels[order], known.names, known.width)
-    return replace(subject, indices=subject.indices[order], classes=classes)
+    return replace(
+        subject, indices=subject.indices[order], classes=classes, sequences_of=lcm(*sizes)
+    )
 
 
 def batches_of(model: Model, subject: Subject) -> str | None:
@@ -38,14 +44,12 @@ def batches_of(model: Model, subject: Subject) -> str | None:
 
     The same on devices that take their blocks in other sizes, as long as the batches are the same.
     """
-    size = getattr(model, "adapts_in", None)
+    size = seen_together(model)
     if size is None:
         return None
-    together = [subject.chunk_size]  # of sequences frames fill the batches, as many as a cell has
-    if subject.suite.kind == "corruptions":
-        blocks = (len(subject) - start for start in _starts(subject))
-        sizes = (min(left, subject.chunk_size) for left in blocks)
-        together = [min(size, block - start) for block in sizes for start in range(0, block, size)]
+    blocks = (len(subject) - start for start in _starts(subject))
+    sizes = (min(left, subject.chunk_size) for left in blocks)
+    together = [min(size, block - start) for block in sizes for start in range(0, block, size)]
     text = json.dumps([list(subject.ids), together], default=int)
     return sha256(text.encode()).hexdigest()
 
@@ -59,7 +63,7 @@ def whole_blocks(
     `have` tells of each model which (row, cell) it has.
     """
     left_out: dict[int, str] = {}
-    adapting = [place for place, model in enumerate(models) if _adapts(model)]
+    adapting = [place for place, model in enumerate(models) if seen_together(model) is not None]
     for start in _starts(subject):
         rows = slice(start, start + subject.chunk_size)
         for place in adapting:
@@ -81,8 +85,9 @@ def whole_blocks(
     return left_out
 
 
-def _adapts(model: Model) -> bool:
-    return getattr(model, "adapts_in", None) is not None
+def seen_together(model: Model) -> int | None:
+    """Of one that adapts: how many images it sees together."""
+    return getattr(model, "adapts_in", None)
 
 
 def _starts(subject: Subject) -> range:

@@ -11,7 +11,7 @@ import numpy as np
 from hardy.arrays.ops import is_tensor
 from hardy.errors import InputError
 from hardy.models import Model
-from hardy.predictions.showing import as_batch
+from hardy.predictions.showing import answers
 from hardy.predictions.subject import Subject
 
 # Measured: a stored prediction takes about as much on disk, compressed, its share of the ids too.
@@ -46,13 +46,12 @@ def plan(models: Sequence[Model], subject: Subject, *, workers: int) -> Plan:
         started = time.perf_counter()
         images = _wait(chunk.make(cell))
         made = time.perf_counter()
-        flat = as_batch(images)
         if cell == sample[0]:
             for model in models:
-                _wait(model.logits(flat))
+                _wait(answers(model, images, subject.classes.width))
         shown = time.perf_counter()
         for model in models:
-            _wait(model.logits(flat))
+            _wait(answers(model, images, subject.classes.width))
         making += made - started
         predicting += time.perf_counter() - shown
     per_image = len(subject.cells) / (len(sample) * len(loaded.rows))

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from hardy.arrays.ops import is_tensor
 from hardy.errors import InputError
 from hardy.models import Model
-from hardy.predictions.reduce import Columns, check_finite, check_shape, reduce
-from hardy.predictions.showing import as_batch
+from hardy.predictions.reduce import Columns, check_finite, reduce
+from hardy.predictions.showing import answers
 from hardy.predictions.store import open_run
 from hardy.predictions.subject import Loaded, Rows, Subject
 from hardy.predictions.writer import Writer
@@ -111,9 +111,7 @@ def _stored_block(writer: Writer, subject: Subject) -> list[tuple[Rows, Cell]]:
 def _predict(model: Model, subject: Subject, loaded: Loaded, cell: Cell) -> npt.NDArray[Any]:
     assert loaded.chunk is not None
     chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
-    flat = as_batch(chunk.make(cell))
-    logits: Any = model.logits(flat)
-    check_shape(logits, model=model.name, rows=len(flat), width=subject.classes.width)
+    logits = answers(model, chunk.make(cell), subject.classes.width)
     if is_tensor(logits):
         logits = logits.cpu().numpy()
     frames = subject.frames(cell) or 1

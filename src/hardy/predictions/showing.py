@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from hardy.arrays.ops import is_tensor
 from hardy.models import Model
+from hardy.predictions.adapting import seen_together
 from hardy.predictions.reduce import Columns, check_finite, check_shape, reduce
 from hardy.predictions.subject import Loaded, Subject
 from hardy.predictions.writer import Writer
@@ -21,6 +22,7 @@ from hardy.suites.cells import Cell
 
 # Batches that a device is ahead of the store: enough that it never waits for the host.
 AHEAD = 16
+IMAGES = 4  # axes; frames have one more
 
 
 class Made(NamedTuple):
@@ -39,12 +41,29 @@ class _Asked(NamedTuple):
     ready: Any  # an event of the device
 
 
-def as_batch(images: Any) -> Any:
-    """(N, H, W, 3) of images or of frames; no model can change what others see after it."""
-    flat = images.reshape(-1, *images.shape[-3:])
-    if not is_tensor(flat):
-        flat.flags.writeable = False
-    return flat
+def answers(model: Model, images: Any, width: int) -> Any:
+    """The logits of each image, or of each frame of each."""
+    if images.ndim == IMAGES or seen_together(model) is None:
+        return _ask(model, images.reshape(-1, *images.shape[-3:]), width)
+    by_frame = [_ask(model, images[:, frame], width) for frame in range(images.shape[1])]
+    return _stacked(by_frame).reshape(-1, width)
+
+
+def _ask(model: Model, images: Any, width: int) -> Any:
+    if not is_tensor(images):
+        images.flags.writeable = False  # no model can change what others see after it
+    logits = model.logits(images)
+    check_shape(logits, model=model.name, rows=len(images), width=width)
+    return logits
+
+
+def _stacked(by_frame: list[Any]) -> Any:
+    """(N, F, K) of (N, K) for each frame."""
+    if not is_tensor(by_frame[0]):
+        return np.stack(by_frame, 1)
+    import torch
+
+    return torch.stack(by_frame, 1)
 
 
 class Showing:
@@ -54,10 +73,8 @@ class Showing:
 
     def show(self, model: Model, writer: Writer, made: Made) -> None:
         frames = self._subject.frames(made.cell)
-        flat = as_batch(made.images)
         labels = np.repeat(self._subject.classes.labels[made.loaded.rows], frames or 1)
-        logits = model.logits(flat)
-        check_shape(logits, model=model.name, rows=len(flat), width=self._subject.classes.width)
+        logits = answers(model, made.images, self._subject.classes.width)
         if not is_tensor(logits):
             self._check(model, made, np.asarray(np.isfinite(logits).all(axis=1)))
             self._store(writer, made, reduce(logits, labels, frames=frames))

@@ -58,6 +58,7 @@ class Subject:
     classes: Classes  # of the chosen images
     subset: dict[str, Any] | None = None  # how they were chosen
     device: str | None = None  # that makes the images; none is the host
+    sequences_of: int = 1  # in a block their number is a multiple of it
 
     def near(self, models: Sequence[Model]) -> Subject:
         """Made on the one GPU that all models are on and take tensors from; else, or where it is
@@ -111,7 +112,8 @@ class Subject:
             size = min(MOST_ON_DEVICE, PIXELS_ON_DEVICE // side**2)
         if self.suite.kind == "corruptions":
             return size
-        return max(1, size // max(self.frames(cell) or 1 for cell in self.cells))
+        sequences = max(1, size // max(self.frames(cell) or 1 for cell in self.cells))
+        return -(-sequences // self.sequences_of) * self.sequences_of
 
     def load(self, rows: Rows) -> Loaded:
         return self.together([self.read(rows)])
