@@ -34,7 +34,8 @@ class Corrupted(Method):
     not crop; here the corrupted images are cropped and flipped like all others.
 
     The bytes are those of the engine, keyed by the seed of the run, epoch, severity and the image's
-    number, apart from those of every evaluation.
+    number, apart from those of every evaluation. It alone counts as seen, also where another suite
+    has one of its kind.
     """
 
     corruption: str = ""  # to be said: also that there is to be none
