@@ -36,18 +36,24 @@ def begin(
             raise InputError(f"{folder} holds other things than {kind}; name a folder that is new")
         write_record(path, wanted)
         return
-    before, now = _flat(read(path)), _flat(wanted)
+    before, now = (lasting(record, of_the_session) for record in (read(path), wanted))
     changed = [
         (said or {}).get(name)
         or f"{name} is {brief(now.get(name))} and was {brief(before.get(name))}"
         for name in sorted({*before, *now})
-        if before.get(name) != now.get(name) and not _within(name, of_the_session)
+        if before.get(name) != now.get(name)
     ]
     if changed:
         raise InputError(
             f"{folder} holds another {kind.split()[-1]}: {'; '.join(changed)}; ask for the "
             "same to resume it, or name another folder"
         )
+
+
+def lasting(record: Record, of_the_session: tuple[str, ...]) -> dict[str, Any]:
+    """What all sessions must say alike, by names such as "recipe.lr"."""
+    every = _flat(record).items()
+    return {name: value for name, value in every if not _within(name, of_the_session)}
 
 
 def hold(file: int | IO[bytes], busy: str) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from hardy.errors import InputError
 from hardy.train.files import read_tensors, write_tensors
-from hardy.train.run import check_log, write_log
+from hardy.train.run import check_log, run_hash, write_log
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
@@ -29,7 +29,8 @@ def save(training: Training, path: Path) -> None:
     }
     tensors = {f"{part}.{name}": t for part, held in parts.items() for name, t in held.items()}
     if training.ranks.first:
-        write_tensors(path, tensors, {"log": json.dumps(training.log)})
+        notes = {"log": json.dumps(training.log), "run": run_hash(path.parent)}
+        write_tensors(path, tensors, notes)
         write_log(path.parent, training.log)
     training.saved = training.epoch
 
@@ -51,6 +52,8 @@ def restore(training: Training, path: Path) -> None:
         return {key[len(start) :]: t for key, t in tensors.items() if key.startswith(start)}
 
     try:
+        if notes["run"] != run_hash(path.parent):
+            raise ValueError("it was saved by another")
         net, momentum, own = part("net"), part("momentum"), part("method")
         _check_alike(net, training.net.state_dict())
         _check_alike(momentum, dict(training.net.named_parameters()))

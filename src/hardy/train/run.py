@@ -18,6 +18,7 @@ import errno
 import io
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ from hardy.fields import (
     or_null,
 )
 from hardy.models.checkpoint import load_checkpoint
-from hardy.resume import begin, write_file, write_record
+from hardy.resume import begin, lasting, write_file, write_record
 from hardy.suites.checks import is_number
 from hardy.train.data import MOST_CLASSES
 from hardy.train.files import remove_unfinished, write_whole
@@ -131,6 +132,12 @@ def read_run(folder: Path) -> dict[str, Any]:
     if form != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}, got {form!r}; update hardy")
     return found  # type: ignore[no-any-return]
+
+
+def run_hash(folder: Path) -> str:
+    """Of all that makes the run what it is, in whichever session."""
+    record = lasting(read_run(folder), OF_THE_SESSION)
+    return sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def _text(path: Path) -> str:
