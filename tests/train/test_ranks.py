@@ -56,6 +56,10 @@ def test_two_processes_make_one_net_and_resume_to_it(tmp_path, monkeypatch) -> N
         ({"WORLD_SIZE": "2"}, "expected RANK beside WORLD_SIZE=2, got none; start several"),
         ({"WORLD_SIZE": "2", "RANK": "2"}, 'RANK as a whole number from 0 to 1, got "2"'),
         ({"WORLD_SIZE": "2", "RANK": "0"}, "expected MASTER_ADDR beside WORLD_SIZE=2, got none"),
+        (
+            {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "here"},
+            'expected MASTER_PORT as a whole number from 0 to 65535, got "here"',
+        ),
     ],
 )
 def test_processes_that_torchrun_did_not_start(monkeypatch, said, message) -> None:
@@ -65,6 +69,22 @@ def test_processes_that_torchrun_did_not_start(monkeypatch, said, message) -> No
         monkeypatch.setenv(name, value)
     with pytest.raises(InputError, match=message), joined("cpu"):
         pass
+
+
+def test_what_one_process_says_is_not_buried_under_the_others(tmp_path) -> None:
+    """They wait for it, and find it gone."""
+    source = write_arrays(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/thesis.txt").touch()
+    command = [
+        *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
+        *("-m", "hardy.cli", "train", "standard", "--data", str(source), "--net", "wrn_16_4"),
+        *("--epochs", "1", "--device", "cpu", "--out", str(tmp_path / "out")),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert "out holds other things than a training run" in done.stderr
+    assert "[rank1]" not in done.stderr
 
 
 def test_processes_share_out_each_batch(tmp_path) -> None:

@@ -15,10 +15,13 @@ from importlib import import_module
 import torch
 from torch import Tensor, distributed
 
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 
 # What a name that `torchrun` sets is wrong for.
 TODO = "start several processes by torchrun, or unset WORLD_SIZE"
+
+# How gloo and NCCL say that a process which they wait for is gone.
+PEER_LEFT = ("closed by peer", "reset by peer", "remote process exited")
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,10 @@ def joined(kind: str) -> Iterator[Ranks]:
     try:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
         distributed.barrier()  # that none leaves while another still talks to it
+    except RuntimeError as error:
+        if not any(sign in str(error) for sign in PEER_LEFT):
+            raise
+        raise HardyError("another process of this training has stopped; it says why") from error
     finally:
         distributed.destroy_process_group()
 
@@ -103,11 +110,13 @@ def _is_whole(text: str) -> bool:
 def _check_started(world: int, kind: str) -> None:
     """By `torchrun`, which tells each process what torch asks for."""
     numbers = ("RANK", "LOCAL_RANK") if kind == "cuda" else ("RANK",)
+    most = dict.fromkeys(numbers, world - 1) | {"MASTER_PORT": 65535}
     for name in (*numbers, "MASTER_ADDR", "MASTER_PORT"):
         value = os.environ.get(name)
         if value is None:
             raise InputError(f"expected {name} beside WORLD_SIZE={world}, got none; {TODO}")
-        if name in numbers and not (_is_whole(value) and int(value) < world):
+        highest = most.get(name)
+        if highest is not None and not (_is_whole(value) and int(value) <= highest):
             raise InputError(
-                f'expected {name} as a whole number from 0 to {world - 1}, got "{value}"; {TODO}'
+                f'expected {name} as a whole number from 0 to {highest}, got "{value}"; {TODO}'
             )
