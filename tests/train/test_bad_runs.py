@@ -211,9 +211,46 @@ def test_a_checkpoint_with_another_log(tmp_path, narrow, monkeypatch, log) -> No
     with pytest.raises(KeyboardInterrupt):
         train("standard", data, out, NARROW, track=killed_in(2))
     path = out / "checkpoint.safetensors"
-    write_tensors(path, read_tensors(path)[0], {"log": log})
+    tensors, notes = read_tensors(path)
+    write_tensors(path, tensors, {**notes, "log": log})
     with pytest.raises(InputError, match="is no checkpoint of this run"):
         train("standard", data, out, NARROW)
+
+
+def test_a_checkpoint_of_another_run(tmp_path, narrow, monkeypatch) -> None:
+    """Of the same net: what it has seen would not be told."""
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    data = small_data(tmp_path)
+    for method in ("gauss_mult", "standard"):
+        with pytest.raises(KeyboardInterrupt):
+            train(method, data, tmp_path / method, NARROW, track=killed_in(2))
+    noisy, plain = (tmp_path / method / CHECKPOINT for method in ("gauss_mult", "standard"))
+    plain.write_bytes(noisy.read_bytes())
+    with pytest.raises(InputError, match=r"no checkpoint of this run .*saved by another.*delete"):
+        train("standard", data, tmp_path / "standard", NARROW)
+    assert train("gauss_mult", data, tmp_path / "gauss_mult", NARROW).epochs == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: no memory")],
+)
+def test_too_little_memory(tmp_path, narrow, monkeypatch, error) -> None:
+    def full(*arguments) -> None:
+        raise error
+
+    monkeypatch.setattr(loop.Training, "_update", full)
+    with pytest.raises(HardyError, match="memory on cpu to train narrow in batches of 24"):
+        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
+
+
+def test_other_errors_are_not_taken_for_it(tmp_path, narrow, monkeypatch) -> None:
+    def broken(*arguments) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(loop.Training, "_update", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
 
 
 @pytest.mark.parametrize(

@@ -254,8 +254,8 @@ def test_a_damaged_sidecar_is_refused(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epochs": 0}, "expected epochs of at least 1, got 0"),
-        ({"batch": 0}, "expected batch of at least 1, got 0"),
+        ({"epochs": 0}, "expected epochs from 1 to 1,000,000, got 0"),
+        ({"batch": 0}, "expected batch from 1 to 1,000,000, got 0"),
         ({"seed": -1}, "expected a seed from 0 to"),
         ({"lr": math.nan}, "expected a learning rate above 0, got nan"),
         ({"momentum": 1.0}, "expected a momentum between 0 and 1, got 1.0"),

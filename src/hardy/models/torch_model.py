@@ -117,7 +117,7 @@ class TorchModel:
                 except HardyError:
                     raise
                 except (Exception, SystemExit) as error:
-                    if not _out_of_memory(error):
+                    if not out_of_memory(error):
                         todo = f"is it made for such images? They were prepared so: {preprocessing}"
                         raise failure(self.name, error, batch, todo) from error
                     self._halve(len(shown), error)
@@ -264,7 +264,7 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
             part.training = training
 
 
-def _out_of_memory(error: BaseException) -> bool:
+def out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError):
         return True
     signs = ("DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED")

@@ -33,7 +33,7 @@ from hardy.train.nets import make_net, normalisation
 from hardy.train.ranks import ALONE, Ranks
 from hardy.train.recipe import Recipe, learning_rate
 from hardy.train.run import MODEL, load_first, load_last, open_run, read_log, write_log
-from hardy.train.trial import try_out
+from hardy.train.trial import fitting, try_out
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
@@ -63,7 +63,7 @@ def train(
     the weights start as those in a file; `stylised` images take part of each batch of ANT."""
     recipe = recipe or Recipe()
     device = device or torch.device("cpu")
-    with running(device, deterministic=recipe.deterministic):
+    with running(device, deterministic=recipe.deterministic), fitting(recipe, device):
         chosen = make_method(method, settings)
         if stylised is not None:
             give_stylised(chosen, stylised, data, device)

@@ -12,6 +12,7 @@ from hardy.registry import unknown
 SCHEDULES = ("cosine", "step")
 PRECISIONS = ("float32", "bfloat16")
 LOWEST_LR = 1e-6
+MOST = 1_000_000  # epochs, or images in a batch
 LARGEST = (2 - 2.0**-23) * 2.0**127  # in float32, as weights and their steps are
 
 
@@ -35,9 +36,9 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        for name, lowest in (("epochs", 1), ("batch", 1)):
-            if getattr(self, name) < lowest:
-                raise InputError(f"expected {name} of at least {lowest}, got {getattr(self, name)}")
+        for name in ("epochs", "batch"):
+            if not 1 <= getattr(self, name) <= MOST:
+                raise InputError(f"expected {name} from 1 to {MOST:,}, got {getattr(self, name)}")
         if not self.lr > 0:  # also no number
             raise InputError(f"expected a learning rate above 0, got {self.lr}")
         if not 0 < self.momentum < 1:  # Nesterov's needs some

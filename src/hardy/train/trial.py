@@ -1,13 +1,16 @@
-"""Whether a net takes the images at all, before a run of it is begun."""
+"""Whether a net takes the images at all, before a run of it is begun; and whether they fit."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import nn
 
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
+from hardy.models.torch_model import out_of_memory
 from hardy.train.data import Data
 from hardy.train.ranks import Ranks
 from hardy.train.recipe import Recipe
@@ -34,3 +37,17 @@ def try_out(net: nn.Module, data: Data, recipe: Recipe, device: torch.device, ra
             f"expected {recipe.net} to give {data.classes} numbers for an image in training, got "
             f"{type(logits).__name__} {tuple(getattr(logits, 'shape', ()))}; choose another net"
         )
+
+
+@contextmanager
+def fitting(recipe: Recipe, device: torch.device) -> Iterator[None]:
+    """While a net trains: in words, where memory does not suffice."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not out_of_memory(error):
+            raise
+        raise HardyError(
+            f"not enough memory on {device} to train {recipe.net} in batches of {recipe.batch}; "
+            "what was saved is kept; name another folder and a smaller batch"
+        ) from error
