@@ -22,9 +22,10 @@ def try_out(net: nn.Module, data: Data, recipe: Recipe, device: torch.device, ra
     whole, last = min(recipe.batch, len(data.images)), len(data.images) % recipe.batch
     few = 1 if 1 in (whole // ranks.world, last // ranks.world) else 2
     tried = copy.deepcopy(net).train()
+    drawn = [device] if device.type == "cuda" else []  # by dropout
     images = torch.zeros(few, *data.shape, device=device)
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with torch.no_grad(), torch.random.fork_rng(devices=drawn):
             logits = tried(images)
     except Exception as error:  # a net of any library, which may raise anything
         raise InputError(
