@@ -54,9 +54,7 @@ def defences(records: Records) -> Iterator[str]:
         "Before the standard model, which is not trained for them, on fewer images, since some "
         f"take long: {errors}; mFR: {flips}. What adapts sees the test distribution, n images at a "
         "time beside N that its own statistics count for; images of one batch are not independent, "
-        "as its intervals take them; and a batch of sequences holds frames of very few images, "
-        "whose statistics are not the perturbation's. mFR and differences are to the model without "
-        "a defence."
+        "as its intervals take them. mFR and differences are to the model without a defence."
     )
     rows = [
         [
