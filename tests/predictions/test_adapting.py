@@ -160,8 +160,10 @@ def test_where_nothing_moves_nothing_changes(rows: Path, tensors) -> None:
     """The frames of a sequence see the same images beside them, however batches are cut."""
     still = np.repeat(np.load(rows)["images"][:, None], 5, axis=1)
     model = adapting()
+    opened = open_subject(load("cifar10_p"), images=rows)
     shown = torch.from_numpy(still) if tensors else still
-    said = np.asarray(answers(model, shown, 10)).reshape(20, 5, 10)
+    said = answers(model, shown, np.arange(20), mixed([model], opened))
+    said = np.asarray(said).reshape(20, 5, 10)
     assert (said == said[:, :1]).all()
     np.testing.assert_array_equal(said[:, 0], model.logits(still[:, 0].copy()))
 
@@ -180,24 +182,66 @@ def test_a_batch_of_sequences_has_one_frame_of_each_image(rows: Path, tmp_path: 
         np.testing.assert_allclose(got[:, frame], expected, rtol=1e-4, atol=1e-6)
 
 
+def halted(steps, total):
+    """After the first block and cell."""
+    yield next(iter(steps))
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("what", "small", "large"),
+    [
+        ({"suite": "cifar10_p", "only": ["brightness"]}, 31, 31 * 16),
+        ({"suite": "cifar10_c", "only": ["contrast"]}, 4, 16),
+    ],
+)
+def test_a_stopped_run_goes_on_in_blocks_of_another_size(
+    rows: Path, tmp_path: Path, monkeypatch, what, small, large
+) -> None:
+    """As another device has them."""
+    whole = predicted(tmp_path / "whole", rows, adapting(4), **what)
+    monkeypatch.setattr(subject, "SMALL", small)
+    with pytest.raises(KeyboardInterrupt):
+        predicted(tmp_path / "runs", rows, adapting(4), track=halted, **what)
+    monkeypatch.setattr(subject, "SMALL", large)
+    again = predicted(tmp_path / "runs", rows, adapting(4), **what)
+    assert not again.faults
+    assert len(find_runs(tmp_path / "runs")) == 1
+    assert contents_hash(again.stored) == contents_hash(whole.stored)
+
+
+class Faulty:
+    """Images of which number 9 cannot be read."""
+
+    broken = True
+
+    def __init__(self, rows: Path) -> None:
+        self.source = open_images(rows, id_rule="row_index")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.source, name)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def read(self, index: int, convert: Any = None) -> Any:
+        if self.broken and index == 9:
+            raise InputError("cannot read it")
+        return self.source.read(index, convert)
+
+
+def test_an_image_that_could_not_be_read_moves_no_other(rows: Path, tmp_path, monkeypatch) -> None:
+    found = []
+    for block in (4, 16):
+        monkeypatch.setattr(subject, "SMALL", block)
+        store = tmp_path / str(block)
+        run = predicted(store, Faulty(rows), adapting(4), only=["contrast"])  # type: ignore[arg-type]
+        found.append(contents_hash(run.stored))
+    assert found[0] == found[1]
+
+
 def test_an_image_that_could_not_be_read_stays_out(rows: Path, tmp_path: Path) -> None:
-    source = open_images(rows, id_rule="row_index")
-
-    class Faulty:
-        broken = True
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(source, name)
-
-        def __len__(self) -> int:
-            return len(source)
-
-        def read(self, index: int, convert: Any = None) -> Any:
-            if self.broken and index == 9:
-                raise InputError("cannot read it")
-            return source.read(index, convert)
-
-    images = Faulty()
+    images = Faulty(rows)
     first = predicted(tmp_path / "runs", images, only=["contrast"])  # type: ignore[arg-type]
     before = contents_hash(first.stored)
     assert first.faults == ("9: cannot read it",)

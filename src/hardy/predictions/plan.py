@@ -48,10 +48,10 @@ def plan(models: Sequence[Model], subject: Subject, *, workers: int) -> Plan:
         made = time.perf_counter()
         if cell == sample[0]:
             for model in models:
-                _wait(answers(model, images, subject.classes.width))
+                _wait(answers(model, images, loaded.rows, subject))
         shown = time.perf_counter()
         for model in models:
-            _wait(answers(model, images, subject.classes.width))
+            _wait(answers(model, images, loaded.rows, subject))
         making += made - started
         predicting += time.perf_counter() - shown
     per_image = len(subject.cells) / (len(sample) * len(loaded.rows))

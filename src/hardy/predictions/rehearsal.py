@@ -111,7 +111,7 @@ def _stored_block(writer: Writer, subject: Subject) -> list[tuple[Rows, Cell]]:
 def _predict(model: Model, subject: Subject, loaded: Loaded, cell: Cell) -> npt.NDArray[Any]:
     assert loaded.chunk is not None
     chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
-    logits = answers(model, chunk.make(cell), subject.classes.width)
+    logits = answers(model, chunk.make(cell), loaded.rows, subject)
     if is_tensor(logits):
         logits = logits.cpu().numpy()
     frames = subject.frames(cell) or 1

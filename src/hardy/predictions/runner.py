@@ -19,7 +19,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial
 from hardy.models import Model
-from hardy.predictions.adapting import batches_of, whole_blocks
+from hardy.predictions.adapting import batches_of, whole_batches
 from hardy.predictions.identity import Identity
 from hardy.predictions.reading import Reading
 from hardy.predictions.rehearsal import check_unchanged, rehearse
@@ -102,7 +102,7 @@ def run(
             writer.add_session({**session, "subset": subject.subset})
             given.keep_beside(writer.folder, subject.suite)
         have = [writer.have(subject.cells) for writer in writers]
-        faults |= whole_blocks(models, subject, have)
+        faults |= whole_batches(models, subject, have)
         tasks = list_tasks(subject, have)
         steps = predict(models, subject, writers, tasks, executor, faults)
         with closing(steps):

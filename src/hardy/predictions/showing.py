@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from hardy.arrays.ops import is_tensor
 from hardy.models import Model
-from hardy.predictions.adapting import seen_together
+from hardy.predictions.adapting import cut, seen_together
 from hardy.predictions.reduce import Columns, check_finite, check_shape, reduce
-from hardy.predictions.subject import Loaded, Subject
+from hardy.predictions.subject import Loaded, Rows, Subject
 from hardy.predictions.writer import Writer
 from hardy.suites.cells import Cell
 
@@ -41,12 +41,18 @@ class _Asked(NamedTuple):
     ready: Any  # an event of the device
 
 
-def answers(model: Model, images: Any, width: int) -> Any:
-    """The logits of each image, or of each frame of each."""
-    if images.ndim == IMAGES or seen_together(model) is None:
+def answers(model: Model, images: Any, rows: Rows, subject: Subject) -> Any:
+    """The logits of each image, or of each frame of each, that are made of these rows."""
+    width, size = subject.classes.width, seen_together(model)
+    if size is None:
         return _ask(model, images.reshape(-1, *images.shape[-3:]), width)
-    by_frame = [_ask(model, images[:, frame], width) for frame in range(images.shape[1])]
-    return _stacked(by_frame).reshape(-1, width)
+    said = []
+    for part in cut(rows, size, subject):
+        batch = images[part]
+        frames = [batch] if batch.ndim == IMAGES else [batch[:, at] for at in range(batch.shape[1])]
+        by_frame = [_ask(model, frame, width) for frame in frames]
+        said.append(_library(by_frame[0]).stack(by_frame, 1).reshape(-1, width))
+    return _library(said[0]).concatenate(said)
 
 
 def _ask(model: Model, images: Any, width: int) -> Any:
@@ -57,13 +63,13 @@ def _ask(model: Model, images: Any, width: int) -> Any:
     return logits
 
 
-def _stacked(by_frame: list[Any]) -> Any:
-    """(N, F, K) of (N, K) for each frame."""
-    if not is_tensor(by_frame[0]):
-        return np.stack(by_frame, 1)
+def _library(array: Any) -> Any:
+    """The one that made it."""
+    if not is_tensor(array):
+        return np
     import torch
 
-    return torch.stack(by_frame, 1)
+    return torch
 
 
 class Showing:
@@ -74,7 +80,7 @@ class Showing:
     def show(self, model: Model, writer: Writer, made: Made) -> None:
         frames = self._subject.frames(made.cell)
         labels = np.repeat(self._subject.classes.labels[made.loaded.rows], frames or 1)
-        logits = answers(model, made.images, self._subject.classes.width)
+        logits = answers(model, made.images, made.loaded.rows, self._subject)
         if not is_tensor(logits):
             self._check(model, made, np.asarray(np.isfinite(logits).all(axis=1)))
             self._store(writer, made, reduce(logits, labels, frames=frames))
