@@ -10,7 +10,7 @@ from bench.table import grid
 from experiments.about import listed, source
 from experiments.cells import figure, row, setting
 from experiments.compared import COMPARED, differences, scores_of
-from experiments.kept import AGAIN, Records, validation_errors
+from experiments.kept import AGAIN, REPEATED_TUNING, Records, validation_errors
 from experiments.plan import ATTACKED, FINE_TUNED, STANDARD, UNDEFENDED, chosen
 
 
@@ -113,9 +113,10 @@ def choice(records: Records) -> Iterator[str]:
     epochs = listed(record["recipe"]["epochs"] for record in tuned.values())
     around = scores_of(next(iter(tuned)), records)["validation error"].circumstances
     told = (
-        " The trainings were repeated once: what they gave again chose nothing, and shows how much "
-        "of the choice is chance."
+        " Other rounds of the same trainings, by the sources that stand in the same order, chose "
+        "nothing: they show how much of the choice is chance."
     )
+    repeated = any(record.get("group") == REPEATED_TUNING for record in records.values())
     yield "## The choice of σ and ε"
     yield (
         f"By the mean error under {', '.join(around.names)} alone, which count in no figure above, "
@@ -123,21 +124,21 @@ def choice(records: Records) -> Iterator[str]:
         "are used for nothing else. The candidates of ε are the norms of Gaussian noise with the "
         "candidates of σ before clipping: ε = σ · √3072. ant3x3 takes the ε of ant; gauss_mult and "
         "speckle take the σ of the benchmark's five severities at 32 px, as the paper does at 224."
-        + (told if any(name + AGAIN in records for name in tuned) else "")
+        + (told if repeated else "")
     )
     errors = validation_errors(records)
     rows = []
     for name, record in tuned.items():
-        both = [one for one in (name, name + AGAIN) if one in records]
-        figures = [figure(scores_of(one, records)["validation error"]) for one in both]
+        rounds = [name, *(one for one in records if one.startswith(name + AGAIN))]
+        figures = [figure(scores_of(one, records)["validation error"]) for one in rounds]
         is_chosen = chosen(errors, record["method"]) in record["settings"].values()
         rows.append(
             [
                 record["method"],
                 setting(record),
-                ", again ".join(figures),
+                ", ".join(figures),
                 "chosen" if is_chosen else "",
-                ", ".join(source(records[one], records) for one in both),
+                ", ".join(source(records[one], records) for one in rounds),
             ]
         )
     yield grid(["method", "setting", "validation error", "", "sources"], rows)

@@ -37,7 +37,8 @@ def _run(options: argparse.Namespace, words: list[str] | None) -> int:
     if options.what == "table":
         from experiments import table
 
-        records = {**kept.read(options.files), **kept.repeated_tuning(kept.read(options.again))}
+        rounds = [kept.read([path]) for path in options.again]
+        records = {**kept.read(options.files), **kept.repeated_tuning(rounds)}
         print(table.write(records, options.out))
         return 0
     from experiments import extras, runs
@@ -67,7 +68,11 @@ def _parser() -> argparse.ArgumentParser:
     table = kinds.add_parser("table")
     table.add_argument("files", type=Path, nargs="+", help="bundles, or folders of JSON files")
     table.add_argument(
-        "--again", type=Path, nargs="*", default=[], help="as the files: tuning that was repeated"
+        "--again",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="as the files: other rounds of the tuning, one each",
     )
     table.add_argument("-o", "--out", type=Path, default=Path("results"))
     common = argparse.ArgumentParser(add_help=False)

@@ -28,7 +28,7 @@ WITHOUT_NOISE, SHIFT_FLIPS = "error without noise", "shift flips"
 SINGLE, FLIPS = "error ", "FP "
 # The first to look at of a run.
 PAIRED = ("clean error", "mean error", "validation error")
-REPEATED_TUNING, AGAIN = "tuning again", "-again"  # a group, and how its names end
+REPEATED_TUNING, AGAIN = "tuning again", "-again"  # a group, and what its names go on with
 
 Records = Mapping[str, Mapping[str, Any]]  # by name
 
@@ -102,10 +102,11 @@ def read(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def repeated_tuning(records: Records) -> dict[str, dict[str, Any]]:
+def repeated_tuning(rounds: Iterable[Records]) -> dict[str, dict[str, Any]]:
     """To be shown beside those that chose a setting, and to choose none."""
     return {
-        name + AGAIN: {**record, "name": name + AGAIN, "group": REPEATED_TUNING}
+        (again := f"{name}{AGAIN}{number}"): {**record, "name": again, "group": REPEATED_TUNING}
+        for number, records in enumerate(rounds, 1)
         for name, record in records.items()
         if record.get("group") == "tuning"
     }

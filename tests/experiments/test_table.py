@@ -214,14 +214,15 @@ def test_a_repeated_choice_is_shown_and_chooses_nothing() -> None:
         ))  # fmt: skip
 
     first = {**tuned((20, 15, 18, 19)), **together(record("standard", 30))}
-    assert "repeated once" not in page(first)
-    again = kept.repeated_tuning(tuned((14, 16, 18, 19), session=later))
+    assert "Other rounds" not in page(first)
+    rounds = [tuned(errors, session=later) for errors in ((14, 16, 18, 19), (13, 17, 18, 19))]
+    again = kept.repeated_tuning(rounds)
     text = page({**first, **again})
-    assert "The trainings were repeated once" in text
+    assert "Other rounds of the same trainings" in text
     rows = [line for line in text.splitlines() if line.startswith("| ant ")]
-    assert "21.0 ± 0.6 %, again 15.0 ± 0.6 %" in rows[0]
+    assert "21.0 ± 0.6 %, 15.0 ± 0.6 %, 14.0 ± 0.6 %" in rows[0]
     assert ["chosen" in row for row in rows] == [False, True, False, False]
-    assert rows[1].rstrip("| ").endswith("a, b")
+    assert rows[1].rstrip("| ").endswith("a, b, b")
     assert "--work again --net wrn_40_2 --epochs 30 --tuning-epochs 30 --only tuning" in text
     assert "cifar10 table work/results --again again/results" in text
     assert figures({**first, **again})["chosen"]["ant"] == "5.54"
