@@ -233,11 +233,20 @@ def test_a_checkpoint_of_another_run(tmp_path, narrow, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: no memory")],
+    [
+        torch.OutOfMemoryError("no memory"),
+        RuntimeError("DefaultCPUAllocator: no memory"),
+        RuntimeError("OutOfMemoryError: CUDA out of memory"),  # as torch's compiler says it
+    ],
 )
-def test_too_little_memory(tmp_path, narrow, monkeypatch, error) -> None:
+@pytest.mark.parametrize("followed", [False, True], ids=["alone", "and the recording failed"])
+def test_too_little_memory(tmp_path, narrow, monkeypatch, error, followed) -> None:
     def full(*arguments) -> None:
-        raise error
+        try:
+            raise error
+        finally:
+            if followed:
+                raise RuntimeError("a previous error during capture")
 
     monkeypatch.setattr(loop.Training, "_update", full)
     with pytest.raises(HardyError, match="memory on cpu to train narrow in batches of 24"):

@@ -267,7 +267,7 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
 def out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError):
         return True
-    signs = ("DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED")
+    signs = ("DefaultCPUAllocator", "CUDA out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
 
 

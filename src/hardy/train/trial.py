@@ -46,9 +46,16 @@ def fitting(recipe: Recipe, device: torch.device) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if not out_of_memory(error):
+        if not any(map(out_of_memory, _with_causes(error))):
             raise
         raise HardyError(
             f"not enough memory on {device} to train {recipe.net} in batches of {recipe.batch}; "
-            "what was saved is kept; name another folder and a smaller batch"
+            "take a smaller batch, in another folder if something has been saved in this one"
         ) from error
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """What fails in a recording is followed by that the recording failed."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
