@@ -134,7 +134,7 @@ def train_model(
                 typer.echo(printable(line))
 
         say(images.described)
-        with resumable():
+        with resumable("the same command goes on after the last epoch that was saved, if any was"):
             outcome = train(
                 method,
                 images,

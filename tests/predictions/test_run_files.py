@@ -45,7 +45,7 @@ def test_files_of_another_build_are_another_run(tmp_path: Path) -> None:
         runs.append(one(evaluate("fake:10", files=files, store=tmp_path / "runs", **what)))
     assert runs[0].folder != runs[1].folder
     assert runs[0].stored.details["made"] == "files of hardy build, npy"
-    for option in ({"seed": 3}, {"labels": "labels.txt"}):
+    for option in ({"seed": 3}, {"labels": "labels.txt"}, {"labels": np.arange(20)}):
         with pytest.raises(InputError, match="with files, which bring their own"):
             evaluate("fake:10", files=tmp_path / "7", store=tmp_path, **what, **option)
 

@@ -210,7 +210,7 @@ def test_stopping_says_that_it_resumes(run, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(loop.Training, "run_epoch", stop)
     code, out = run("standard")
     assert code == 130
-    assert "stopped; what is finished is kept, and the same command resumes" in out
+    assert "stopped; what is finished is kept, and the same command goes on after the last" in out
 
 
 def test_a_trained_model_is_its_net_with_its_normalisation(tmp_path) -> None:

@@ -141,7 +141,7 @@ def compare(first: Score, second: Score) -> Comparison:
     unlike = differences(first, second)
     if unlike:
         raise InputError(
-            f"expected two scores made alike, got {'; '.join(unlike)}; score both models with the "
+            f"expected two scores made alike, got {'; '.join(unlike)}; evaluate both with the "
             "same settings"
         )
     noise = NOISE * max(abs(first.value), abs(second.value))

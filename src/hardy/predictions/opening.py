@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
+from hardy.fields import brief
 from hardy.images import Source, open_images
 from hardy.images.numpy_files import source_of_array
 from hardy.images.source import Faults
@@ -45,9 +46,9 @@ def open_subject(
     just_clean = named == [CLEAN.name] and severities is None
     cells = () if just_clean else choose_cells(suite, named, severities)
     if files is not None and (labels is not None or seed):
-        option = "labels" if labels is not None else "seed"
+        option, got = ("labels", labels) if labels is not None else ("seed", seed)
         raise InputError(
-            f"expected no {option} with files, which bring their own, got {option}={labels or seed}"
+            f"expected no {option} with files, which bring their own, got {option}={brief(got)}"
         )
     source = None if images is None else _open_source(images, suite, labels, faults)
     variants: Generated | Stored
@@ -68,8 +69,9 @@ def open_subject(
     with_clean = suite.kind == "corruptions" and (clean is not None or files is None)
     if just_clean and not with_clean:
         raise InputError(
-            f"expected a suite of corruptions and its clean images for clean ones alone, got "
-            f"{suite.name}{' without --images' if images is None else ''}; name others"
+            "expected a suite of corruptions and its clean images, since these alone are asked for "
+            f"(by --attack, or by --only {CLEAN.name}), got {suite.name}"
+            f"{' without --images' if images is None else ''}; name one such as cifar10_c"
         )
     known = classes_of(suite, variants.labels, variants.classes, len(variants), own=own_classes)
     chosen, how = _choose(known, variants, subset, images_per_class)
