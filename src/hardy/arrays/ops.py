@@ -213,10 +213,13 @@ def is_tensor(thing: object) -> TypeGuard[Tensor]:
     return torch is not None and isinstance(thing, torch.Tensor)
 
 
-def out_of_memory(error: Exception) -> bool:
-    """Whether a device was full; asked without importing torch."""
+def out_of_memory(error: BaseException) -> bool:
+    """Whether torch found no memory, in any of its words for it; asked without importing torch."""
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(error, torch.OutOfMemoryError)
+    if torch is not None and isinstance(error, torch.OutOfMemoryError):
+        return True
+    signs = ("DefaultCPUAllocator", "CUDA out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
 
 
 def cpu_ops() -> Ops:

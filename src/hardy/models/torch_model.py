@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch.nn.parameter import is_lazy
 
+from hardy.arrays.ops import out_of_memory
 from hardy.errors import HardyError, InputError
 from hardy.models.calling import as_logits, check_images, check_logits, check_widths, failure
 from hardy.models.model import Options, Preprocessing, digest
@@ -262,13 +263,6 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
     finally:
         for part, training in modes:
             part.training = training
-
-
-def out_of_memory(error: BaseException) -> bool:
-    if isinstance(error, torch.OutOfMemoryError):
-        return True
-    signs = ("DefaultCPUAllocator", "CUDA out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
 
 
 def uncompiled(module: torch.nn.Module) -> torch.nn.Module:

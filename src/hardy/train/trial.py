@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
+from hardy.arrays.ops import out_of_memory
 from hardy.errors import HardyError, InputError
-from hardy.models.torch_model import out_of_memory
 from hardy.train.data import Data
 from hardy.train.ranks import Ranks
 from hardy.train.recipe import Recipe
