@@ -26,7 +26,7 @@ def trained_model(rest: str, options: Options) -> Model:
     seen = run["seen_corruptions"]
     model.seen_corruptions = None if seen is None else tuple(seen)
     model.trained_as = trained_as(run)
-    names = run["data"].get("names")
+    names = run["data"]["names"]
     model.class_names = None if names is None else tuple(names)
     # What it was trained on it is shown in a test too.
-    return trained_behind(model, run["input"]) if run.get("input") else model
+    return trained_behind(model, run["input"]) if run["input"] else model
