@@ -7,7 +7,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from experiments.compared import scores_of
-from experiments.kept import REPEATED_TUNING, Records
+from experiments.kept import Records, has_other_rounds
 from experiments.plan import REPEATED
 from hardy.train.methods import make_method
 
@@ -64,7 +64,7 @@ def commands(records: Records) -> Iterator[str]:
         return
     net, epochs = common[0]["net"], common[0]["epochs"]
     run = f"--net {net} --epochs {epochs} --tuning-epochs {tuning[0]}"
-    repeated = any(record.get("group") == REPEATED_TUNING for record in records.values())
+    repeated = has_other_rounds(records)
     lines = [
         f"run --work work {run}",
         *([f"run --work again {run} --only tuning"] if repeated else []),

@@ -10,7 +10,7 @@ from bench.table import grid
 from experiments.about import listed, source
 from experiments.cells import figure, row, setting
 from experiments.compared import COMPARED, differences, scores_of
-from experiments.kept import AGAIN, REPEATED_TUNING, Records, validation_errors
+from experiments.kept import AGAIN, Records, has_other_rounds, validation_errors
 from experiments.plan import ATTACKED, FINE_TUNED, STANDARD, UNDEFENDED, chosen
 
 
@@ -116,7 +116,6 @@ def choice(records: Records) -> Iterator[str]:
         " Other rounds of the same trainings, by the sources that stand in the same order, chose "
         "nothing: they show how much of the choice is chance."
     )
-    repeated = any(record.get("group") == REPEATED_TUNING for record in records.values())
     yield "## The choice of σ and ε"
     yield (
         f"By the mean error under {', '.join(around.names)} alone, which count in no figure above, "
@@ -124,7 +123,7 @@ def choice(records: Records) -> Iterator[str]:
         "are used for nothing else. The candidates of ε are the norms of Gaussian noise with the "
         "candidates of σ before clipping: ε = σ · √3072. ant3x3 takes the ε of ant; gauss_mult and "
         "speckle take the σ of the benchmark's five severities at 32 px, as the paper does at 224."
-        + (told if repeated else "")
+        + (told if has_other_rounds(records) else "")
     )
     errors = validation_errors(records)
     rows = []

@@ -112,6 +112,10 @@ def repeated_tuning(rounds: Iterable[Records]) -> dict[str, dict[str, Any]]:
     }
 
 
+def has_other_rounds(records: Records) -> bool:
+    return any(record.get("group") == REPEATED_TUNING for record in records.values())
+
+
 def _content(file: Path) -> Any:
     try:
         return json.loads(file.read_text())
