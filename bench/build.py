@@ -57,7 +57,7 @@ def write_photos(target: Path, count: int) -> None:
 def build_time(photos: Path, out: Path) -> dict[str, float]:
     """Wall seconds of a build, and of its start: until the first images are there."""
     from hardy.execute import executor
-    from hardy.suites.build import build
+    from hardy.variants.disk.build import build
 
     made_by = variants(photos)
     first = 0.0
@@ -84,9 +84,9 @@ def _cpu() -> float:
 
 def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
     """Process-CPU milliseconds per photograph and step, in one process, after a warm-up."""
-    from hardy.suites.build import TOGETHER
-    from hardy.suites.layout import open_layout
-    from hardy.suites.manifest import UNFINISHED, content_hash, write_file
+    from hardy.variants.disk.build import TOGETHER
+    from hardy.variants.disk.layout import open_layout
+    from hardy.variants.disk.manifest import UNFINISHED, content_hash, write_file
 
     made_by = variants(photos)
     layout: Any = open_layout(made_by.suite, out, "jpeg", made_by.source, (224, 224, 3))

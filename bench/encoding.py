@@ -18,7 +18,7 @@ BLOCK = 16
 
 def opencv(image: NDArray[np.uint8]) -> bytes:
     """The one that the build uses."""
-    from hardy.suites import encode
+    from hardy.variants.disk import encode
 
     return encode.jpeg(image, 85)
 
@@ -37,10 +37,10 @@ ENCODERS = {"pillow": pillow, "opencv": opencv}
 
 def variants(folder: Path) -> Any:
     """All 75 outputs of the photographs in a folder, as `build` makes them."""
-    from hardy.images.opening import open_images
+    from hardy.images.readers import open_images
     from hardy.suites import load
     from hardy.suites.cells import choose_cells
-    from hardy.suites.generate import Generated
+    from hardy.variants.generated import Generated
 
     suite = load("imagenet_c")
     source = open_images(folder, id_rule=suite.id_rule)

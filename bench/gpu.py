@@ -33,7 +33,7 @@ def on_gpu() -> tuple[Any, Any]:
     """The engine, and how images come to it."""
     import torch
 
-    from hardy.arrays.torch_ops import torch_ops
+    from hardy.engine.torch.ops import torch_ops
 
     device = torch.device("cuda", 0)
     return torch_ops(device), lambda images: torch.from_numpy(images).to(device)

@@ -20,10 +20,10 @@ import torch
 
 from bench.photos import crops
 from hardy.evaluation import evaluate
+from hardy.models.adapters.torch_model import prepared
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Preprocessing
-from hardy.models.torch_model import prepared
-from hardy.predictions import opening
-from hardy.suites.generate import Generated
+from hardy.run import selection as opening
+from hardy.variants.generated import Generated
 
 DISTINCT = 1024
 CELLS = 15 * 5 + 1

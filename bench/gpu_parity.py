@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.photos import CIFAR, crops
-from hardy.arrays import rng
-from hardy.arrays.ops import Array, Ops, cpu_ops
-from hardy.arrays.rng import Draws
 from hardy.corrupt import CORRUPTIONS, PERTURBATIONS, perturbation
+from hardy.engine import rng
+from hardy.engine.ops import Array, Ops, cpu_ops
+from hardy.engine.rng import Draws
 from hardy.suites import edition
 
 Cell = tuple[str, int]
@@ -95,7 +95,7 @@ def everything(ops: Ops, moved: Moved) -> dict[str, Callable[[], Array]]:
 
 
 def write_reference(folder: Path) -> None:
-    from hardy.arrays import textures
+    from hardy.engine import textures
 
     folder.mkdir(parents=True, exist_ok=True)
     made = {name: call() for name, call in everything(cpu_ops(), lambda images: images).items()}

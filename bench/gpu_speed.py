@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bench.gpu_parity import STORAGE, Cell, cells, corrupted
 from bench.photos import crops
-from hardy.arrays.torch_ops import torch_ops
+from hardy.engine.torch.ops import torch_ops
 
 # Distinct pictures; of small ones as many again with other ids, since a GPU wants more.
 DISTINCT = 1024

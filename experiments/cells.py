@@ -8,8 +8,8 @@ from typing import Any
 from experiments.about import seen_by
 from experiments.compared import scores_of
 from experiments.kept import Records
-from hardy.metrics import Comparison, Score
-from hardy.scoring.seen import mark
+from hardy.scores.score import Comparison, Score
+from hardy.scores.seen import mark
 
 # Of the common recipe: what differs from it stands among the settings.
 USUAL = {"antialias": 1, "seed": 0}

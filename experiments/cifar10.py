@@ -108,7 +108,7 @@ def _place(options: argparse.Namespace) -> Place:
     import torch
 
     from experiments.runs import Place
-    from hardy.train.recipe import Recipe
+    from hardy.train.settings import Recipe
 
     name = options.device
     if name == "auto":

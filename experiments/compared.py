@@ -13,8 +13,7 @@ from experiments import kept
 from experiments.kept import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records
 from experiments.plan import FINE_TUNED, PAPER, REPEATED, STANDARD, UNDEFENDED
 from hardy.errors import InputError
-from hardy.metrics import Comparison, Score, compare
-from hardy.metrics.score import score_of
+from hardy.scores.score import Comparison, Score, compare, score_of
 
 # Published for WRN-40-2 and 100 epochs, and the tolerance.
 BANDS = {

@@ -16,7 +16,7 @@ from experiments.runs import COUNTED, PERTURBED, VALIDATION, Place
 from hardy.attacks.attack import attack
 from hardy.errors import InputError
 from hardy.models import Preprocessing
-from hardy.predictions.provenance import session
+from hardy.store.provenance import session
 from hardy.suites import load
 
 # Of an attack: value, low and high of each. Shares that are right, in percent; adversarial less

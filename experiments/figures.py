@@ -8,7 +8,7 @@ from experiments.about import seen_by
 from experiments.compared import differences, judge, scores_of
 from experiments.kept import Records, validation_errors
 from experiments.plan import TUNED, chosen
-from hardy.metrics import Score
+from hardy.scores.score import Score
 
 
 def figures(records: Records) -> dict[str, Any]:

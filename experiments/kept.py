@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.metrics import Circumstances, Interval, Score
-from hardy.metrics.score import score_of
+from hardy.files import whole_file
+from hardy.metrics import Interval
 from hardy.metrics.stability import is_noise
-from hardy.scoring import Scores
-from hardy.whole import whole_file
+from hardy.scores import Scores
+from hardy.scores.score import Circumstances, Score, score_of
 
 FORMAT = 1
 # Names of scores that no suite has, and how those of single corruptions and perturbations begin.

@@ -18,15 +18,16 @@ from experiments.kept import SHIFT_FLIPS
 from experiments.plan import SHIFT, SHIFT_PAIRS
 from hardy import models
 from hardy.images import load, open_images
-from hardy.metrics import Circumstances, Resampling, Score
-from hardy.metrics.formulas import Formula, Table, build_scores
-from hardy.train.data import Data, crop_and_flip
-from hardy.train.graphs import Recorded, can_record, running
+from hardy.metrics import Resampling
+from hardy.scores.formulas import Formula, Table, build_scores
+from hardy.scores.score import Circumstances, Score
+from hardy.train.cuda_graphs import Recorded, can_record, running
 from hardy.train.loop import Training
 from hardy.train.method import to_pixels
 from hardy.train.methods import make_method
 from hardy.train.methods.augmix import AugMix, agreement
-from hardy.train.recipe import Recipe
+from hardy.train.settings import Recipe
+from hardy.train.training_data import Data, crop_and_flip
 
 SEED = 0  # of the shifts
 CALLS = 200

@@ -30,20 +30,30 @@ from experiments.overlap_page import (
     published,
 )
 from hardy.design.collect import from_counts
-from hardy.design.picture import Heat, category_map, draw, heat_map
+from hardy.design.designed_suite import write_suite
+from hardy.design.experiment_record import MODELS
+from hardy.design.heat_map import (
+    Heat,
+    category_map,
+    draw,
+    heat_map,
+)
+from hardy.design.independent_sets import select
 from hardy.design.proxy import DAMAGED, LEAST, Features, check_features
-from hardy.design.record import MODELS
 from hardy.design.results import Measured, read_measured, write_results
-from hardy.design.selection import select
-from hardy.design.suite import write_suite
 from hardy.errors import HardyError, InputError, printable
-from hardy.fields import TEXT, Field, check_fields, is_whole
+from hardy.files import whole_file
 from hardy.metrics import Resampling
 from hardy.metrics.classification import Floats
+from hardy.schema import (
+    TEXT,
+    Field,
+    check_fields,
+    is_whole,
+)
 from hardy.suites import load
 from hardy.suites.cells import NONE
-from hardy.train.run import read_log
-from hardy.whole import whole_file
+from hardy.train.record import read_log
 
 FORMAT = 1
 

@@ -12,11 +12,11 @@ from bench.bars import Bar
 from bench.table import grid
 from hardy.design.balanced import measure
 from hardy.design.categories import ENOUGH, Categories, categorise
+from hardy.design.independent_sets import select
 from hardy.design.matrix import Matrix
 from hardy.design.overlap import Overlap, resample_accuracy, scores
 from hardy.design.proxy import Agreement, agree
 from hardy.design.results import Measured, Results, analyse
-from hardy.design.selection import select
 from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.suites import load

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
+from hardy.files import whole_file
 from hardy.images import load, open_images
-from hardy.whole import whole_file
 
 UInt8 = npt.NDArray[np.uint8]
 Int16 = npt.NDArray[np.int16]
@@ -148,7 +148,7 @@ def unpack(folder: Path) -> list[Path]:
 
 def copy_frost(folder: Path) -> None:
     """What HARDY_TEXTURES is to name there."""
-    from hardy.arrays import textures
+    from hardy.engine import textures
 
     textures.load(1)  # fetches them
     folder.mkdir(parents=True, exist_ok=True)

@@ -17,12 +17,12 @@ from experiments import kept, measures
 from experiments.plan import TUNED, Configuration, chosen
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation, Run
-from hardy.predictions.provenance import session
-from hardy.scoring import Scores
-from hardy.train.data import Data, read_data
+from hardy.scores import Scores
+from hardy.store.provenance import session
 from hardy.train.loop import train
-from hardy.train.recipe import Recipe
-from hardy.train.run import MODEL, read_log, read_run
+from hardy.train.record import MODEL, read_log, read_run
+from hardy.train.settings import Recipe
+from hardy.train.training_data import Data, read_data
 
 # Of the suites; validation corruptions choose settings and count in no mean.
 COUNTED, VALIDATION, PERTURBED = ["counted"], ["validation"], ["counted"]

@@ -23,9 +23,9 @@ from experiments.plan import (
     plan,
     stability,
 )
-from hardy.metrics import Comparison, Score
-from hardy.scoring.seen import MARK
-from hardy.whole import whole_file
+from hardy.files import whole_file
+from hardy.scores.score import Comparison, Score
+from hardy.scores.seen import MARK
 
 NAME = "cifar10"
 

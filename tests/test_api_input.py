@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy.arrays.keys import image_ids
+from hardy.engine.keys import image_ids
 
 CANONICAL = (
     *("gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur"),
@@ -52,9 +52,9 @@ def test_the_public_names() -> None:
 @pytest.mark.parametrize(
     "imports",
     [
-        "import hardy; from hardy.corrupt.engine import run; from hardy.suites import load",
-        "from hardy.corrupt.engine import run; from hardy.suites import load; import hardy",
-        "import hardy.corrupt.engine; import hardy.suites.schema; from hardy.suites import load",
+        "import hardy; from hardy.corrupt.passes import run; from hardy.suites import load",
+        "from hardy.corrupt.passes import run; from hardy.suites import load; import hardy",
+        "import hardy.corrupt.passes; import hardy.suites.suite; from hardy.suites import load",
         "from hardy.suites import schema, load; from hardy.corrupt import engine; import hardy",
     ],
 )
@@ -63,7 +63,7 @@ def test_functions_and_folders_share_their_names(imports: str) -> None:
 import types, hardy
 assert isinstance(hardy.corrupt, types.FunctionType)
 assert isinstance(hardy.suites, types.FunctionType)
-import hardy.corrupt.engine, hardy.suites.schema
+import hardy.corrupt.passes, hardy.suites.suite
 from hardy import corrupt, suites
 assert corrupt is hardy.corrupt and isinstance(corrupt, types.FunctionType)
 assert suites is hardy.suites and isinstance(suites, types.FunctionType)

@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy import doctor, pictures
-from hardy.arrays import textures
+from hardy import diagnosis as doctor
+from hardy import pictures
+from hardy.engine import textures
 from hardy.models.defences import DEFENCES
 from hardy.train.methods import METHODS
 from hardy.train.nets import NETS
@@ -289,7 +290,7 @@ def test_doctor_names_a_missing_package(run, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_doctor_names_a_cache_that_cannot_be_written(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hardy.arrays.cpu.compile.cache_folder", lambda kernel: None)
+    monkeypatch.setattr("hardy.engine.cpu.compile.cache_folder", lambda kernel: None)
     code, out, _ = run("doctor")
     assert code == 1
     assert "to do: set NUMBA_CACHE_DIR" in out
@@ -299,7 +300,16 @@ def test_interrupting_ends_with_130_and_no_half_file(tmp_path: Path) -> None:
     save(str(tmp_path / "in/0.png"))
     for number in range(1, 5000):
         (tmp_path / f"in/{number}.png").hardlink_to(tmp_path / "in/0.png")
-    command = [sys.executable, "-m", "hardy.cli", "corrupt", "in", "out", "--with", "contrast:1"]
+    command = [
+        sys.executable,
+        "-m",
+        "hardy.cli.program",
+        "corrupt",
+        "in",
+        "out",
+        "--with",
+        "contrast:1",
+    ]
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hardy.execute import Processes, Serial
-from hardy.suites import build
+from hardy.variants.disk import build
 from tests.suites.helpers import tree, write_photos
 
 

@@ -14,8 +14,8 @@ import pytest
 from hardy.metrics import ms_ssim
 from hardy.suites import load
 from hardy.suites.cells import CLEAN
-from tests.scoring.commands import BAD, GOOD, ODD, STORED, lines_with, run, store
-from tests.scoring.helpers import write_run
+from tests.scores.commands import BAD, GOOD, ODD, STORED, lines_with, run, store
+from tests.scores.helpers import write_run
 from tests.suites.helpers import write_rows
 
 __all__ = ["run", "store"]

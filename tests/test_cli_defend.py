@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hardy.predictions.store import find_runs
+from hardy.store.reader import find_runs
 from tests.suites.helpers import write_rows
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardy.metrics import published
-from hardy.scoring.result import read_results
+from hardy.scores.result_files import read_results
+from hardy.suites import published
 from hardy.suites.cells import CLEAN, Cell
-from tests.scoring.commands import BAD, GOOD, ODD, STORED, lines_with, run, store
-from tests.scoring.helpers import write_nothing, write_run
+from tests.scores.commands import BAD, GOOD, ODD, STORED, lines_with, run, store
+from tests.scores.helpers import write_nothing, write_run
 from tests.suites.helpers import write_rows
 
 __all__ = ["run", "store"]

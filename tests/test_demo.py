@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardy import cli, demo
-from hardy.predictions.store import find_runs
+from hardy import cli
+from hardy import demonstration as demo
+from hardy.store.reader import find_runs
 
 
 @pytest.fixture

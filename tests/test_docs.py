@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 
 from hardy import cli
 from hardy.suites import load
-from hardy.suites.schema import parse_suite
+from hardy.suites.suite import parse_suite
 from hardy.train.method import METHODS
 from hardy.train.methods import make_method
 from hardy.train.nets import NETS
-from hardy.train.recipe import LOWEST_LR, Recipe
+from hardy.train.settings import LOWEST_LR, Recipe
 from tests.train.small import NEEDED, narrow, write_arrays
 
 __all__ = ["narrow"]

@@ -17,7 +17,7 @@ import hardy
 from hardy import cli
 from hardy.design.accuracy import square_csv
 from hardy.images import datasets
-from hardy.predictions.store import find_runs
+from hardy.store.reader import find_runs
 from hardy.suites import load
 from hardy.train.methods import METHODS
 from hardy.train.nets import NETS

@@ -13,9 +13,9 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy.arrays import textures
+from hardy.engine import textures
 from hardy.errors import printable
-from hardy.folder import corrupt_folder
+from hardy.variants.mirror import corrupt_folder
 
 RGB = np.random.default_rng(1).integers(0, 256, (16, 24, 3), dtype=np.uint8)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hardy.whole import whole_file
+from hardy.files import whole_file
 
 
 @pytest.mark.parametrize("wait", [True, False])

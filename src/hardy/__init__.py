@@ -3,7 +3,7 @@
 `corrupt` and `suites` name both a function here and a folder of this package. Python binds a folder
 on its parent when it is first imported, and never again; `api` imports both folders, so the
 functions, bound after it, are what the names mean. In this package, write
-`from hardy.corrupt import engine`: with `import hardy.corrupt.engine as engine` Python looks on the
+`from hardy.corrupt import engine`: with `import hardy.corrupt.passes as engine` Python looks on the
 function.
 """
 

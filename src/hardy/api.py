@@ -6,16 +6,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hardy.arrays import door, rng
-from hardy.arrays.keys import Ids, Seeds, by_seed, check_seed, image_ids, is_int
-from hardy.arrays.ops import is_tensor, ops_for
-from hardy.corrupt import CORRUPTIONS, PERTURBATIONS, Corruption, engine
+from hardy.corrupt import CORRUPTIONS, PERTURBATIONS, Corruption
+from hardy.corrupt import passes as engine
 from hardy.corrupt.perturbation import Frames
+from hardy.engine import door, rng
+from hardy.engine.keys import (
+    Ids,
+    Seeds,
+    by_seed,
+    check_seed,
+    image_ids,
+    is_int,
+)
+from hardy.engine.ops import is_tensor, ops_for
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.suites import SEVERITIES, editions, load, names, nearest_edition
 from hardy.suites import edition as find_edition
-from hardy.suites.stage import Stage
+from hardy.variants.base_picture import Stage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -43,7 +51,7 @@ def corrupt(
     is one for all, or one per image: an id is then used once with a seed.
     `edition` is "224", "299", "64" or "cifar", or one of the later benchmarks'; "auto" takes, of
     those that have the corruption, the one whose side is nearest to the images' shorter side. What
-    may come in as an image is written in `hardy.arrays.door`; a torch tensor is worked on where it
+    may come in as an image is written in `hardy.engine.door`; a torch tensor is worked on where it
     lies, and the result lies there too.
     """
     corruption = _corruption(name)

@@ -13,26 +13,26 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy import models as adapters
-from hardy import scoring
-from hardy.arrays.keys import check_seed
-from hardy.arrays.ops import engine_name
+from hardy import scores as scoring
+from hardy.engine.keys import check_seed
+from hardy.engine.ops import engine_name
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial, Threads, count_workers
 from hardy.images.source import Fault
 from hardy.metrics import stratified_subset
 from hardy.models import Model, Override, Preprocessing
-from hardy.models.check import check
 from hardy.models.defences import defend as behind
-from hardy.predictions import runner
-from hardy.predictions.adapting import mixed
-from hardy.predictions.head import read_details
-from hardy.predictions.labels import check_trained_on
-from hardy.predictions.opening import Images, open_subject
-from hardy.predictions.plan import Plan, plan
-from hardy.predictions.provenance import session
-from hardy.predictions.store import StoredRun, find_runs, open_run
-from hardy.predictions.subject import Subject
-from hardy.scoring import Compared, Scores
+from hardy.run import runner
+from hardy.run.adaptation import mixed
+from hardy.run.labels import check_trained_on
+from hardy.run.plan import Plan, plan
+from hardy.run.preprocessing_check import check
+from hardy.run.selection import Images, open_subject
+from hardy.run.subject import Subject
+from hardy.scores import Compared, Scores
+from hardy.store.provenance import session
+from hardy.store.reader import StoredRun, find_runs, open_run
+from hardy.store.run_file import read_details
 from hardy.suites import load
 
 # Enough to tell 7 points of accuracy from chance; with fewer than the least, nothing is told.

@@ -7,7 +7,7 @@ from pathlib import Path
 from hardy.api import corrupt, corruptions, perturb
 from hardy.errors import MissingResource
 from hardy.images.clip import check_clip, write_clip
-from hardy.images.files import check_output, read_image, write_image
+from hardy.images.image_files import check_output, read_image, write_image
 from hardy.images.recipes import eight_sevenths
 from hardy.images.sheet import contact_sheet
 from hardy.suites import SEVERITIES, editions, load

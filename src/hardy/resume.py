@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from hardy.errors import HardyError, InputError
-from hardy.fields import brief
-from hardy.whole import whole_file
+from hardy.files import whole_file
+from hardy.schema import brief
 
 Record = Mapping[str, Any]
 

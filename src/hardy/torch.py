@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from hardy import api
-from hardy.arrays.keys import Ids
+from hardy.engine.keys import Ids
 from hardy.errors import InputError
 
 LAYOUTS = ("chw", "hwc")

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from hardy.models import load
-from hardy.predictions.store import find_runs
+from hardy.store.reader import find_runs
 
 QUICK: dict[str, Any] = {"suite": "cifar10_c", "steps": 2, "store": "runs"}
 

@@ -11,10 +11,10 @@ import torch
 
 import hardy
 from hardy.errors import InputError
-from hardy.predictions.attacked import Attacked, hash_set, read_attacks
-from hardy.predictions.store import find_runs
-from hardy.report.data import gather
+from hardy.report.gathered import gather
 from hardy.report.page import render_report
+from hardy.store.attack_files import Attacked, hash_set, read_attacks
+from hardy.store.reader import find_runs
 from tests.attacks.coloured import IMAGES, LABELS, QUICK, ByColour, coloured, stored
 from tests.report.pages import Parsed, check_safe
 
@@ -78,7 +78,7 @@ def test_a_set_of_images_is_known_in_any_order() -> None:
 
 
 def test_halves_have_no_image_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hardy.attacks import work
+    from hardy.attacks import measurement as work
 
     shown: dict[str, list[bytes]] = {"fit": [], "measure": []}
     fit, measure = work.fit_generator, work.measure
@@ -195,7 +195,7 @@ def test_command(run, tmp_path: Path) -> None:
 def test_stopping_says_that_noise_is_fitted_anew(
     run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from hardy.attacks import work
+    from hardy.attacks import measurement as work
 
     def stop(*given: object, **options: object) -> None:
         raise KeyboardInterrupt

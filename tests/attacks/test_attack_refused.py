@@ -13,14 +13,14 @@ from PIL import Image
 
 import hardy
 from hardy.attacks.attack import Part
-from hardy.attacks.work import check_differentiable
+from hardy.attacks.measurement import check_differentiable
 from hardy.errors import HardyError, InputError
 from hardy.images.datasets import CLASSES
 from hardy.models import load
 from hardy.models.defences import trained_behind
-from hardy.predictions.attacked import read_attacks
-from hardy.report.data import gather
+from hardy.report.gathered import gather
 from hardy.report.page import render_report
+from hardy.store.attack_files import read_attacks
 from tests.attacks.coloured import IMAGES, LABELS, QUICK, ByColour, coloured, stored
 
 
@@ -62,7 +62,7 @@ def test_an_image_to_fit_on_that_is_measured_too_is_refused() -> None:
 
 
 def test_a_full_disk_is_told_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hardy.predictions import attacked
+    from hardy.store import attack_files as attacked
 
     def full(path: Path) -> Any:
         raise OSError(28, "No space left on device")

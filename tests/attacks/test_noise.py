@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from hardy.attacks.noise import (
+from hardy.attacks.noise_generator import (
     BATCH,
     KINDS,
     STEPS,

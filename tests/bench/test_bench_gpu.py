@@ -104,7 +104,7 @@ def test_files_are_written_whole(here, tmp_path, monkeypatch):
     def broken(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hardy.whole.os.replace", broken)
+    monkeypatch.setattr("hardy.files.os.replace", broken)
     for call in (lambda: measure(tmp_path, "evaluation"), lambda: gpu.write_page(target)):
         with pytest.raises(KeyboardInterrupt):
             call()

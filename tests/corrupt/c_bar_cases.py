@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import hardy
-from hardy.arrays.numpy_ops import NumpyOps
 from hardy.corrupt import CORRUPTIONS
+from hardy.engine.cpu.ops import NumpyOps
 from hardy.suites import edition, editions
 
 FORMULAS = {

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from hardy.arrays import textures
-from hardy.arrays.tables import clipped_zoom
+from hardy.engine import textures
+from hardy.engine.tables.filter_weights import clipped_zoom
 
 Fields = dict[str, NDArray[np.generic]]
 Params = Mapping[str, float]

@@ -17,7 +17,7 @@ from PIL import Image
 from scipy import ndimage
 from skimage import color
 
-from hardy.arrays import textures
+from hardy.engine import textures
 from tests.exact import exact_exp
 
 Array = np.ndarray

@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 import hardy
-from hardy.metrics import published
-from hardy.suites import edition, editions, load
+from hardy.suites import edition, editions, load, published
 from tests.corrupt.c_bar_references import REFERENCES
 from tests.photos import photos
 

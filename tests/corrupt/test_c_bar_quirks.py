@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import hardy
-from hardy.arrays.ops import cpu_ops
-from hardy.corrupt.bar_warps import refract
+from hardy.corrupt.c_bar.distortions import refract
+from hardy.engine.ops import cpu_ops
 from hardy.suites import edition
 from tests.photos import photos
 

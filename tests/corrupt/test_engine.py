@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from hardy.arrays.ops import cpu_ops, ops_for
-from hardy.corrupt import CORRUPTIONS, Corruption, engine
+from hardy.corrupt import CORRUPTIONS, Corruption
+from hardy.corrupt import passes as engine
+from hardy.engine.ops import cpu_ops, ops_for
 from hardy.suites import edition, editions
 from tests.photos import random_images
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hardy
-from hardy.arrays.ops import cpu_ops
+from hardy.engine.ops import cpu_ops
 from hardy.suites import edition
 from tests.photos import flat_images
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hardy
-from hardy.arrays.ops import cpu_ops
+from hardy.engine.ops import cpu_ops
 from hardy.suites import SEVERITIES, edition, editions, load
 from tests.corrupt.references import REFERENCES, plasma
 from tests.photos import photos, random_images

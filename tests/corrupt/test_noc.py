@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy.arrays.ops import cpu_ops
+from hardy.engine.ops import cpu_ops
 from hardy.suites import edition, load
 from tests.corrupt.noc_references import ONLY_224, REFERENCES
 from tests.photos import photos, random_images

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy.arrays.ops import cpu_ops
 from hardy.corrupt import CORRUPTIONS
+from hardy.engine.ops import cpu_ops
 from hardy.suites import load
 from tests.corrupt.noc_references import replay
 from tests.photos import flat_images, photos, random_images

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import hardy
-from hardy.arrays import stamp_tables
-from hardy.arrays.ops import cpu_ops
+from hardy.engine.ops import cpu_ops
+from hardy.engine.tables import noc_shapes as stamp_tables
 from hardy.suites import load
 from tests.corrupt.noc_references import replay
 from tests.photos import photos

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hardy.arrays.ops import cpu_ops
 from hardy.corrupt import FORMULAS
-from hardy.corrupt.weather import MUD, WATER
+from hardy.corrupt.imagenet_c.weather import MUD, WATER
+from hardy.engine.ops import cpu_ops
 from hardy.suites import edition, editions
 from tests.corrupt import c_bar_cases
 from tests.photos import flat_images, photos, random_images

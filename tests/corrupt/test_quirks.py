@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 import hardy
-from hardy.arrays import textures
-from hardy.arrays.ops import cpu_ops
+from hardy.engine import textures
+from hardy.engine.ops import cpu_ops
 from hardy.suites import edition
 from tests.corrupt.legacy import legacy_fields
 from tests.corrupt.references import jpeg_compression, plasma

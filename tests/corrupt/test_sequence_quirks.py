@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import hardy
-from hardy.arrays.noise_tables import LAWS
-from hardy.arrays.ops import cpu_ops
 from hardy.corrupt import PERTURBATIONS
 from hardy.corrupt.perturbation import Scene, run
-from hardy.corrupt.sequence import tilt_map
+from hardy.corrupt.sequences import tilt_map
+from hardy.engine.ops import cpu_ops
+from hardy.engine.tables.noise_laws import LAWS
 from hardy.images.recipes import RECIPES
 from hardy.suites import edition, load
 from tests.photos import flat_images, photos, random_images

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import hardy
-from hardy.arrays.ops import cpu_ops
-from hardy.arrays.rng import Draws, derive_key
 from hardy.corrupt import PERTURBATIONS
+from hardy.engine.ops import cpu_ops
+from hardy.engine.rng import Draws, derive_key
 from hardy.suites import edition, editions
 from tests.corrupt.sequence_references import REFERENCES
 from tests.photos import photos, random_images

@@ -7,13 +7,14 @@ import pytest
 import torch
 
 import hardy
-from hardy.arrays.ops import cpu_ops, ops_for
-from hardy.arrays.rng import Draws, derive_key
-from hardy.corrupt import CORRUPTIONS, engine
+from hardy.corrupt import CORRUPTIONS
+from hardy.corrupt import passes as engine
+from hardy.engine.ops import cpu_ops, ops_for
+from hardy.engine.rng import Draws, derive_key
 from hardy.suites import edition, editions
-from tests.arrays.torch_device import DEVICE, assert_same, moved, no_waiting
 from tests.cells import cells as all_cells
 from tests.cells import middle, severities, small
+from tests.engine.torch_device import DEVICE, assert_same, moved, no_waiting
 from tests.photos import photos, random_images
 
 NAMES = CORRUPTIONS.names()

@@ -8,7 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hardy import cli_design, cli_overlap
+from hardy.cli import design_command as cli_design
+from hardy.cli import overlap_command as cli_overlap
 
 NO_ROOM = r"could not be written \(No space left on device\); make room, or name another folder"
 

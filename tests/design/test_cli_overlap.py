@@ -16,7 +16,7 @@ from hardy.design.proxy import Agreement, Features, shared_errors, similarities
 from hardy.design.results import Results
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.metrics import Interval
-from hardy.train.recipe import Recipe
+from hardy.train.settings import Recipe
 from tests.design.commands import NO_ROOM, full_disk, run
 from tests.design.test_overlap import three
 
@@ -137,7 +137,7 @@ def test_numbers_come_without_the_libraries_for_pictures(run, monkeypatch, tmp_p
         raise MissingResource("a page needs plotly")
 
     monkeypatch.setattr("hardy.design.results.summarise", lambda out: fake_results())
-    monkeypatch.setattr("hardy.design.picture.draw", missing)
+    monkeypatch.setattr("hardy.design.heat_map.draw", missing)
     out = run("overlap", "--out", ".")
     assert "no overlap_ratio.html: a page needs plotly" in out
     assert (tmp_path / "overlap_raw.csv").exists()

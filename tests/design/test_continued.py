@@ -8,8 +8,8 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
+from hardy.design.designed_suite import suite_toml
 from hardy.design.experiment import run_overlap
-from hardy.design.suite import suite_toml
 from hardy.errors import InputError
 from hardy.suites.cells import NONE
 from tests.design.test_experiment import NAMES, RECIPE, Killed, run

@@ -18,8 +18,8 @@ from hardy.design.experiment import run_overlap, sized
 from hardy.design.proxy import read_features
 from hardy.design.results import summarise, write_results
 from hardy.errors import HardyError, InputError
-from hardy.predictions.store import StoredRun, find_runs
-from hardy.scoring import score
+from hardy.scores import score
+from hardy.store.reader import StoredRun, find_runs
 from hardy.suites import load
 from hardy.suites.cells import NONE, Cell
 from tests.train.small import NARROW, narrow, write_arrays

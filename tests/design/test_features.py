@@ -11,12 +11,12 @@ from torch.nn import functional
 
 from hardy.design.experiment import sized
 from hardy.design.features import measure_features
-from hardy.predictions.opening import open_subject
-from hardy.predictions.subject import Subject
+from hardy.run.selection import open_subject
+from hardy.run.subject import Subject
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
 from hardy.train.loop import train
-from hardy.train.run import trained_net
+from hardy.train.record import trained_net
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 
 __all__ = ["narrow"]

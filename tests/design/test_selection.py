@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hardy.design.independent_sets import Search, select
 from hardy.design.matrix import MOST, Matrix
-from hardy.design.selection import Search, select
 from hardy.errors import InputError
 from tests.design.matrices import blocks, named, random_matrix
 

@@ -9,7 +9,7 @@ from hardy import evaluate
 from hardy.design.shifts import Row, correlate, drop, read_rows, stored_rows
 from hardy.errors import InputError
 from hardy.metrics.correlation import fisher_interval, pearson, spearman
-from hardy.predictions.store import find_runs
+from hardy.store.reader import find_runs
 from hardy.suites.cells import CLEAN, Cell
 from tests.photos import photos
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hardy import evaluate
-from hardy.design.suite import suite_toml, write_suite
+from hardy.design.designed_suite import suite_toml, write_suite
 from hardy.errors import InputError
 from hardy.evaluation import Run
 from hardy.suites import load, text_of

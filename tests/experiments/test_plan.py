@@ -7,7 +7,7 @@ import pytest
 from experiments.plan import TUNED, chosen, plan, select
 from hardy.errors import InputError
 from hardy.train.methods import METHODS, make_method
-from hardy.train.recipe import Recipe
+from hardy.train.settings import Recipe
 
 ASKED = {
     *("standard", "gauss_single", "gauss_mult", "speckle", "ant", "ant3x3", "augmix"),

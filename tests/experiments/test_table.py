@@ -14,8 +14,7 @@ from experiments.compared import differences, judge, mean_flip_rate, scores_of
 from experiments.plan import stability
 from experiments.table import figures, page, write
 from hardy.errors import InputError
-from hardy.metrics import Circumstances, Score
-from hardy.metrics.score import score_of
+from hardy.scores.score import Circumstances, Score, score_of
 
 RECIPE = {
     "net": "wrn_40_2", "epochs": 30, "batch": 128, "lr": 0.1, "schedule": "cosine",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hardy.arrays import textures
+from hardy.engine import textures
 from hardy.errors import InputError, MissingResource
 from hardy.images import datasets, load, open_images
 from tests.photos import random_images

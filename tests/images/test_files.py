@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from hardy.errors import HardyError, InputError
-from hardy.images import files
-from hardy.images.files import read_image, walk, write_image
+from hardy.images import image_files as files
+from hardy.images.image_files import read_image, walk, write_image
 
 RGB = np.random.default_rng(5).integers(0, 256, (16, 20, 3), dtype=np.uint8)
 

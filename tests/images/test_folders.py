@@ -13,7 +13,7 @@ from PIL import Image
 from hardy.errors import InputError
 from hardy.images import Fault, Source, open_images
 from hardy.images.source import ID_RULES
-from hardy.suites import schema
+from hardy.suites import suite as schema
 from tests.photos import random_images
 
 RGB = random_images(1, 12, 10)[0]

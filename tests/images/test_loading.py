@@ -15,7 +15,7 @@ from PIL import Image
 from hardy.errors import InputError
 from hardy.execute.threads import AHEAD
 from hardy.images import RECIPES, Fault, load, open_images
-from hardy.images.files import Convert, rgb
+from hardy.images.image_files import Convert, rgb
 from tests.photos import random_images
 
 PHOTOS = random_images(30, 70, 90)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hardy.metrics.published import Printed
+from hardy.suites.published import Printed
 
 # Float arithmetic is not rounded outwards here; this is far below any printed digit and far above
 # the error of a few dozen operations.

@@ -10,21 +10,17 @@ import pytest
 from scipy.stats import norm
 
 from hardy.metrics import (
-    Circumstances,
     Outcomes,
     Resampling,
-    Score,
-    calibration_scores,
-    compare,
-    corruption_scores,
-    measure_flips,
     measure_reference,
-    movements,
     percentile_interval,
     resample_means,
-    sequence_scores,
 )
-from hardy.metrics.corruption import MeasuredReference
+from hardy.metrics.corruption_error import MeasuredReference
+from hardy.scores.calibration_scores import calibration_scores
+from hardy.scores.error_scores import corruption_scores
+from hardy.scores.movement_scores import measure_flips, movements, sequence_scores
+from hardy.scores.score import Circumstances, Score, compare
 from hardy.suites import FlipReference
 from tests.metrics.simulate import CLEAN, COUPLING, THRESHOLDS, draw, true_errors
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import published
-from hardy.metrics.published.schema import parse_file, parse_printed
+from hardy.suites import published
+from hardy.suites.published.printed import parse_file, parse_printed
 
 CSV = "network,clean error,mCE,fog,snow\nA,10.0,50.0,40,60\n"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hardy.metrics import corruption_error, published, relative_corruption_error
-from hardy.suites import load
+from hardy.metrics import corruption_error, relative_corruption_error
+from hardy.suites import load, published
 from tests.metrics.rounding import Range, mean, printed, rounded
 
 REFERENCE = load("imagenet_c").reference

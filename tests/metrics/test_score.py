@@ -10,16 +10,9 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import (
-    Circumstances,
-    Interval,
-    Score,
-    compare,
-    corruption_scores,
-    differences,
-    proportion_interval,
-)
-from hardy.metrics.score import score_of
+from hardy.metrics import Interval, proportion_interval
+from hardy.scores.error_scores import corruption_scores
+from hardy.scores.score import Circumstances, Score, compare, differences, score_of
 
 FIFTEEN = tuple(f"corruption_{i}" for i in range(15))
 AROUND = Circumstances(

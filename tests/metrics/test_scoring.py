@@ -8,18 +8,11 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import (
-    Circumstances,
-    MeasuredReference,
-    Outcomes,
-    Resampling,
-    calibration_scores,
-    compare,
-    corruption_scores,
-    measure_reference,
-    outcome_scores,
-    resample_means,
-)
+from hardy.metrics import MeasuredReference, Outcomes, Resampling, measure_reference, resample_means
+from hardy.scores.calibration_scores import calibration_scores
+from hardy.scores.error_scores import corruption_scores
+from hardy.scores.outcome_scores import outcome_scores
+from hardy.scores.score import Circumstances, compare
 from hardy.suites import load
 
 RNG = np.random.default_rng(0)

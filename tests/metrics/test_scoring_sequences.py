@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import (
-    Circumstances,
-    Resampling,
-    measure_flips,
-    movements,
-    resample_means,
-    sequence_scores,
-    zipf_columns,
-)
+from hardy.metrics import Resampling, resample_means, zipf_columns
+from hardy.scores.movement_scores import measure_flips, movements, sequence_scores
+from hardy.scores.score import Circumstances
 from hardy.suites import load
 
 RNG = np.random.default_rng(0)

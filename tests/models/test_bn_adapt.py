@@ -9,7 +9,7 @@ import torch
 from hardy.errors import HardyError, InputError
 from hardy.models import load
 from hardy.models.defences import defend, trained_behind
-from hardy.models.defences.filters import FILTERS
+from hardy.models.defences.input_filters import FILTERS
 from tests.models.tiny import Tiny, tiny
 from tests.photos import random_images
 

@@ -8,9 +8,9 @@ from sklearn.datasets import load_digits
 
 from hardy.errors import InputError
 from hardy.models import Preprocessing, load
-from hardy.models.check import STANDARD, binomial_tail, check
-from hardy.models.fake import FakeModel
+from hardy.models.adapters.fake_model import FakeModel
 from hardy.models.model import AS_TRAINED
+from hardy.run.preprocessing_check import STANDARD, binomial_tail, check
 from tests.photos import random_images
 
 INCEPTION = Preprocessing(*STANDARD["Inception's (−1..1)"])

@@ -10,8 +10,8 @@ from safetensors.torch import save_file
 
 from hardy.errors import InputError
 from hardy.models import load
-from hardy.models.checkpoint import load_checkpoint
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+from hardy.models.weights import load_checkpoint
 from hardy.train.nets import make_net
 from tests.models.tiny import IMAGES, tiny
 from tests.photos import random_images

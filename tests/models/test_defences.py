@@ -14,7 +14,6 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.models import Model, Preprocessing, load
-from hardy.models.check import check
 from hardy.models.defences import (
     DEFENCES,
     Defended,
@@ -23,8 +22,9 @@ from hardy.models.defences import (
     trained_behind,
     undefended,
 )
-from hardy.models.defences.filters import median
+from hardy.models.defences.input_filters import median
 from hardy.models.defences.tencrop import views
+from hardy.run.preprocessing_check import check
 from tests.models.echo import Echo
 from tests.models.tiny import tiny
 from tests.photos import photos, random_images

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from hardy.errors import InputError
 from hardy.models import Model, load
 from hardy.models.defences import DEFENCES, defend, input_filter
-from hardy.models.defences.filters import FILTERS
+from hardy.models.defences.input_filters import FILTERS
 from hardy.models.defences.tencrop import views
 from tests.models.test_onnx import write
 from tests.models.test_sklearn import save

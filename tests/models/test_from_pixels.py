@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hardy.models import Preprocessing, load
-from hardy.models.torch_model import TorchModel
+from hardy.models.adapters.torch_model import TorchModel
 from tests.models.tiny import IMAGES, tiny
 
 OWN = Preprocessing((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))

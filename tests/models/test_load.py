@@ -8,7 +8,7 @@ import pytest
 
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.models import MODELS, Model, Options, Preprocessing, load
-from hardy.models.fake import FakeModel
+from hardy.models.adapters.fake_model import FakeModel
 from tests.photos import photos, random_images
 
 IMAGES = random_images(9, 20, 24)

@@ -6,10 +6,11 @@ import torch
 from PIL import Image
 
 from hardy.errors import HardyError, InputError
-from hardy.models import Preprocessing, load, torch_load
+from hardy.models import Preprocessing, load
+from hardy.models.adapters import torch_sources as torch_load
+from hardy.models.adapters.torch_model import _shared, prepared
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from hardy.models.pixels import normalised, resized
-from hardy.models.torch_model import _shared, prepared
 from tests.models.tiny import IMAGES, Tiny, configured, tiny
 from tests.photos import photos
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.models import Model, hardy_model
+from hardy.models import Model
+from hardy.models.adapters import hardy_model
 from hardy.models.defences import input_filter
 from hardy.models.model import Options
 from tests.models.tiny import tiny

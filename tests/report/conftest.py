@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hardy.report.data import Report, gather
+from hardy.report.gathered import Report, gather
 from tests.report.stores import write_noise, write_run
 
 MARKUP = "</script ><script>alert(1)</script ><img src=x onerror=alert(2)>"

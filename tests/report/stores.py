@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from hardy.predictions.attacked import Attacked, Measured, write_attack
-from hardy.predictions.identity import Identity
-from hardy.predictions.writer import Writer
+from hardy.store.attack_files import Attacked, Measured, write_attack
+from hardy.store.identity import Identity
+from hardy.store.writer import Writer
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell, choose_cells
-from hardy.suites.schema import Suite
+from hardy.suites.suite import Suite
 
 SESSION = {
     "started": "2026-01-02T03:04:05+00:00",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hardy.report.data import Report
 from hardy.report.gallery import make_gallery
+from hardy.report.gathered import Report
 from hardy.report.leaderboard import write_leaderboard
 from hardy.report.page import render_report
-from hardy.scoring.result import result_of, write_results
+from hardy.scores.result_files import result_of, write_results
 from hardy.suites import load
 from tests.photos import paths
 from tests.report.browser import CHROMIUM, Page, chromium

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hardy import cli_report
+from hardy.cli import report_commands as cli_report
 from hardy.errors import InputError
 from tests.photos import paths
 from tests.report.pages import Parsed

@@ -10,7 +10,7 @@ import pytest
 from hardy.errors import InputError
 from hardy.metrics import proportion_interval
 from hardy.report.circumstances import section_title
-from hardy.report.data import Report, gather
+from hardy.report.gathered import Report, gather
 from hardy.report.write import render_store
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from hardy.errors import InputError
-from hardy.report.data import gather
 from hardy.report.figures import figures
+from hardy.report.gathered import gather
 from hardy.report.headline import summary
 from hardy.report.leaderboard import boards, render_leaderboard
 from hardy.report.page import render_report
 from hardy.report.submitted import find_results
 from hardy.report.words import defence_name, short
-from hardy.scoring import Scores, compare, score
-from hardy.scoring.listing import compared_table, score_tables
-from hardy.scoring.result import read_results, result_of, write_results
-from hardy.scoring.tables import to_csv, to_markdown, to_text
-from tests.scoring.helpers import FEW, errors, write_run
+from hardy.scores import Scores, compare, score
+from hardy.scores.listing import compared_table, score_tables
+from hardy.scores.result_files import read_results, result_of, write_results
+from hardy.scores.text_tables import to_csv, to_markdown, to_text
+from tests.scores.helpers import FEW, errors, write_run
 
 MARKED = "mine+bn_adapt:16 (adapted)"
 WORDS = "bn_adapt:16: batch norm by the statistics of 64 test images"

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from hardy.errors import InputError
-from hardy.report.data import Report, gather
 from hardy.report.export import as_csv, as_json, as_markdown
+from hardy.report.gathered import Report, gather
 from hardy.report.write import write_report
-from hardy.scoring.result import parse_result
+from hardy.scores.result_files import parse_result
 from hardy.suites.cells import CLEAN
 from tests.report.conftest import LONG, MARKUP, QUOTES
-from tests.scoring.helpers import errors, write_run
+from tests.scores.helpers import errors, write_run
 
 
 def test_markdown_has_tables_sentences_and_circumstances(report: Report) -> None:

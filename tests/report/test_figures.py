@@ -7,14 +7,19 @@ from pathlib import Path
 import pytest
 
 from hardy.errors import InputError
-from hardy.report import published
+from hardy.report import published_points as published
 from hardy.report.bars import bars
-from hardy.report.data import Report, gather
 from hardy.report.figures import choose_figure, figures
+from hardy.report.gathered import Report, gather
 from hardy.report.headline import headline, summary
-from hardy.report.labels import LETTER, LINE, Spot, choose_labels
 from hardy.report.page import render_report
 from hardy.report.palette import COLOURS, ink_on, shade, style
+from hardy.report.point_labels import (
+    LETTER,
+    LINE,
+    Spot,
+    choose_labels,
+)
 from hardy.report.scatter import scatter, why_none
 from hardy.report.severity import curves, heat
 from tests.report.conftest import LONG, MARKUP

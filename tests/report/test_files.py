@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hardy.errors import HardyError, InputError
-from hardy.report.files import check_target, write_whole
+from hardy.report.targets import check_target, write_whole
 from hardy.report.write import write_report
 from tests.report.stores import write_run
 

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 import hardy
-from hardy.images.files import read_image
+from hardy.images.image_files import read_image
 from hardy.images.inline import encode
 from hardy.images.recipes import eight_sevenths
 from hardy.report.gallery import make_gallery

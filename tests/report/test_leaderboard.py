@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from hardy.errors import InputError
-from hardy.report.data import Report
+from hardy.report.gathered import Report
 from hardy.report.leaderboard import boards, render_leaderboard, write_leaderboard
 from hardy.report.submitted import find_results
-from hardy.scoring.result import result_of
+from hardy.scores.result_files import result_of
 from tests.report.conftest import LONG, MARKUP, QUOTES
 from tests.report.pages import Parsed, check_safe
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hardy import evaluate
 from hardy.report.bars import bars
-from hardy.report.data import gather
 from hardy.report.figures import figures
+from hardy.report.gathered import gather
 from hardy.report.page import render_report
 from hardy.report.words import spoken
 from hardy.suites import load

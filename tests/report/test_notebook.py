@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 
 from hardy.images.inline import GREY, batch_html
-from hardy.metrics import notebook
-from hardy.metrics.notebook import score_html, scores_html
 from hardy.report import palette
-from hardy.report.data import Report
+from hardy.report.gathered import Report
+from hardy.scores import notebook
+from hardy.scores.notebook import score_html, scores_html
 from tests.report.conftest import MARKUP, QUOTES
 from tests.report.pages import Parsed, check_safe
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hardy.report import attacks, plots
+from hardy.report import attack_section as attacks
 from hardy.report import page as page_module
-from hardy.report.data import Entry, Report, gather
+from hardy.report import plotly_figures as plots
 from hardy.report.gallery import make_gallery
+from hardy.report.gathered import Entry, Report, gather
 from hardy.report.page import render_report
-from hardy.report.worst import read_worst
+from hardy.report.worst_section import read_worst
 from hardy.suites import load
 from tests.photos import paths
 from tests.report.conftest import LONG, MARKUP, QUOTES

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hardy.report.data import Report
+from hardy.report.gathered import Report
 from hardy.report.leaderboard import write_leaderboard
-from hardy.scoring.result import result_of
+from hardy.scores.result_files import result_of
 from tests.photos import paths
 from tests.report.stores import write_run
 

@@ -8,10 +8,16 @@ import pytest
 from PIL import Image
 
 from hardy.errors import InputError
-from hardy.report import static
-from hardy.report.data import Report
+from hardy.report import matplotlib_figures as static
 from hardy.report.figures import KINDS, choose_figure, figures
-from hardy.report.static import DPI, FORMATS, Print, overview, save
+from hardy.report.gathered import Report
+from hardy.report.matplotlib_figures import (
+    DPI,
+    FORMATS,
+    Print,
+    overview,
+    save,
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)

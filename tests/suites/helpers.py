@@ -8,12 +8,12 @@ import numpy as np
 from PIL import Image
 
 from hardy.execute import executor
-from hardy.images.opening import open_images
+from hardy.images.readers import open_images
 from hardy.images.source import Source
 from hardy.suites import load
-from hardy.suites.build import Outcome, build
 from hardy.suites.cells import Cell, choose_cells
-from hardy.suites.schema import Suite
+from hardy.suites.suite import Suite
+from hardy.variants.disk.build import Outcome, build
 from tests.photos import photos
 
 CHEAP = ("contrast", "jpeg_compression")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hardy
-from hardy.metrics import published
+from hardy.suites import published
 from tests.suites.helpers import built, write_photos, write_rows
 
 

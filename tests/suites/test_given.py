@@ -12,17 +12,18 @@ import hardy
 from hardy import evaluate
 from hardy.errors import HardyError, InputError
 from hardy.execute import executor
-from hardy.images.opening import open_images
-from hardy.predictions.store import find_runs
-from hardy.report.data import gather
-from hardy.scoring import score
-from hardy.scoring.selection import suite_of
-from hardy.suites import given, load, text_of
-from hardy.suites.build import build
+from hardy.images.readers import open_images
+from hardy.report.gathered import gather
+from hardy.scores import score
+from hardy.scores.selection import suite_of
+from hardy.store.reader import find_runs
+from hardy.suites import load, text_of
+from hardy.suites import suite_files as given
 from hardy.suites.cells import choose_cells
-from hardy.suites.manifest import Writer
-from hardy.suites.stored import open_stored
-from hardy.suites.verify import verify
+from hardy.variants.disk.build import build
+from hardy.variants.disk.manifest import Writer
+from hardy.variants.disk.verify import verify
+from hardy.variants.stored import open_stored
 from tests.photos import photos
 from tests.suites.helpers import write_rows
 

@@ -13,7 +13,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.suites import edition, load, names
-from hardy.suites.schema import parse_edition, parse_suite
+from hardy.suites.suite import parse_edition, parse_suite
 
 
 def raw(file: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.suites import edition, editions, load, names
-from hardy.suites.schema import parse_edition, parse_suite
+from hardy.suites.suite import parse_edition, parse_suite
 from tests.suites.test_schema import changed, raw
 
 COUNTED = [

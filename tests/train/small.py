@@ -10,9 +10,9 @@ import torch
 
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from hardy.train.blurpool import STRIDES, Halving
-from hardy.train.data import Data, read_data
 from hardy.train.nets import NETS, WideResNet
-from hardy.train.recipe import Recipe
+from hardy.train.settings import Recipe
+from hardy.train.training_data import Data, read_data
 
 CPU = torch.device("cpu")
 # What a method cannot do without.

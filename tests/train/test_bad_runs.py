@@ -14,10 +14,15 @@ import torch
 
 from hardy.errors import HardyError, InputError
 from hardy.train import loop
-from hardy.train.data import Data, read_data
-from hardy.train.files import CHECKPOINT, alone_in, read_tensors, write_tensors
 from hardy.train.loop import train
-from hardy.train.run import MODEL, trained_net
+from hardy.train.record import MODEL, trained_net
+from hardy.train.run_folder import (
+    CHECKPOINT,
+    alone_in,
+    read_tensors,
+    write_tensors,
+)
+from hardy.train.training_data import Data, read_data
 from tests.train.small import CPU, NARROW, narrow, small_data
 from tests.train.test_loop import killed_in
 
@@ -192,7 +197,7 @@ def test_a_full_disk_before_anything_was_saved(tmp_path, narrow, monkeypatch) ->
         raise HardyError(todo)
 
     monkeypatch.setattr(loop, "SAVE_SECONDS", math.inf)
-    monkeypatch.setattr("hardy.train.files.write_file", full)
+    monkeypatch.setattr("hardy.train.run_folder.write_file", full)
     with pytest.raises(HardyError, match=r"nothing had been saved; .* trains from the beginning"):
         train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
 

@@ -13,8 +13,8 @@ from PIL import Image
 from hardy import attack, evaluate
 from hardy.errors import InputError
 from hardy.evaluation import Run
-from hardy.train.data import read_data
 from hardy.train.loop import train
+from hardy.train.training_data import read_data
 from tests.train.small import CPU, NARROW, narrow
 
 __all__ = ["narrow"]

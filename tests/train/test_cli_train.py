@@ -15,16 +15,17 @@ import typer
 from typer.testing import CliRunner
 
 from hardy import evaluate
-from hardy.cli_train import train_model
+from hardy.cli.train_command import train_model
 from hardy.errors import InputError
 from hardy.models import MODELS, Override, load
-from hardy.models.hardy_model import trained_model
+from hardy.models.adapters.hardy_model import trained_model
 from hardy.suites.cells import CLEAN
-from hardy.train import data, loop
+from hardy.train import loop
+from hardy.train import training_data as data
 from hardy.train.loop import train
 from hardy.train.methods import METHODS
 from hardy.train.nets import NETS
-from hardy.train.run import trained_net
+from hardy.train.record import trained_net
 from tests.photos import random_images
 from tests.train.small import NARROW, narrow, small_data, write_arrays
 

@@ -7,16 +7,17 @@ import pytest
 import torch
 
 import hardy
-from hardy.arrays.rng import derive_key
-from hardy.corrupt import CORRUPTIONS, engine
-from hardy.design.suite import suite_toml
+from hardy.corrupt import CORRUPTIONS
+from hardy.corrupt import passes as engine
+from hardy.design.designed_suite import suite_toml
+from hardy.engine.rng import derive_key
 from hardy.errors import InputError
 from hardy.suites import load
 from hardy.train.loop import train
 from hardy.train.method import Draw
 from hardy.train.methods import make_method
 from hardy.train.methods.corrupted import Corrupted
-from hardy.train.run import read_run
+from hardy.train.record import read_run
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, narrow, small_data
 

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from hardy.errors import InputError
 from hardy.models.tensors import SUM
 from hardy.train import loop
-from hardy.train.files import read_tensors, write_tensors
 from hardy.train.loop import train
-from hardy.train.run import trained_net
+from hardy.train.record import trained_net
+from hardy.train.run_folder import read_tensors, write_tensors
 from tests.train.small import NARROW, narrow, small_data
 from tests.train.test_loop import killed_in
 

@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 
 from hardy.errors import InputError
-from hardy.train.data import crop_and_flip, read_data
 from hardy.train.method import Draw
+from hardy.train.training_data import crop_and_flip, read_data
 from tests.photos import photos
 from tests.train.small import CPU, small_data, write_arrays
 

@@ -13,7 +13,7 @@ from hardy.train.blurpool import STRIDES, Halving
 from hardy.train.loop import train
 from hardy.train.method import Draw
 from hardy.train.nets import NETS
-from hardy.train.ranks import Ranks
+from hardy.train.processes import Ranks
 from tests.train.small import CPU, NARROW, make_narrow, small_data
 from tests.train.test_loop import killed_in, same, weights
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from hardy.train import loop
-from hardy.train.data import read_data
-from hardy.train.graphs import WARM_UP, Recorded, running
+from hardy.train.cuda_graphs import WARM_UP, Recorded, running
 from hardy.train.loop import train
 from hardy.train.methods import METHODS
+from hardy.train.training_data import read_data
 from tests.train.small import NARROW, narrow, write_arrays
 from tests.train.test_dropout import DROPPING, dropping
 from tests.train.test_loop import killed_in, same, weights

@@ -10,11 +10,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hardy.cli_train import train_model
+from hardy.cli.train_command import train_model
 from hardy.errors import InputError
 from hardy.models import load
 from hardy.models.defences import input_filter
-from hardy.train.data import read_data
+from hardy.train.training_data import read_data
 from tests.train.small import CPU, narrow, write_arrays
 
 __all__ = ["narrow"]

@@ -11,11 +11,11 @@ from torch import nn
 from hardy.errors import MissingResource
 from hardy.models import load
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
-from hardy.train.files import write_tensors
 from hardy.train.loop import train
 from hardy.train.nets import cut_in_two, make_net, normalisation
-from hardy.train.recipe import Recipe
-from hardy.train.run import MODEL, open_run, trained_net
+from hardy.train.record import MODEL, open_run, trained_net
+from hardy.train.run_folder import write_tensors
+from hardy.train.settings import Recipe
 from tests.photos import random_images
 from tests.train.small import described, small_data
 

@@ -16,12 +16,12 @@ from safetensors.torch import load_file
 
 from hardy.errors import HardyError, InputError
 from hardy.train import loop
-from hardy.train.data import read_data
 from hardy.train.loop import Training, train
 from hardy.train.method import Draw
 from hardy.train.methods import METHODS, make_method
-from hardy.train.methods.noise import Standard
-from hardy.train.recipe import Recipe, learning_rate
+from hardy.train.methods.noise_baselines import Standard
+from hardy.train.settings import Recipe, learning_rate
+from hardy.train.training_data import read_data
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 
 __all__ = ["narrow"]

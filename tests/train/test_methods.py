@@ -15,7 +15,7 @@ from hardy.train.loop import train
 from hardy.train.method import Draw, Method
 from hardy.train.methods import METHODS, augmix, make_method
 from hardy.train.methods.augmix import jsd
-from hardy.train.methods.operations import NOTHING, OPERATIONS
+from hardy.train.methods.augmix_operations import NOTHING, OPERATIONS
 from hardy.train.methods.patch import patches
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, NEEDED, narrow, small_data

@@ -13,11 +13,16 @@ from torch.nn import functional
 from hardy.errors import InputError
 from hardy.models import load
 from hardy.train.blurpool import BlurPool, Halving
-from hardy.train.files import write_tensors
 from hardy.train.loop import Training, train
 from hardy.train.methods import make_method
 from hardy.train.nets import NETS, Net, ResNet18, ResNeXt29, WideResNet, make_net
-from hardy.train.run import MODEL, open_run, read_run, trained_net
+from hardy.train.record import (
+    MODEL,
+    open_run,
+    read_run,
+    trained_net,
+)
+from hardy.train.run_folder import write_tensors
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, described, narrow, small_data
 

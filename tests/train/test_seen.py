@@ -13,17 +13,17 @@ import torch
 from hardy import evaluate
 from hardy.evaluation import Run
 from hardy.models import MODELS, Model, load
+from hardy.models.adapters.hardy_model import trained_model
 from hardy.models.defences import defend
-from hardy.models.hardy_model import trained_model
 from hardy.report.circumstances import describe_run
-from hardy.report.data import gather
+from hardy.report.gathered import gather
 from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.report.page import render_report
-from hardy.scoring.result import result_of, write_results
+from hardy.scores.result_files import result_of, write_results
 from hardy.train.loop import train
-from hardy.train.run import trained_as
+from hardy.train.record import trained_as
 from tests.photos import random_images
-from tests.predictions.runs import one
+from tests.run.runs import one
 from tests.train.small import NARROW, described, make_narrow, narrow, small_data
 
 __all__ = ["narrow"]

@@ -11,14 +11,14 @@ import torch
 import typer
 from typer.testing import CliRunner
 
-from hardy.cli_train import train_model
+from hardy.cli.train_command import train_model
 from hardy.errors import InputError
-from hardy.train.data import Data
 from hardy.train.loop import train
 from hardy.train.method import Draw
 from hardy.train.methods import make_method
 from hardy.train.methods.ant import Ant
 from hardy.train.methods.stylised import TakesStylised, give_stylised, need_taker
+from hardy.train.training_data import Data
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 from tests.train.tiny import linear_net, no_waiting
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from hardy.errors import InputError
+from hardy.train.feasibility import try_out
 from hardy.train.loop import train
 from hardy.train.nets import NETS
-from hardy.train.ranks import Ranks
-from hardy.train.trial import try_out
+from hardy.train.processes import Ranks
 from tests.train.small import CPU, NARROW, small_data
 
 

@@ -12,12 +12,12 @@ import torch
 
 from hardy.train import loop
 from hardy.train.blurpool import Halving
-from hardy.train.data import Data, batches, read_data
 from hardy.train.loop import Training, train
 from hardy.train.method import Draw
 from hardy.train.methods import make_method
 from hardy.train.nets import NETS
-from hardy.train.ranks import Ranks, joined
+from hardy.train.processes import Ranks, joined
+from hardy.train.training_data import Data, batches, read_data
 from tests.train.small import CPU, NARROW, make_narrow
 from tests.train.test_loop import killed_in
 from tests.train.tiny import linear_net

@@ -14,9 +14,9 @@ from hardy.errors import InputError
 from hardy.evaluation import AnyModel, Evaluation, Run, evaluate
 from hardy.metrics import stratified_subset
 from hardy.models.model import need
-from hardy.predictions.attacked import Attacked, write_attack
-from hardy.predictions.opening import Images, open_subject
-from hardy.predictions.subject import Rows, Subject
+from hardy.run.selection import Images, open_subject
+from hardy.run.subject import Rows, Subject
+from hardy.store.attack_files import Attacked, write_attack
 from hardy.suites.cells import CLEAN
 
 Hashes = npt.NDArray[np.uint64]
@@ -85,8 +85,8 @@ def attack_each(
 ) -> list[Attacked]:
     """As `attack`, one after the other; what is wrong with any of them is told before the first."""
     need("torch", "torch", "an attack")
-    from hardy.attacks.noise import check_kind
-    from hardy.attacks.work import run_attack
+    from hardy.attacks.measurement import run_attack
+    from hardy.attacks.noise_generator import check_kind
 
     check_kind(noise)  # known before anything is computed
     if steps is not None and steps < 1:
@@ -165,7 +165,7 @@ class Chosen(NamedTuple):
 
 
 def _check_attackable(evaluation: Evaluation) -> None:
-    from hardy.attacks.work import check_differentiable
+    from hardy.attacks.measurement import check_differentiable
 
     for model in evaluation.models:
         check_differentiable(model)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
-from hardy.arrays.ops import Array, Ops
-from hardy.arrays.rng import Draws
+from hardy.engine.ops import Array, Ops
+from hardy.engine.rng import Draws
 from hardy.registry import Registry, summary
 
 Fields = Mapping[str, Array]

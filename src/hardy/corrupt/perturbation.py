@@ -14,9 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
-from hardy.arrays.ops import Array, Ops, Window, ops_for
-from hardy.arrays.rng import Draws
 from hardy.corrupt.corruption import Fields, Size
+from hardy.engine.ops import (
+    Array,
+    Ops,
+    Window,
+    ops_for,
+)
+from hardy.engine.rng import Draws
 from hardy.registry import Registry, summary
 
 # The indices of the frames that are wanted, in increasing order.

@@ -12,8 +12,8 @@ from hardy.design.accuracy import Accuracy
 from hardy.errors import InputError
 from hardy.metrics import Resampling, wrong
 from hardy.metrics.classification import Floats
-from hardy.predictions.store import StoredRun
-from hardy.scoring.selection import images_hash, resampling, sorted_places
+from hardy.scores.selection import images_hash, resampling, sorted_places
+from hardy.store.reader import StoredRun
 from hardy.suites.cells import CLEAN, NONE, Cell
 
 

@@ -19,9 +19,8 @@ import torch
 
 from hardy import models as adapters
 from hardy.design.accuracy import check_names
-from hardy.design.features import measure_features
-from hardy.design.proxy import write_features
-from hardy.design.record import (
+from hardy.design.designed_suite import as_toml
+from hardy.design.experiment_record import (
     FEATURES,
     FINISHED,
     FORMAT,
@@ -29,31 +28,33 @@ from hardy.design.record import (
     PREDICTIONS,
     begin_overlap,
 )
-from hardy.design.suite import as_toml
+from hardy.design.features import measure_features
+from hardy.design.proxy import write_features
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation
 from hardy.execute import Threads, count_workers, processors
 from hardy.images import open_images
 from hardy.images.datasets import NAMES
 from hardy.images.recipes import RECIPES
+from hardy.models.adapters.torch_sources import find_device
 from hardy.models.model import Options
-from hardy.models.torch_load import find_device
-from hardy.predictions.labels import check_trained_on
-from hardy.predictions.opening import Images, open_subject
-from hardy.predictions.store import open_run
-from hardy.predictions.subject import Subject
 from hardy.resume import write_record
-from hardy.scoring.selection import hash_images
-from hardy.suites import given, load, parse, text_of
-from hardy.suites.build import versions
+from hardy.run.labels import check_trained_on
+from hardy.run.selection import Images, open_subject
+from hardy.run.subject import Subject
+from hardy.scores.selection import hash_images
+from hardy.store.reader import open_run
+from hardy.suites import load, parse, text_of
+from hardy.suites import suite_files as given
 from hardy.suites.cells import CLEAN, NONE, choose_cells
-from hardy.suites.schema import Suite
-from hardy.train.about import device_name
-from hardy.train.data import Data, read_data
+from hardy.suites.suite import Suite
+from hardy.train.description import device_name
 from hardy.train.loop import train
 from hardy.train.method import Track
-from hardy.train.recipe import Recipe
-from hardy.train.run import MODEL
+from hardy.train.record import MODEL
+from hardy.train.settings import Recipe
+from hardy.train.training_data import Data, read_data
+from hardy.variants.disk.build import versions
 
 
 class Task(NamedTuple):

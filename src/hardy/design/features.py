@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from hardy.design.proxy import Features
 from hardy.errors import InputError
-from hardy.predictions.subject import Subject
+from hardy.run.subject import Subject
 from hardy.suites.cells import CLEAN
 from hardy.train.method import Classifier, Track, to_pixels
-from hardy.train.run import trained_net
+from hardy.train.record import trained_net
 
 BATCH = 1024
 

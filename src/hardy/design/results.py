@@ -15,6 +15,15 @@ import numpy.typing as npt
 
 from hardy.design.accuracy import Accuracy, check_names, square_csv
 from hardy.design.collect import Collected, collect, columns_of, times_right
+from hardy.design.experiment_record import (
+    EXPERIMENT,
+    FEATURES,
+    FINISHED,
+    FORMAT,
+    MODELS,
+    PREDICTIONS,
+    read_json,
+)
 from hardy.design.overlap import FORMS, Overlap, resample_accuracy, resampled_overlap
 from hardy.design.proxy import (
     Agreement,
@@ -24,23 +33,21 @@ from hardy.design.proxy import (
     shared_errors,
     similarities,
 )
-from hardy.design.record import (
-    EXPERIMENT,
-    FEATURES,
-    FINISHED,
-    FORMAT,
-    MODELS,
-    PREDICTIONS,
-    read_json,
-)
 from hardy.errors import InputError
-from hardy.fields import TABLE, TEXT, Field, all_of, is_text, is_whole
 from hardy.metrics.classification import Floats
-from hardy.predictions.store import StoredRun, open_run
 from hardy.resume import write_file, write_record
-from hardy.scoring.tables import to_csv
+from hardy.schema import (
+    TABLE,
+    TEXT,
+    Field,
+    all_of,
+    is_text,
+    is_whole,
+)
+from hardy.scores.text_tables import to_csv
+from hardy.store.reader import StoredRun, open_run
 from hardy.suites.cells import NONE, Cell
-from hardy.suites.manifest import parse_cell
+from hardy.variants.disk.manifest import parse_cell
 
 
 def _are_cells(value: Any) -> bool:

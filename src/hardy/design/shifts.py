@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.metrics import Interval, Score, differences, percentile_interval
+from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.metrics.correlation import LEAST, fisher_interval, pearson, spearman
-from hardy.predictions.store import find_runs
 from hardy.registry import unknown
-from hardy.scoring import score
+from hardy.scores import score
+from hardy.scores.score import Score, differences
+from hardy.store.reader import find_runs
 
 COLUMNS = ("model", "suite", "clean", "accuracy")
 REPLICATES = 1000

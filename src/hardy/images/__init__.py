@@ -1,7 +1,7 @@
 """Images in: sources of pixels, labels and ids; preprocessing recipes; loading."""
 
 from hardy.images.loading import Batch, load
-from hardy.images.opening import open_images
+from hardy.images.readers import open_images
 from hardy.images.recipes import RECIPES, Recipe
 from hardy.images.source import Fault, Source
 

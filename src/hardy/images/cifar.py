@@ -16,7 +16,7 @@ import numpy as np
 
 from hardy.errors import InputError
 from hardy.images import cifar_pickle
-from hardy.images.files import Convert, UInt8, rgb
+from hardy.images.image_files import Convert, UInt8, rgb
 from hardy.images.numpy_files import Rows, numbered
 from hardy.images.source import Labels, Listing, check_id_rule, check_label_count
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.images.files import UInt8
+from hardy.images.image_files import UInt8
 
 # The largest true file, the training set of CIFAR-100, has 155 million bytes.
 LARGEST = 200_000_000

@@ -5,7 +5,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from hardy.errors import InputError, MissingResource
-from hardy.images.files import WRITERS, UInt8, replace_file, write_image
+from hardy.images.image_files import (
+    WRITERS,
+    UInt8,
+    replace_file,
+    write_image,
+)
 from hardy.images.sheet import contact_sheet
 
 PER_SECOND = 10

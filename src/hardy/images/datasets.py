@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError, MissingResource
-from hardy.images.files import UInt8
+from hardy.files import whole_file
+from hardy.images.image_files import UInt8
 from hardy.images.numpy_files import ArraySource, open_npy
-from hardy.whole import whole_file
 
 NAMES = ("cifar10",)
 CLASSES = (

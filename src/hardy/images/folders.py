@@ -13,7 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.images.files import SUFFIXES, Convert, UInt8, read_image, rgb
+from hardy.images.image_files import (
+    SUFFIXES,
+    Convert,
+    UInt8,
+    read_image,
+    rgb,
+)
 from hardy.images.source import Faults, Ids, Labels, Listing, identify, number_labels, refuse
 
 LABELS = "labels.csv"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.execute import Threads, count_workers
-from hardy.images.files import UInt8
+from hardy.images.image_files import UInt8
 from hardy.images.recipes import RECIPES, Recipe
 from hardy.images.source import Faults, Ids, Labels, Source, check_faults, refuse
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.images.files import Convert, UInt8, rgb
+from hardy.images.image_files import Convert, UInt8, rgb
 from hardy.images.source import (
     Labels,
     Listing,

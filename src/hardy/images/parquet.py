@@ -20,7 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hardy.errors import HardyError, InputError
-from hardy.images.files import Convert, UInt8, decode_image, rgb
+from hardy.images.image_files import (
+    Convert,
+    UInt8,
+    decode_image,
+    rgb,
+)
 from hardy.images.source import Faults, Labels, Listing, identify, number_labels
 
 MAGIC = b"PAR1"

@@ -16,7 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardy.images.files import Convert, Picture, UInt8, rgb
+from hardy.images.image_files import (
+    Convert,
+    Picture,
+    UInt8,
+    rgb,
+)
 from hardy.registry import Registry
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.images.files import Convert, UInt8, rgb
+from hardy.images.image_files import Convert, UInt8, rgb
 from hardy.registry import unknown
 
 ID_RULES = ("file_stem", "row_index", "relative_path")

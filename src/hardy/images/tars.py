@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
-from hardy.images.files import SUFFIXES, Convert, UInt8, decode_image, rgb
+from hardy.images.image_files import (
+    SUFFIXES,
+    Convert,
+    UInt8,
+    decode_image,
+    rgb,
+)
 from hardy.images.source import Faults, Listing, identify, number_labels, refuse, unusable
 
 LABEL = "cls"

@@ -1,9 +1,7 @@
 """Predictions to numbers, with NumPy alone.
 
-Per-image numbers (`classification`, `stability`) are averaged over images, formulas turn means into
-metrics (`corruption`, `stability`), and `outcome_scores` (with its halves `corruption_scores` and
-`calibration_scores`) and `sequence_scores` do that for all metrics at once, with intervals. What
-others published is in `hardy.metrics.published`.
+Per-image numbers (`classification`, `stability`) are averaged over images, and formulas turn means
+into metrics (`corruption_error`, `stability`).
 """
 
 from hardy.metrics.bootstrap import (
@@ -21,7 +19,7 @@ from hardy.metrics.classification import (
     top_k_error,
     wrong,
 )
-from hardy.metrics.corruption import (
+from hardy.metrics.corruption_error import (
     MeasuredReference,
     Reference,
     aude,
@@ -30,19 +28,8 @@ from hardy.metrics.corruption import (
     measure_reference,
     relative_corruption_error,
 )
+from hardy.metrics.mcnemar import McNemar, mcnemar
 from hardy.metrics.median import median_interval
-from hardy.metrics.paired import McNemar, mcnemar
-from hardy.metrics.score import Circumstances, Comparison, Score, compare, differences
-from hardy.metrics.scoring_calibration import calibration_scores
-from hardy.metrics.scoring_corruptions import corruption_scores
-from hardy.metrics.scoring_outcomes import outcome_scores
-from hardy.metrics.scoring_sequences import (
-    MeasuredFlips,
-    measure_flips,
-    movement_scores,
-    movements,
-    sequence_scores,
-)
 from hardy.metrics.ssim import ms_ssim
 from hardy.metrics.stability import (
     FlipReference,
@@ -58,43 +45,30 @@ from hardy.metrics.stability import (
 from hardy.metrics.subset import stratified_subset
 
 __all__ = [
-    "Circumstances",
-    "Comparison",
     "FlipReference",
     "Interval",
     "McNemar",
-    "MeasuredFlips",
     "MeasuredReference",
     "Outcomes",
     "Reference",
     "Resampling",
-    "Score",
     "aude",
     "brier",
-    "calibration_scores",
-    "compare",
     "corruption_error",
-    "corruption_scores",
-    "differences",
     "expected_calibration_error",
     "flips",
     "mcnemar",
     "mean_error",
-    "measure_flips",
     "measure_reference",
     "median_interval",
-    "movement_scores",
-    "movements",
     "ms_ssim",
     "nll",
-    "outcome_scores",
     "percentile_interval",
     "proportion_interval",
     "ranks",
     "ranks_after",
     "relative_corruption_error",
     "resample_means",
-    "sequence_scores",
     "stratified_subset",
     "top5_distance",
     "top5_distances",

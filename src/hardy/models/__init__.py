@@ -70,11 +70,11 @@ def load(
         return model
     torch = sys.modules.get("torch")  # else nobody can have made a module of it
     if torch is not None and isinstance(model, torch.nn.Module):
-        from hardy.models.torch_load import given_module
+        from hardy.models.adapters.torch_sources import given_module
 
         return given_module(model, options)
     if callable(model):
-        from hardy.models.function import FunctionModel
+        from hardy.models.adapters.function_model import FunctionModel
 
         return FunctionModel(model, options)
     raise InputError(
@@ -86,7 +86,7 @@ def load(
 @MODELS.register("torchvision")
 def _torchvision(rest: str, options: Options) -> Model:
     need("torchvision", "torchvision", options.name)
-    from hardy.models.torch_load import torchvision_model
+    from hardy.models.adapters.torch_sources import torchvision_model
 
     return torchvision_model(rest, options)
 
@@ -94,7 +94,7 @@ def _torchvision(rest: str, options: Options) -> Model:
 @MODELS.register("timm")
 def _timm(rest: str, options: Options) -> Model:
     need("timm", "timm", options.name)
-    from hardy.models.torch_load import timm_model
+    from hardy.models.adapters.torch_sources import timm_model
 
     return timm_model(rest, options)
 
@@ -102,7 +102,7 @@ def _timm(rest: str, options: Options) -> Model:
 @MODELS.register("torch")
 def _torch(rest: str, options: Options) -> Model:
     need("torch", "torch", options.name)
-    from hardy.models.torch_load import factory_model
+    from hardy.models.adapters.torch_sources import factory_model
 
     return factory_model(rest, options)
 
@@ -110,14 +110,14 @@ def _torch(rest: str, options: Options) -> Model:
 @MODELS.register("onnx")
 def _onnx(rest: str, options: Options) -> Model:
     need("onnxruntime", "onnx", options.name)
-    from hardy.models.onnx_model import OnnxModel
+    from hardy.models.adapters.onnx_model import OnnxModel
 
     return OnnxModel(Path(rest), options)
 
 
 @MODELS.register("sklearn")
 def _sklearn(rest: str, options: Options) -> Model:
-    from hardy.models.sklearn_model import SklearnModel
+    from hardy.models.adapters.sklearn_model import SklearnModel
 
     return SklearnModel(Path(rest), options)
 
@@ -125,13 +125,13 @@ def _sklearn(rest: str, options: Options) -> Model:
 @MODELS.register("hardy")
 def _hardy(rest: str, options: Options) -> Model:
     need("torch", "torch", options.name)
-    from hardy.models.hardy_model import trained_model
+    from hardy.models.adapters.hardy_model import trained_model
 
     return trained_model(rest, options)
 
 
 @MODELS.register("fake")
 def _fake(rest: str, options: Options) -> Model:
-    from hardy.models.fake import parse_fake
+    from hardy.models.adapters.fake_model import parse_fake
 
     return parse_fake(rest, options)

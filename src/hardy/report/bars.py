@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hardy.metrics import Score
-from hardy.report import published
-from hardy.report.data import Entry, Section, compared
+from hardy.report import published_points as published
 from hardy.report.figure import SHOWN, Figure, Panel, Series
+from hardy.report.gathered import Entry, Section, compared
 from hardy.report.words import count, left_out, not_compared, short, spoken, with_unit
-from hardy.scoring.seen import mark
+from hardy.scores.score import Score
+from hardy.scores.seen import mark
 
 PUBLISHED_SHOWN = 3
 # What a ratio is to the reference, by metric, and what it is called without one.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hardy.report.data import Entry, Section
+from hardy.report.gathered import Entry, Section
 from hardy.report.words import count, defended, listed, short, spoken, trained_on
 
 LONGEST = 120  # letters of what tells a section apart

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from hardy.report.circumstances import describe_run, section_title
-from hardy.report.data import Report
 from hardy.report.figures import figures
+from hardy.report.gathered import Report
 from hardy.report.headline import summary
-from hardy.scoring.listing import score_tables
-from hardy.scoring.result import write_scores
-from hardy.scoring.tables import Table, to_csv, to_markdown
+from hardy.scores.listing import score_tables
+from hardy.scores.result_files import write_scores
+from hardy.scores.text_tables import Table, to_csv, to_markdown
 
 
 def as_markdown(report: Report) -> str:

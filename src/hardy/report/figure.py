@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hardy.report.labels import Position
+from hardy.report.point_labels import Position
 
 Value = float | int | str
 

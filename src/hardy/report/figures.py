@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from hardy.errors import InputError
 from hardy.registry import unknown
-from hardy.report import attacks, calibration
+from hardy.report import attack_section as attacks
+from hardy.report import reliability as calibration
 from hardy.report.bars import bars
-from hardy.report.data import Report, Section
 from hardy.report.figure import Figure
+from hardy.report.gathered import Report, Section
 from hardy.report.scatter import scatter
 from hardy.report.severity import curves, heat
 

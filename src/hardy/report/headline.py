@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hardy.metrics import Score, compare, differences
-from hardy.report.data import Entry, Section, compared
+from hardy.report.gathered import Entry, Section, compared
 from hardy.report.words import not_compared
-from hardy.scoring.seen import mark
+from hardy.scores.score import Score, compare, differences
+from hardy.scores.seen import mark
 
 # After the headline scores, where they were made.
 MORE = {

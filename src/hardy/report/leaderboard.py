@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
-from hardy.metrics import Circumstances, Score, differences, published
-from hardy.predictions.trained import read_trained
-from hardy.report.files import check_outside_runs, write_whole
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
 from hardy.report.submitted import find_results, left_out, on_our_suite
+from hardy.report.targets import check_outside_runs, write_whole
 from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
-from hardy.scoring.result import Result
-from hardy.suites import load
+from hardy.scores.result_files import Result
+from hardy.scores.score import Circumstances, Score, differences
+from hardy.store.trained import read_trained
+from hardy.suites import load, published
 
 
 class Row(NamedTuple):

@@ -9,15 +9,17 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hardy.errors import MissingResource
-from hardy.report import attacks, figures, headline, plots, scatter
+from hardy.report import attack_section as attacks
+from hardy.report import figures, headline, scatter
+from hardy.report import plotly_figures as plots
 from hardy.report.circumstances import describe_run, section_name, section_title
-from hardy.report.data import Entry, Report, Section
 from hardy.report.figure import Figure
 from hardy.report.gallery import Gallery
+from hardy.report.gathered import Entry, Report, Section
 from hardy.report.palette import SCALE, style
 from hardy.report.words import short, spoken
-from hardy.report.worst import Worst, read_worst
-from hardy.scoring.seen import mark
+from hardy.report.worst_section import Worst, read_worst
+from hardy.scores.seen import mark
 
 if TYPE_CHECKING:
     from jinja2 import Environment

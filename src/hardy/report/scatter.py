@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hardy.metrics import Score
-from hardy.report import published
-from hardy.report.data import Entry, Section, compared
+from hardy.report import published_points as published
 from hardy.report.figure import Figure, Panel, Series
-from hardy.report.labels import Spot, choose_labels
+from hardy.report.gathered import Entry, Section, compared
+from hardy.report.point_labels import Spot, choose_labels
 from hardy.report.words import count, left_out, not_compared, short
+from hardy.scores.score import Score
 
 # Against clean accuracy: the papers' scatter plots, then what there is without a reference.
 AGAINST = {

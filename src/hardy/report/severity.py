@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hardy.report.data import Entry, Grid, Section
 from hardy.report.figure import SHOWN, Figure, Panel, Series
+from hardy.report.gathered import Entry, Grid, Section
 from hardy.report.words import count, listed, number, short, spoken
 
 LISTED = 4  # areas under curves; of more models their range

@@ -10,7 +10,7 @@ from pathlib import Path
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.report.words import count
-from hardy.scoring.result import Result, read_results
+from hardy.scores.result_files import Result, read_results
 from hardy.suites import load, names
 from hardy.suites.cells import levels
 

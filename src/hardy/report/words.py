@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hardy.metrics import Score
+from hardy.scores.score import Score
 
 LONGEST = 36  # letters of a name inside a plot
 NOT_STATED = "not stated"

@@ -10,16 +10,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from hardy.errors import InputError
-from hardy.predictions.store import StoredRun, find_runs
-from hardy.report.data import Track, gather
 from hardy.report.export import as_csv, as_json, as_markdown
 from hardy.report.figures import figures
-from hardy.report.files import check_target, write_whole
 from hardy.report.gallery import Gallery, make_gallery
+from hardy.report.gathered import Track, gather
+from hardy.report.matplotlib_figures import overview
 from hardy.report.page import render_report
-from hardy.report.static import overview
-from hardy.scoring.selection import suite_of
-from hardy.suites.schema import Suite
+from hardy.report.targets import check_target, write_whole
+from hardy.scores.selection import suite_of
+from hardy.store.reader import StoredRun, find_runs
+from hardy.suites.suite import Suite
 
 FORMATS = ("html", "md", "csv", "json", "png")
 TEXTS = {"md": as_markdown, "csv": as_csv}

@@ -13,16 +13,16 @@ from typing import Any
 
 from hardy.errors import InputError
 from hardy.registry import unknown
-from hardy.suites import given
+from hardy.suites import suite_files as given
 from hardy.suites.reference import Reference
-from hardy.suites.schema import (
+from hardy.suites.steps import FlipReference, Steps
+from hardy.suites.suite import (
     SEVERITIES,
     Edition,
     Suite,
     parse_edition,
     parse_suite,
 )
-from hardy.suites.sequences import FlipReference, Steps
 
 __all__ = [
     "SEVERITIES",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.registry import unknown
-from hardy.suites.schema import Suite
+from hardy.suites.suite import Suite
 
 # What `only` may say instead of names.
 GROUPS = ("counted", "validation", "all")

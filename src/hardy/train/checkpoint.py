@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from hardy.errors import InputError
-from hardy.train.files import read_tensors, write_tensors
-from hardy.train.run import check_log, run_hash, write_log
+from hardy.train.record import check_log, run_hash, write_log
+from hardy.train.run_folder import read_tensors, write_tensors
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training

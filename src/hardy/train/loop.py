@@ -21,19 +21,31 @@ import torch
 from torch import Tensor, nn
 
 from hardy.errors import HardyError, InputError
-from hardy.train.about import about
 from hardy.train.checkpoint import restore, save
-from hardy.train.data import Data, batches, crop_and_flip, endless
-from hardy.train.files import CHECKPOINT, alone_in, write_tensors
-from hardy.train.graphs import Recorded, can_record, running
+from hardy.train.cuda_graphs import Recorded, can_record, running
+from hardy.train.description import about
+from hardy.train.feasibility import fitting, try_out
 from hardy.train.method import Classifier, Draw, Method, Track, to_pixels
 from hardy.train.methods import make_method
 from hardy.train.methods.stylised import give_stylised
 from hardy.train.nets import make_net, normalisation
-from hardy.train.ranks import ALONE, Ranks
-from hardy.train.recipe import Recipe, learning_rate
-from hardy.train.run import MODEL, load_first, load_last, open_run, read_log, write_log
-from hardy.train.trial import fitting, try_out
+from hardy.train.processes import ALONE, Ranks
+from hardy.train.record import (
+    MODEL,
+    load_first,
+    load_last,
+    open_run,
+    read_log,
+    write_log,
+)
+from hardy.train.run_folder import CHECKPOINT, alone_in, write_tensors
+from hardy.train.settings import Recipe, learning_rate
+from hardy.train.training_data import (
+    Data,
+    batches,
+    crop_and_flip,
+    endless,
+)
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 

@@ -3,7 +3,7 @@
 A method is a dataclass, its fields are its settings. It gets the batch as bytes, cropped and
 flipped, and a `Classifier` that takes pixels in 0..1, so that all noise lives in pixel space.
 
-On a GPU a step is recorded once and replayed (`hardy.train.graphs`): the losses must not wait for
+On a GPU a step is recorded once and replayed (`train.cuda_graphs`): the losses must not wait for
 the device, draw on the host, or hang on anything that changes from step to step but tensors.
 """
 
@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.registry import Registry
-from hardy.train.ranks import ALONE, Ranks
+from hardy.train.processes import ALONE, Ranks
 
 Batches = Iterator[tuple[Tensor, Tensor]]
 # Wraps steps to show progress: so many, and what to call them.

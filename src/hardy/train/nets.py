@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
+from hardy.models.adapters.torch_sources import fresh_module, own_preprocessing
 from hardy.models.model import Options
-from hardy.models.torch_load import fresh_module, own_preprocessing
 from hardy.registry import Registry
 from hardy.train.blurpool import STRIDES, Halving, choose_halving
 

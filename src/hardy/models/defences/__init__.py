@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from hardy.errors import InputError
 from hardy.models.defences.defended import Defended, undefended, unwrapped
-from hardy.models.defences.filters import FILTERS, Filtered, input_filter
+from hardy.models.defences.input_filters import FILTERS, Filtered, input_filter
 from hardy.models.defences.tencrop import TenCrop
 from hardy.models.model import Model
 from hardy.registry import Registry

@@ -17,9 +17,9 @@ import torch
 from torch import nn
 
 from hardy.errors import InputError
+from hardy.models.adapters.torch_model import TorchModel, uncompiled
 from hardy.models.defences.defended import Defended, unwrapped
 from hardy.models.model import Model, Preprocessing
-from hardy.models.torch_model import TorchModel, uncompiled
 
 # The same on every device, so that predictions are; `--batch` takes another.
 BATCH = 64

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hardy.arrays.ops import is_tensor
+from hardy.engine.ops import is_tensor
 from hardy.models.calling import check_images
 from hardy.models.defences.defended import Defended
 from hardy.models.model import Model, Preprocessing

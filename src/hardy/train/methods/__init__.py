@@ -15,11 +15,11 @@ from hardy.train.methods import (
     augmix,
     corrupted,
     inhibition,
-    noise,
     noise2net,
     patch,
-    stability,
 )
+from hardy.train.methods import noise_baselines as noise
+from hardy.train.methods import stability_training as stability
 
 __all__ = [
     "METHODS",

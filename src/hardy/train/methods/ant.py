@@ -21,7 +21,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.graphs import Recorded, can_record
+from hardy.train.cuda_graphs import Recorded, can_record
 from hardy.train.method import METHODS, Batches, Draw, at_rest, need_positive, to_pixels
 from hardy.train.methods.stylised import TakesStylised
 from hardy.train.projection import project

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.graphs import can_record
+from hardy.train.cuda_graphs import can_record
 from hardy.train.method import METHODS, Draw, Method, to_pixels
-from hardy.train.methods.operations import NOTHING, OPERATIONS, operate
+from hardy.train.methods.augmix_operations import NOTHING, OPERATIONS, operate
 
 CHAINS = 3
 DEEPEST = 3

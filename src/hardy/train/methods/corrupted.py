@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hardy.arrays.door import SMALLEST_SIDE
-from hardy.arrays.ops import cpu_ops
-from hardy.arrays.rng import Draws, derive_key
-from hardy.corrupt import CORRUPTIONS, engine
+from hardy.corrupt import CORRUPTIONS
+from hardy.corrupt import passes as engine
+from hardy.engine.door import SMALLEST_SIDE
+from hardy.engine.ops import cpu_ops
+from hardy.engine.rng import Draws, derive_key
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.suites import load

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from hardy.errors import InputError
-from hardy.train.data import Data, crop_and_flip
 from hardy.train.method import Method, to_pixels
+from hardy.train.training_data import Data, crop_and_flip
 
 SHARE = 15 / 70
 

@@ -1,0 +1,199 @@
+"""An attack from its images to its numbers and pictures. This file imports torch."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from hardy.attacks.noise_generator import (
+    STEPS,
+    Follow,
+    Outcome,
+    fit_generator,
+    measure,
+)
+from hardy.errors import InputError
+from hardy.execute import Threads
+from hardy.images.inline import encode
+from hardy.metrics import (
+    median_interval,
+    percentile_interval,
+    proportion_interval,
+    resample_means,
+)
+from hardy.models import Model
+from hardy.models.adapters.torch_model import TorchModel
+from hardy.models.defences import Defended, undefended
+from hardy.run.subject import pixel_hashes
+from hardy.store.attack_files import Attacked, Measured, hash_set
+from hardy.store.provenance import session
+from hardy.train.method import Draw, to_pixels
+from hardy.train.methods.ant import Generator, usual_epsilon
+from hardy.train.projection import project
+from hardy.variants.generated import Prepared
+
+if TYPE_CHECKING:
+    from hardy.attacks.attack import Chosen, Part
+
+# Images measured at a time: few enough values for the projection's copies in float64.
+VALUES, MOST = 10_000_000, 512
+# Pictures of each kind, and their side, cut from the middle so that pixels stay pixels.
+SHOWN, SIDE = 2, 64
+# The density of the noise, in units of its root mean square: bins, and images of noise counted.
+EDGES, COUNTED = np.linspace(-4.0, 4.0, 33), 64
+
+
+def check_differentiable(model: Model) -> TorchModel:
+    if isinstance(model, Defended):
+        bare = undefended(model)
+        todo = "it cannot be attacked" if bare is model else f"attack {bare.name} without it"
+        raise InputError(
+            f"expected a model that torch can differentiate, got {model.name}, whose gradients end "
+            f"at what its images go through ({model.defence}); {todo}"
+        )
+    if not isinstance(model, TorchModel):
+        raise InputError(
+            f"expected a model that torch can differentiate (hardy:, torch:, timm:, torchvision:, "
+            f"or a torch module), got {model.name}; adversarial noise is learned by gradients"
+        )
+    return model
+
+
+def run_attack(
+    model: Model,
+    chosen: Chosen,
+    *,
+    name: str,
+    noise: str,
+    epsilon: float | None,
+    steps: int | None,
+    seed: int,
+    workers: int,
+    follow: Follow,
+) -> Attacked:
+    target = check_differentiable(model)
+    fitted, measured = chosen.fitted, chosen.measured
+    device = torch.device(target.device)
+    draw = Draw(seed, device)
+    images, labels = map(torch.cat, zip(*_batches(fitted, MOST, device, workers), strict=True))
+    hashes = _hashes(images)
+    _check_apart(hashes, chosen)
+    steps = STEPS if steps is None else steps
+    first, _ = next(_batches(measured, SHOWN, device, 1))
+    values = first[0].numel()
+    radius = epsilon or usual_epsilon(values)
+    with target.from_pixels() as classify:
+        generator = fit_generator(
+            classify,
+            images,
+            labels,
+            draw,
+            noise=noise,
+            epsilon=radius,
+            steps=steps,
+            follow=follow,
+        )
+        outcomes = [
+            measure(classify, some, theirs, generator, draw, epsilon=radius)
+            for some, theirs in _batches(
+                measured, max(1, min(MOST, VALUES // values)), device, workers
+            )
+        ]
+    outcome = Outcome(*(torch.cat(column).cpu() for column in zip(*outcomes, strict=True)))
+    return Attacked(
+        model=name,
+        noise=noise,
+        epsilon=radius,
+        values=values,
+        images=len(measured),
+        fitted_on=f"{len(fitted):,} {chosen.how}",
+        fitted_hash=hash_set(hashes, fitted.labels),
+        measured_hash=hash_set(chosen.hashes, measured.labels),
+        steps=steps,
+        seed=seed,
+        **_numbers(outcome, values),
+        **_pictures(generator, draw, first, radius),
+        session=session(device=target.device, precision=target.precision),
+    )
+
+
+def _hashes(images: Tensor) -> npt.NDArray[np.uint64]:
+    """Of uint8 (N, 3, H, W), as the store has them of the images it was shown."""
+    arrays = images.permute(0, 2, 3, 1).cpu().numpy()
+    return pixel_hashes([Prepared(array, array.shape) for array in arrays])
+
+
+def _check_apart(hashes: npt.NDArray[np.uint64], chosen: Chosen) -> None:
+    common = np.flatnonzero(np.isin(chosen.hashes, hashes))
+    if len(common):
+        first = chosen.measured.subject.ids[chosen.measured.rows[common[0]]]
+        raise InputError(
+            f"expected other images to fit the noise on than to measure it on, got {len(common):,} "
+            f'in both, the first of them "{first}"; name others by --attack-images, or leave that '
+            "out, and one half is fitted on"
+        )
+
+
+def _batches(
+    part: Part, size: int, device: torch.device, workers: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """uint8 (N, 3, H, W) and labels; read ahead by threads."""
+    places = [slice(start, start + size) for start in range(0, len(part), size)]
+    read = Threads(workers).run(lambda: part.images, places)
+    for images, some in zip(read, places, strict=True):
+        pixels = torch.from_numpy(images).permute(0, 3, 1, 2).to(device)
+        yield pixels, torch.from_numpy(part.labels[some]).to(device)
+
+
+def _numbers(outcome: Outcome, values: int) -> dict[str, Any]:
+    adversarial, gaussian = outcome.adversarial.numpy(), outcome.gaussian.numpy()
+    distance = outcome.distance.numpy()
+    # Replicates of both draw the same images: the difference is that of pairs.
+    means = 100 * resample_means(np.stack([adversarial, gaussian], axis=1))
+    apart = percentile_interval(means[:, 0] - means[:, 1])
+    return {
+        "clean": _accuracy(outcome.clean.numpy()),
+        "adversarial": _accuracy(adversarial),
+        "gaussian": _accuracy(gaussian),
+        "difference": Measured(100 * float(adversarial.mean() - gaussian.mean()), *apart),
+        "median_distance": Measured(float(np.median(distance)), *median_interval(distance)),
+        "never": int((distance == values).sum()),
+    }
+
+
+def _accuracy(right: npt.NDArray[np.bool_]) -> Measured:
+    interval = proportion_interval(int(right.sum()), len(right))
+    return Measured(100 * float(right.mean()), 100 * interval.low, 100 * interval.high)
+
+
+@torch.no_grad()
+def _pictures(generator: Generator, draw: Draw, images: Tensor, epsilon: float) -> dict[str, Any]:
+    """What the generator learned: its noise on grey and on images, and how its values spread."""
+    pixels = to_pixels(images)
+    grey = torch.full_like(pixels, 0.5)
+    noise = generator(generator.white(draw, pixels.shape))
+    plain = project(grey, draw.normal(*grey.shape), epsilon)
+    shown = project(pixels, noise, epsilon)
+    spread = generator(generator.white(draw, (COUNTED, *pixels.shape[1:])))
+    spread = spread / spread.square().mean().sqrt()
+    counts, _ = np.histogram(spread.cpu().numpy(), EDGES)
+    return {
+        "edges": EDGES.tolist(),
+        "shares": (100 * counts / spread.numel()).tolist(),
+        "patches": [_picture(one) for one in project(grey, noise, epsilon)],
+        "gaussian_patches": [_picture(one) for one in plain],
+        "samples": [[_picture(one), _picture(two)] for one, two in zip(pixels, shown, strict=True)],
+    }
+
+
+def _picture(pixels: Tensor) -> str:
+    image = (255 * pixels).round().byte().permute(1, 2, 0).cpu().numpy()
+    top, left = (max(0, (side - SIDE) // 2) for side in image.shape[:2])
+    middle = np.ascontiguousarray(image[top : top + SIDE, left : left + SIDE])
+    return base64.b64encode(encode(middle)).decode("ascii")

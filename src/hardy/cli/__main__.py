@@ -1,0 +1,3 @@
+from hardy.cli.program import main
+
+main()

@@ -1,0 +1,250 @@
+"""`hardy eval`: models on a suite, into a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from hardy.cli.attack_options import attack_models, check_alone
+from hardy.cli.options import (
+    Device,
+    Labels,
+    MaybeImages,
+    Only,
+    Seed,
+    Severities,
+    Subset,
+    end_with_faults,
+    numbers,
+    resumable,
+    words,
+)
+from hardy.errors import InputError, printable
+from hardy.progress import watch
+
+if TYPE_CHECKING:
+    from hardy.evaluation import Evaluation
+    from hardy.models import Override
+    from hardy.models.model import Triple
+
+
+def evaluate_models(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="torchvision:NAME, timm:NAME, torch:module:factory, onnx:FILE, sklearn:FILE, "
+            "hardy:DIR.",
+        ),
+    ],
+    suite: Annotated[
+        str, typer.Option(metavar="SUITE", help="See `hardy ls suites`; or a .toml of your own.")
+    ],
+    images: MaybeImages = None,
+    store: Annotated[Path, typer.Option(metavar="DIR", help="Where predictions go.")] = Path(
+        "runs"
+    ),
+    files: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The suite itself, downloaded or built; SRC is clean."),
+    ] = None,
+    labels: Labels = None,
+    only: Only = "counted",
+    severities: Severities = None,
+    subset: Subset = None,
+    images_per_class: Annotated[
+        int | None, typer.Option(metavar="N", help="A fixed part, N images of each class.")
+    ] = None,
+    seed: Seed = 0,
+    own_classes: Annotated[
+        bool, typer.Option("--own-classes", help="Labels are the images' own, not the suite's.")
+    ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Weights: safetensors, or torch's.")
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Load files that run code, such as joblib's.")
+    ] = False,
+    device: Device = None,
+    precision: Annotated[
+        str, typer.Option(help="float32, bfloat16 or float16; recorded with the run.")
+    ] = "float32",
+    batch: Annotated[
+        str,
+        typer.Option(
+            metavar="N", help="Images per step; on a CPU up to 64 photos or 1,024 small ones."
+        ),
+    ] = "auto",
+    mean: Annotated[
+        str | None, typer.Option(metavar="R,G,B", help="Of 0..1, instead of the model's own.")
+    ] = None,
+    std: Annotated[str | None, typer.Option(metavar="R,G,B", help="The same.")] = None,
+    size: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Side the model wants images resized to.")
+    ] = None,
+    defend: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Before the model: clahe, nlm, median, tencrop, bn_adapt[:N]."
+        ),
+    ] = None,
+    attack: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Noise learned against each model instead: ant, ant3x3."),
+    ] = None,
+    attack_images: Annotated[
+        str | None, typer.Option(metavar="SRC", help="To learn it on; else half of the images.")
+    ] = None,
+    attack_steps: Annotated[
+        int | None, typer.Option(metavar="N", help="To learn it in; 1,001 if left out.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(metavar="X", help="Its L2 norm; 135 at 224 px, 19.3 at 32 px.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Threads; as many as processors if left out.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost, by a timed sample.")
+    ] = False,
+) -> None:
+    """Evaluate models on a suite; predictions are stored, `hardy score` reads them.
+
+    The same command resumes what was stopped; more models, names,
+    severities or images extend it. Images that cannot be used are listed
+    at the end, and the exit code is then 1.
+    """
+    from hardy.evaluation import evaluate
+
+    for option, said in (
+        ("--attack-images", attack_images),
+        ("--attack-steps", attack_steps),
+        ("--epsilon", epsilon),
+    ):
+        if said is not None and attack is None:
+            raise InputError(f"expected {option} with --attack, got it alone")
+    every = 0
+
+    def announce(evaluation: Evaluation) -> None:
+        nonlocal every
+        every = len(evaluation.models) * evaluation.subject.predictions
+        for line in describe(evaluation):
+            typer.echo(printable(line))
+        if dry_run:
+            for line in describe_plan(evaluation):
+                typer.echo(line)
+            raise typer.Exit
+
+    def track(done: Iterator[int], total: int) -> Iterable[int]:
+        if total < every:
+            typer.echo(f"{every - total:,} of {every:,} predictions are stored already")
+        return watch(done, total, "predictions", lambda count: count)
+
+    options: dict[str, Any] = {
+        "suite": suite,
+        "images": images,
+        "files": files,
+        "labels": labels,
+        "store": store,
+        "subset": subset,
+        "images_per_class": images_per_class,
+        "seed": seed,
+        "own_classes": own_classes,
+        "checkpoint": checkpoint,
+        "trust": trust,
+        "device": device,
+        "precision": precision,
+        "batch": _batch(batch),
+        "preprocessing": _preprocessing(mean, std, size),
+        "defend": defend,
+        "workers": workers,
+        "announce": announce,
+        "warn": lambda text: typer.secho(f"WARNING: {printable(text)}", fg="yellow", err=True),
+        "track": track,
+    }
+    if attack is not None:
+        check_alone(only=only != "counted", severities=bool(severities), dry_run=dry_run)
+        with resumable("the same command fits all noise anew"):
+            attack_models(models, attack, attack_images, attack_steps, epsilon, options)
+        return
+    with resumable():
+        found = evaluate(models, only=words(only), severities=numbers(severities), **options)
+    assert isinstance(found, list)  # one for each model of a list
+    for run in found:
+        try:
+            typer.echo(f"{printable(run.model)}: {run.score()}")
+        except InputError as error:  # it is stored all the same
+            typer.echo(f"{printable(run.model)} has no score: {error}")
+    typer.echo(f"stored in {store}; see `hardy score {store}`")
+    end_with_faults(found[0].faults, "image")
+
+
+def describe(evaluation: Evaluation) -> list[str]:
+    subject = evaluation.subject
+    lines = [subject.variants.describe()]
+    if subject.subset:
+        how = "as many of each class" if subject.subset["per_class"] else "classes in proportion"
+        lines.append(f"of which {len(subject):,} images, a fixed part, {how}")
+    cells = len(subject.cells)
+    lines.append(
+        f"{cells} cell{'s' if cells > 1 else ''} of {subject.suite.title}, "
+        f"{subject.predictions:,} predictions per model"
+    )
+    for model in evaluation.models:
+        taken = model.preprocessing or "bytes as they are"
+        lines.append(f"{model.name} on {model.device}, {model.precision}: {taken}")
+        if defence := getattr(model, "defence", None):
+            lines.append(f"  behind {defence}")
+    return lines
+
+
+def describe_plan(evaluation: Evaluation) -> list[str]:
+    from hardy.variants.disk.space import in_words
+
+    plan = evaluation.plan()
+    return [
+        f"{plan.cells} cells × {plan.images:,} images: {plan.predictions:,} predictions in all",
+        f"about {in_words(plan.size)} in {evaluation.store}",
+        f"about {in_time(plan.seconds)}, by a timed sample, if nothing of it is stored yet",
+    ]
+
+
+def in_time(seconds: float) -> str:
+    """5400 as 1 h 30 min."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _batch(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise InputError(f'expected --batch as a number of images or "auto", got "{text}"')
+    return int(text)
+
+
+def _preprocessing(mean: str | None, std: str | None, size: int | None) -> Override | None:
+    from hardy.models import Override
+
+    if mean is None and std is None and size is None:
+        return None
+    return Override(_triple("--mean", mean), _triple("--std", std), size)
+
+
+def _triple(option: str, text: str | None) -> Triple | None:
+    if text is None:
+        return None
+    try:
+        figures = [float(word) for word in words(text)]
+    except ValueError:
+        figures = []
+    if len(figures) == 1:
+        figures *= 3
+    if len(figures) != 3:
+        raise InputError(f'expected {option} such as 0.485,0.456,0.406, got "{text}"')
+    return figures[0], figures[1], figures[2]

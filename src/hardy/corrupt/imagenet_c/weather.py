@@ -1,0 +1,188 @@
+"""Weather: snow, frost, fog, brightness, spatter."""
+
+from __future__ import annotations
+
+from hardy.corrupt.corruption import Fields, Size, corruption, formula
+from hardy.corrupt.imagenet_c.blur import trail
+from hardy.corrupt.imagenet_c.digital import recolour
+from hardy.engine import textures
+from hardy.engine.ops import Array, Ops
+from hardy.engine.rng import Draws
+from hardy.engine.tables.filter_weights import clipped_zoom
+from hardy.errors import InputError
+
+WATER = (175 / 255.0, 238 / 255.0, 238 / 255.0)  # pale turquoise
+MUD = (63 / 255.0, 42 / 255.0, 20 / 255.0)
+LARGEST_PLASMA = 16384
+
+
+def draw_snow(draws: Draws, size: Size, *, zoom: float, **_: float) -> Fields:
+    # Zooming in reads the middle of the layer only, so only that is drawn.
+    crop = (clipped_zoom(size[0], zoom).crop, clipped_zoom(size[1], zoom).crop)
+    return {
+        "layer": draws.normal("layer", crop),
+        "angle": draws.uniform("angle", (1,), -135.0, -45.0),
+    }
+
+
+@formula
+def whiten(ops: Ops, images: Array, layer: Array, keep: float) -> Array:
+    """b x + (1 - b) max(x, 1.5 grey + 0.5), then the flakes and the flakes turned by 180 degrees.
+
+    The image in float32, the sum in float64; layer holds bytes (N, H, W).
+    """
+    x = ops.unit(images, "float32")
+    grey = (x[..., 1] * ops.float32(0.587) + x[..., 0] * ops.float32(0.299)) + x[
+        ..., 2
+    ] * ops.float32(0.114)
+    bright = (ops.float32(1.5) * grey + ops.float32(0.5))[..., None]
+    x = ops.float32(keep) * x + ops.float32(1 - keep) * ops.maximum(x, bright)
+    flakes = ops.unit(layer, "float64")
+    return ops.to_bytes((x + flakes[..., None]) + ops.half_turn(flakes)[..., None])
+
+
+@corruption("weather", draw=draw_snow)
+def snow(
+    ops: Ops,
+    images: Array,
+    fields: Fields,
+    *,
+    mean: float,
+    sd: float,
+    zoom: float,
+    threshold: float,
+    radius: float,
+    sigma: float,
+    keep: float,
+) -> Array:
+    """Thresholded, zoomed normal noise, blown by motion blur, over a whitened image."""
+    layer = ops.zoom(mean + sd * fields["layer"], zoom, images.shape[1:3])
+    flakes = ops.to_bytes(ops.where(layer < threshold, 0.0, layer))
+    return whiten(
+        ops, images, trail(ops, flakes[..., None], fields["angle"], radius, sigma)[..., 0], keep
+    )
+
+
+def draw_frost(draws: Draws, size: Size, *, texture_scale: float, **_: float) -> Fields:
+    """One of five photographs, then a window; the last offset of each axis is never drawn."""
+    room = [(h - size[0], w - size[1]) for h, w in textures.size_for(texture_scale, *size)]
+    which = draws.integers("texture", (), len(room))
+    return {
+        "texture": which,
+        "row": draws.integers("row", (), draws.host([h for h, _ in room])[which]),
+        "column": draws.integers("column", (), draws.host([w for _, w in room])[which]),
+    }
+
+
+@formula
+def frosted(
+    ops: Ops, images: Array, texture: Array, image_weight: float, frost_weight: float
+) -> Array:
+    """a I + b F on levels 0..255."""
+    levels, frost = ops.cast(images, "float64"), ops.cast(texture, "float64")
+    return ops.to_levels(image_weight * levels + frost_weight * frost)
+
+
+@corruption("weather", draw=draw_frost)
+def frost(
+    ops: Ops,
+    images: Array,
+    fields: Fields,
+    *,
+    image_weight: float,
+    frost_weight: float,
+    texture_scale: float,
+) -> Array:
+    """A window of one of five photographs of frost, added to the weakened image."""
+    size = images.shape[1:3]
+    sources = textures.enlarged(texture_scale, *size)
+    crops = ops.crops(sources, fields["texture"], fields["row"], fields["column"], size)
+    return frosted(ops, images, crops, float(image_weight), float(frost_weight))
+
+
+def plasma_side(size: Size) -> int:
+    side = 1 << (max(size) - 1).bit_length()
+    if side > LARGEST_PLASMA:
+        raise InputError(
+            f"fog is a square cloud over the longer side, here {max(size)} pixels, and beyond "
+            f"{LARGEST_PLASMA} it would fill the memory; crop the image"
+        )
+    return side
+
+
+def draw_fog(draws: Draws, size: Size, **_: float) -> Fields:
+    return {"steps": draws.uniform("steps", (plasma_side(size) ** 2 - 1,), 0.0, 1.0)}
+
+
+@formula
+def haze(ops: Ops, images: Array, cloud: Array, amount: float) -> Array:
+    """(x + c P) m / (m + c), m the brightest value of the image: black stays black."""
+    x = ops.unit(images, "float64")
+    m = ops.largest(x)
+    height, width = images.shape[1:3]
+    return ops.to_bytes(((x + (amount * cloud[:, :height, :width])[..., None]) * m) / (m + amount))
+
+
+@corruption("weather", draw=draw_fog)
+def fog(ops: Ops, images: Array, fields: Fields, *, amount: float, decay: float) -> Array:
+    """A plasma fractal, normalised before it is cropped, under the image's own maximum."""
+    cloud = ops.plasma(fields["steps"], decay, plasma_side(images.shape[1:3]))
+    return haze(ops, images, cloud, float(amount))
+
+
+@corruption("weather")
+def brightness(ops: Ops, images: Array, fields: Fields, *, shift: float) -> Array:
+    """HSV value raised by `shift`."""
+    return recolour(ops, images, float(shift), 1.0, 0.0)
+
+
+def draw_layer(draws: Draws, size: Size, **_: float) -> Fields:
+    return {"layer": draws.normal("layer", size)}
+
+
+@formula
+def splash(ops: Ops, images: Array, amount: Array, colour: Array) -> Array:
+    """x + m colour in float32: water lightens."""
+    return ops.to_bytes(ops.unit(images, "float32") + amount[..., None] * colour)
+
+
+@formula
+def cover(ops: Ops, images: Array, amount: Array, colour: Array) -> Array:
+    """x (1 - m) + m colour in float32: mud hides."""
+    x, m = ops.unit(images, "float32"), amount[..., None]
+    return ops.to_bytes(x * (ops.float32(1) - m) + m * colour)
+
+
+def water(ops: Ops, images: Array, layer: Array, strength: float) -> Array:
+    """Embossed, shining drops where the layer is not 0."""
+    # Beyond 1 the cast to a byte wraps, as in the reference: frequent in the small editions.
+    liquid = ops.cast(ops.cast(255 * layer, "int32") & 255, "uint8")
+    relief = ops.cast(liquid, "float32") * ops.cast(ops.relief(liquid), "float32")
+    peak = ops.largest(relief)
+    # A layer without drops has no peak to divide by; the image then stays as it is.
+    shine = relief / ops.where(peak > 0, peak, ops.float32(1)) * ops.float32(strength)
+    return splash(ops, images, shine, ops.cast(ops.host(WATER), "float32"))
+
+
+@corruption("weather", draw=draw_layer)
+def spatter(
+    ops: Ops,
+    images: Array,
+    fields: Fields,
+    *,
+    mean: float,
+    sd: float,
+    sigma: float,
+    threshold: float,
+    strength: float,
+    mud: float,
+) -> Array:
+    """Blobs of smoothed noise: embossed drops of water, or opaque mud."""
+    layer = ops.smooth(mean + sd * fields["layer"], sigma, 4.0, "nearest")
+    layer = ops.where(layer < threshold, 0.0, layer)
+    if mud:
+        mask = ops.cast(layer > threshold, "float64")
+        mask = ops.smooth(mask, strength, 4.0, "nearest")
+        mask = ops.cast(ops.where(mask < 0.8, 0.0, mask), "float32")
+        return cover(ops, images, mask, ops.cast(ops.host(MUD), "float32"))
+    return water(ops, images, layer, strength)

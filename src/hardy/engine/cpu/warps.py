@@ -1,0 +1,200 @@
+"""Bilinear sampling: zooms, the affine warp, displacement fields.
+
+Pixels are packed as four float32 (red, green, blue, nothing): one pixel is then one short vector,
+which the straight-line code below lets the compiler see. Mixing as a + t (b - a) keeps flat areas
+exact in float32, where a last bit would decide a byte.
+Indices are unsigned: a signed one may be negative, and checking for that stops vectorisation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hardy.engine.cpu.compile import kernel
+
+_1, _2, _3, _4 = np.uint32(1), np.uint32(2), np.uint32(3), np.uint32(4)
+_5, _6, _7 = np.uint32(5), np.uint32(6), np.uint32(7)
+
+
+@kernel
+def _pack(image, packed):
+    """Bytes (H, W, 3) to flat float32 in 0..1, four to a pixel."""
+    source = image.reshape(-1)
+    unit = np.arange(256).astype(np.float32) / np.float32(255.0)
+    for p in range(source.size // 3):
+        packed[4 * p] = unit[source[3 * p]]
+        packed[4 * p + 1] = unit[source[3 * p + 1]]
+        packed[4 * p + 2] = unit[source[3 * p + 2]]
+        packed[4 * p + 3] = np.float32(0.0)
+
+
+@kernel
+def _unpack(packed, image):
+    """Flat float32, four to a pixel, to bytes: clip, times 255, truncate."""
+    goal = image.reshape(-1)
+    zero, one, full = np.float32(0.0), np.float32(1.0), np.float32(255.0)
+    for p in range(goal.size // 3):
+        for c in range(3):
+            goal[3 * p + c] = np.uint8(np.int32(min(max(packed[4 * p + c], zero), one) * full))
+
+
+@kernel
+def _add_zoomed(line, place, weight, goal):
+    """goal += the line of pixels, resampled: output x mixes pixels place[x] and the next."""
+    for x in range(len(place)):
+        p, q, t = place[x], np.uint32(4 * x), weight[x]
+        a0, a1, a2, a3 = line[p], line[p + _1], line[p + _2], line[p + _3]
+        b0, b1, b2, b3 = line[p + _4], line[p + _5], line[p + _6], line[p + _7]
+        g0, g1, g2, g3 = goal[q], goal[q + _1], goal[q + _2], goal[q + _3]
+        goal[q] = g0 + (a0 + t * (b0 - a0))
+        goal[q + _1] = g1 + (a1 + t * (b1 - a1))
+        goal[q + _2] = g2 + (a2 + t * (b2 - a2))
+        goal[q + _3] = g3 + (a3 + t * (b3 - a3))
+
+
+@kernel
+def zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):
+    """Mean of the image and its K zooms, summed in float32 in list order.
+
+    rows (K, H) and places (K, W) are first taps, in rows and in values of a packed row; the second
+    tap is the next pixel. The first zoom is the image itself, which therefore counts twice.
+    """
+    n, height, width, _ = images.shape
+    values = 4 * width
+    unit, total = np.empty(height * values, np.float32), np.empty(height * values, np.float32)
+    line = np.empty(values, np.float32)
+    divisor = np.float32(len(rows) + 1)
+    for i in range(n):
+        _pack(images[i], unit)
+        total[:] = unit
+        for k in range(1, len(rows)):
+            place, weight = places[k], place_weights[k]
+            start, stop = place[0], place[width - 1] + np.uint32(8)
+            part = line[start:stop]
+            for y in range(height):
+                first = rows[k, y] * np.uint32(values)
+                top = unit[first + start : first + stop]
+                bottom = unit[first + np.uint32(values) + start :]
+                t = row_weights[k, y]
+                for x in range(len(part)):
+                    part[x] = top[x] + t * (bottom[x] - top[x])
+                _add_zoomed(line, place, weight, total[y * values : (y + 1) * values])
+        for x in range(len(total)):
+            total[x] = (unit[x] + total[x]) / divisor
+        _unpack(total, out[i])
+
+
+@kernel
+def zoom_fields(fields, first_y, weight_y, first_x, weight_x, out):
+    """Order-1 zoom of float64 fields (N, h, w), in SciPy's order of products and sums."""
+    n, height, width = out.shape
+    for i in range(n):
+        field = fields[i]
+        for y in range(height):
+            top, bottom = field[first_y[y]], field[first_y[y] + 1]
+            down1 = weight_y[y]
+            down0 = 1.0 - down1
+            for x in range(width):
+                p, along1 = first_x[x], weight_x[x]
+                along0 = 1.0 - along1
+                out[i, y, x] = (
+                    (top[p] * down0) * along0
+                    + (top[p + 1] * down0) * along1
+                    + (bottom[p] * down1) * along0
+                    + (bottom[p + 1] * down1) * along1
+                )
+
+
+@kernel
+def _fold(line, side, first, step, low, high, fraction):
+    """See _taps; True if a coordinate was too far out for folding once at each end."""
+    last = 2.0 * side - 2.0 - first
+    far = False
+    for x in range(len(line)):
+        before = np.floor(line[x])
+        fraction[x] = np.float32(line[x] - before)
+        far |= (before < -side) | (before >= last)
+        after = before + 1.0
+        before, after = max(before, first - before), max(after, first - after)
+        # Clamped once more: a coordinate that is no number must not read outside the image.
+        low[x] = step * min(max(np.int32(min(before, last - before)), 0), side - 1)
+        high[x] = step * min(max(np.int32(min(after, last - after)), 0), side - 1)
+    return far
+
+
+@kernel
+def _taps(line, side, first, step, low, high, fraction):
+    """For coordinates along one axis: offsets (index times step) of both pixels, and the fraction.
+
+    Outside, an index is reflected: with first = 0 about the edge pixel's centre (reflect-101),
+    with first = -1 about its outer edge. In float64 that is exact and has no branches; the rare
+    line that reaches beyond one reflection is shifted by whole periods, which is exact too.
+    """
+    if _fold(line, side, first, step, low, high, fraction):
+        period = 2.0 * (side - 1 - first)
+        for x in range(len(line)):
+            line[x] -= period * np.floor((np.floor(line[x]) - first) / period)
+        _fold(line, side, first, step, low, high, fraction)
+
+
+@kernel
+def _mix(source, top, bottom, down, left, right, along, goal):
+    """goal = bilinear mixtures of four pixels each of a packed image."""
+    for x in range(len(along)):
+        a, b, c, d = top[x] + left[x], top[x] + right[x], bottom[x] + left[x], bottom[x] + right[x]
+        t, u, q = along[x], down[x], np.uint32(4 * x)
+        a0, a1, a2, a3 = source[a], source[a + _1], source[a + _2], source[a + _3]
+        b0, b1, b2, b3 = source[b], source[b + _1], source[b + _2], source[b + _3]
+        c0, c1, c2, c3 = source[c], source[c + _1], source[c + _2], source[c + _3]
+        d0, d1, d2, d3 = source[d], source[d + _1], source[d + _2], source[d + _3]
+        a0, a1, a2, a3 = (
+            a0 + t * (b0 - a0),
+            a1 + t * (b1 - a1),
+            a2 + t * (b2 - a2),
+            a3 + t * (b3 - a3),
+        )
+        c0, c1, c2, c3 = (
+            c0 + t * (d0 - c0),
+            c1 + t * (d1 - c1),
+            c2 + t * (d2 - c2),
+            c3 + t * (d3 - c3),
+        )
+        goal[q] = a0 + u * (c0 - a0)
+        goal[q + _1] = a1 + u * (c1 - a1)
+        goal[q + _2] = a2 + u * (c2 - a2)
+        goal[q + _3] = a3 + u * (c3 - a3)
+
+
+@kernel
+def elastic_bytes(images, inverses, down, along, out):
+    """Affine warp (inverse maps (N, 2, 3), reflect-101), then sample at the displaced places.
+
+    Displacements are float32 (N, H, W), added to the pixel's place in float64; the border of the
+    second step repeats the edge pixel. Both steps are exact bilinear and stored as float32.
+    """
+    n, height, width, _ = images.shape
+    values = 4 * width
+    unit, warped = np.empty(height * values, np.float32), np.empty(height * values, np.float32)
+    at_x, at_y = np.empty(width), np.empty(width)
+    left, right = np.empty(width, np.uint32), np.empty(width, np.uint32)
+    top, bottom = np.empty(width, np.uint32), np.empty(width, np.uint32)
+    across, below = np.empty(width, np.float32), np.empty(width, np.float32)
+    for i in range(n):
+        _pack(images[i], unit)
+        m = inverses[i]
+        for y in range(height):
+            for x in range(width):
+                at_x[x] = m[0, 0] * x + m[0, 1] * y + m[0, 2]
+                at_y[x] = m[1, 0] * x + m[1, 1] * y + m[1, 2]
+            _taps(at_x, width, 0.0, 4, left, right, across)
+            _taps(at_y, height, 0.0, values, top, bottom, below)
+            goal = warped[y * values : (y + 1) * values]
+            _mix(unit, top, bottom, below, left, right, across, goal)
+        for y in range(height):
+            for x in range(width):
+                at_x[x], at_y[x] = x + np.float64(along[i, y, x]), y + np.float64(down[i, y, x])
+            _taps(at_x, width, -1.0, 4, left, right, across)
+            _taps(at_y, height, -1.0, values, top, bottom, below)
+            goal = unit[y * values : (y + 1) * values]
+            _mix(warped, top, bottom, below, left, right, across, goal)
+        _unpack(unit, out[i])

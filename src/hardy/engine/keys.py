@@ -1,0 +1,123 @@
+"""What randomness depends on, as users give it: a seed, and an id for each image."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.engine import rng
+from hardy.errors import InputError
+
+SHOWN = 200  # characters of what is wrong
+
+Ids = int | str | Sequence[int | str] | npt.NDArray[Any]
+Seeds = int | Sequence[int] | npt.NDArray[Any]
+
+
+def check_seed(seed: object, otherwise: str = "") -> int:
+    """`otherwise` is what else would do."""
+    if not is_int(seed) or not 0 <= seed < 2**64:
+        raise InputError(
+            f"expected a seed from 0 to 2**64 - 1 as an int{otherwise}, got {_shown(seed)}"
+        )
+    return int(seed)
+
+
+def by_seed(
+    seed: Seeds, ids: Ids | None, count: int
+) -> list[tuple[int, list[int], npt.NDArray[np.uint64]]]:
+    """A seed for all images, or one each: every seed with the places of its images and their ids.
+
+    Of images with different seeds two may have the same id.
+    """
+    seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str | bytes):
+        one = check_seed(seeds, ", or a list or array with one per image")
+        return [(one, list(range(count)), image_ids(ids, count))]
+    if (number := _length(seeds)) != count:
+        raise InputError(f"expected a seed, or one per image, {count} in all, got {number} of them")
+    names = _listed(range(count) if ids is None else ids, count)
+    if len(names) != count:
+        image_ids(ids, count)  # raises: they are no list, and it knows what to say
+    places: dict[int, list[int]] = {}
+    for place, one in enumerate(seeds):
+        places.setdefault(check_seed(one), []).append(place)
+    return [
+        (one, some, image_ids([names[place] for place in some])) for one, some in places.items()
+    ]
+
+
+def _listed(ids: Ids | None, count: int | None) -> list[Any]:
+    """Neither sets, which have no order, nor text as a sequence of letters."""
+    if isinstance(ids, np.ndarray):
+        ids = ids.tolist()
+    if not isinstance(ids, Sequence) or isinstance(ids, str | bytes):
+        return [ids]
+    if count is not None and _length(ids) != count:  # before the list: a range may be very long
+        raise _wrong_count(count, _length(ids))
+    return list(ids)
+
+
+def _length(values: Sequence[Any]) -> int:
+    """Python refuses to count ranges beyond this."""
+    try:
+        return len(values)
+    except OverflowError:
+        return sys.maxsize
+
+
+def _wrong_count(expected: int, got: int) -> InputError:
+    return InputError(
+        f"expected one id per image, {expected} in all, got {got}; "
+        "leave ids out to number the images from 0"
+    )
+
+
+def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint64]:
+    """One 64-bit number per image; `count` is how many there must be, where that is known."""
+    if ids is None and count is not None:
+        return np.arange(count, dtype=np.uint64)
+    if isinstance(ids, range) and _length(ids) == count and min(ids, default=0) >= 0:
+        return np.array(ids, np.uint64)  # each once, without looking at them one by one
+    given = _listed(ids, count)
+    numbers: dict[int, object] = {}
+    for value in given:
+        number = _id_number(value)
+        if number in numbers:
+            raise InputError(
+                f"expected a different id for each image, got {value!r} twice; "
+                "equal ids would give equal randomness"
+            )
+        numbers[number] = value
+    if count is not None and len(given) != count:
+        raise _wrong_count(count, len(given))
+    return np.array(list(numbers), dtype=np.uint64)
+
+
+def _id_number(value: object) -> int:
+    if isinstance(value, str):
+        try:
+            return rng.image_id(value)
+        except UnicodeEncodeError as error:
+            raise InputError(f"expected ids in Unicode, got {value!r}; rename it") from error
+    if not is_int(value) or not 0 <= value < 2**64:
+        raise InputError(
+            "expected ids in a list or array, each a name or an int from 0 to 2**64 - 1, "
+            f"got {_shown(value)} ({type(value).__name__})"
+        )
+    return rng.image_id(int(value))
+
+
+def _shown(value: object) -> str:
+    """Not all of it: what is given by mistake may be large."""
+    try:
+        return repr(value)[:SHOWN]
+    except ValueError:  # of an int with thousands of digits
+        return f"one of {type(value).__name__} too long to print"
+
+
+def is_int(value: object) -> TypeGuard[int]:
+    """A whole number by type: True and 3.0 are not, NumPy's integers are."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

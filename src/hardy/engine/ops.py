@@ -1,0 +1,229 @@
+"""The primitives that formulas may use, and the image convention.
+
+Images are uint8 RGB (N, H, W, 3), in and out; conversion to bytes truncates. Fields are float64
+with a leading image axis. A backend brings every primitive below on its own arrays, plus ordinary
+arithmetic, comparison, indexing and `reshape`; formulas in `hardy.corrupt` see nothing else.
+
+Host tables (weights, kernels, look-up tables) are NumPy arrays from `tables` and `noise_tables`;
+a backend moves them to where it works.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+import numpy as np
+
+from hardy.engine.c_bar_ops import BarOps
+from hardy.engine.noc_ops import StampOps
+from hardy.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Array = Any
+# A part of an image: top, left, height, width.
+Window = tuple[int, int, int, int]
+
+
+class SequenceOps(Protocol):
+    """What perturbation sequences need besides: warps of one image, many times."""
+
+    def canvas(self, images: Array) -> Array:
+        """Images in the form the two warps read: made once, warped for every frame."""
+
+    def affine(self, canvas: Array, inverse: Sequence[float], window: Window) -> Array:
+        """Exact bilinear, truncated; inverse (6) takes pixel centres to their places.
+
+        Places outside the image are black, neighbours beyond its edge are the edge pixel.
+        """
+
+    def perspective(self, canvas: Array, inverse: Sequence[float], window: Window) -> Array:
+        """Exact bilinear, rounded; inverse (9) takes pixel indices; black beyond the edge."""
+
+    def slide(self, images: Array, right: int, window: Window) -> Array:
+        """Columns moved right, black entering; with 0 it is a plain crop."""
+
+    def run_down(self, fields: Array, taps: Sequence[float], first: int) -> Array:
+        """Columns of (N, H, W) correlated: tap k reads row y + first - k, zero outside."""
+
+    def running_mean(self, images: Array, total: Array, count: int) -> tuple[Array, Array]:
+        """255 total / count, truncated, and total: a float32 sum of level / 255, images included.
+
+        The total that was given is used up.
+        """
+
+
+class Ops(SequenceOps, StampOps, BarOps, Protocol):
+    name: str
+    # Formulas this backend brings as one fused pass, by name; same bytes as the formula itself.
+    fused: Mapping[str, Callable[..., Array]]
+    # How many pixels are worth drawing for and corrupting in one go.
+    pixels_at_once: int
+
+    # Random words and what is made of them.
+    def words(self, key: int, ids: Array, stream: int, count: int) -> Array:
+        """(N, count) uint32 Philox words."""
+
+    def uniform(self, words: Array, low: float, high: float) -> Array: ...
+
+    def normal(self, words: Array) -> Array: ...
+
+    def scaled(self, words: Array, below: Array) -> Array:
+        """Whole numbers 0 .. below - 1, of a type that can index; `below` is a number or array."""
+
+    # Arrays.
+    def host(self, table: Any) -> Array:
+        """A host array or list, moved to this backend."""
+
+    def cast(self, array: Array, dtype: str) -> Array: ...
+
+    def float32(self, number: float) -> Any:
+        """A scalar that keeps float32 arithmetic in float32."""
+
+    def float64(self, number: float) -> Any:
+        """A scalar to divide by: with a plain one, GPUs multiply by its rounded reciprocal."""
+
+    def join(self, batches: Sequence[Array]) -> Array:
+        """Batches one after the other."""
+
+    def where(self, condition: Array, yes: Array, no: Array) -> Array: ...
+
+    def maximum(self, a: Array, b: Array | float) -> Array: ...
+
+    def minimum(self, a: Array, b: Array | float) -> Array: ...
+
+    def floor(self, array: Array) -> Array: ...
+
+    def ceil(self, array: Array) -> Array: ...
+
+    def stack(self, arrays: Sequence[Array]) -> Array:
+        """Along a new last axis."""
+
+    def largest(self, array: Array) -> Array:
+        """(N, 1, 1, ...): the maximum of each image or field."""
+
+    def half_turn(self, array: Array) -> Array:
+        """Each field (N, H, W) rotated by 180 degrees."""
+
+    # Between bytes and numbers.
+    def unit(self, images: Array, dtype: str) -> Array:
+        """level / 255, divided in that dtype."""
+
+    def to_bytes(self, unit: Array) -> Array:
+        """clip to 0..1, times 255, truncate."""
+
+    def to_levels(self, levels: Array) -> Array:
+        """clip to 0..255, truncate."""
+
+    # Images to images.
+    def table_noise(self, images: Array, words: Array, table: Any) -> Array:
+        """Walker's alias look-up of every value with its own word."""
+
+    def blur(self, images: Array, sigma: float, truncate: float = 4.0) -> Array:
+        """Gaussian, edges replicated, cut at `truncate` sigma; float64 in SciPy's order."""
+
+    def disk(self, images: Array, radius: float, alias: float) -> Array:
+        """Correlation with the antialiased disk kernel, reflect-101 border."""
+
+    def trail(self, images: Array, weights: Any, rows: Array, columns: Array) -> Array:
+        """Motion blur (N, H, W, C): taps at integer offsets (N, taps), nearest rounding."""
+
+    def shuffle(self, images: Array, moves: Array, reach: int) -> Array:
+        """Glass: each pass (N, passes, targets) of moves copies sources in a descending scan."""
+
+    def zoom_mean(self, images: Array, factors: Sequence[float]) -> Array:
+        """Mean of the image and its zooms, the first of which is the image itself."""
+
+    def elastic(self, images: Array, inverses: Array, down: Array, along: Array) -> Array:
+        """Affine warp by inverse maps (N, 2, 3), then displacement; exact bilinear."""
+
+    def channel_means(self, images: Array) -> Array:
+        """(N, 3) float64 in 0..1, summed pixel by pixel in row order: flat areas hang on it."""
+
+    def crops(
+        self,
+        sources: Sequence[Any],
+        which: Array,
+        rows: Array,
+        columns: Array,
+        size: tuple[int, int],
+    ) -> Array:
+        """Image i is the window of `size` in sources[which[i]] at (rows[i], columns[i])."""
+
+    def pixelate(self, images: Array, small: tuple[int, int]) -> Array:
+        """Pillow's BOX resize to `small` (H, W) and back."""
+
+    def jpeg(self, images: Array, quality: int) -> Array:
+        """libjpeg's round trip at 4:2:0, as Pillow saves and opens."""
+
+    # Fields.
+    def smooth(self, fields: Array, sigma: float, truncate: float, border: str) -> Array:
+        """Gaussian of (N, H, W); border "nearest" or "reflect"."""
+
+    def zoom(self, fields: Array, factor: float, size: tuple[int, int]) -> Array:
+        """Order-1 zoom to `size` (H, W) of fields that hold just the crop the zoom reads."""
+
+    def plasma(self, steps: Array, decay: float, side: int) -> Array:
+        """Diamond-square clouds (N, side, side) in 0..1 from uniform steps (N, side**2 - 1)."""
+
+    def relief(self, liquid: Array) -> Array:
+        """Spatter's embossed distance map of a byte layer (N, H, W), as bytes."""
+
+
+def ops_for(images: Array) -> Ops:
+    """The backend of an array, recognised without importing frameworks."""
+    if isinstance(images, np.ndarray):
+        return cpu_ops()
+    if is_tensor(images):
+        from hardy.engine.torch.ops import torch_ops
+
+        return torch_ops(images.device)
+    raise InputError(
+        f"expected a NumPy array or a torch tensor, got {type(images).__name__}; convert it, "
+        "e.g. np.asarray(images)"
+    )
+
+
+def to_device(array: Any, device: str) -> Array:
+    """A host array as a tensor on a device, on its way there while the host goes on."""
+    import torch
+
+    from hardy.engine.torch.constants import moved
+
+    return moved(array, torch.device(device))
+
+
+def engine_name(device: str | None) -> str:
+    """Of what makes images on a device; None is the host."""
+    if device is None:
+        return cpu_ops().name
+    import torch
+
+    from hardy.engine.torch.ops import torch_ops
+
+    return torch_ops(torch.device(device)).name
+
+
+def is_tensor(thing: object) -> TypeGuard[Tensor]:
+    """Whether it is torch's, asked without importing torch: then nobody can have made one."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(thing, torch.Tensor)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether torch found no memory, in any of its words for it; asked without importing torch."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(error, torch.OutOfMemoryError):
+        return True
+    signs = ("DefaultCPUAllocator", "CUDA out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
+
+
+def cpu_ops() -> Ops:
+    # Imported here: numba takes longer to load than the rest of Hardy together.
+    from hardy.engine.cpu.ops import OPS
+
+    return OPS

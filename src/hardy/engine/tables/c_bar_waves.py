@@ -1,0 +1,75 @@
+"""Fixed tables of ImageNet-C-bar: where a noise's waves come from, and the turns of a blur."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardy.engine import portable
+
+Float64 = NDArray[np.float64]
+Int32 = NDArray[np.int32]
+
+TURNS = 21
+
+
+class WavePlan(NamedTuple):
+    """The waves of random-phase noise, (H, W // 2 + 1): half a spectrum, as a real field has it.
+
+    A wave gathers two entries of the full spectrum, at a frequency and at its negative. `first`
+    and `second` say which of the drawn phases theirs is, and how much each weighs.
+    """
+
+    first: Int32
+    second: Int32
+    first_weight: Float64
+    second_weight: Float64
+
+
+@lru_cache(maxsize=16)
+def wave_plan(colour: str, height: int, width: int) -> WavePlan:
+    """Of "blue" noise, weighted by the distance r to the middle, or "brownish", by 1 / (r^2 + 1).
+
+    Phases are drawn for the left half (H, ceil(W / 2)); the right half is that half turned by 180
+    degrees, phases and all (not their negatives). With an odd width the last column drawn is the
+    middle one, of which the upper half is mirrored down. Where the sides differ, distances count in
+    steps of the shorter one. The middle, (H // 2, W // 2), is the frequency 0.
+    """
+    drawn = -(-width // 2)
+    u, v = np.mgrid[:height, :width]
+    turned = v >= width // 2
+    column = np.where(turned, width - 1 - v, v)
+    row = np.where(turned, height - 1 - u, u)
+    if width % 2:
+        middle = v == width // 2
+        row = np.where(middle, np.minimum(u, height - 1 - u), row)
+    phase = row * drawn + column
+    side = min(height, width)
+    down, along = (u - height // 2) * (side / height), (v - width // 2) * (side / width)
+    square = down * down + along * along
+    weight = np.sqrt(square) if colour == "blue" else 1.0 / (square + 1.0)
+    # From frequencies (a, b) to where they lie about the middle.
+    a, b = np.mgrid[:height, : width // 2 + 1]
+    here = ((a + height // 2) % height, (b + width // 2) % width)
+    there = ((height // 2 - a) % height, (width // 2 - b) % width)
+    tables: list[NDArray[Any]] = [
+        phase[here].astype(np.int32), phase[there].astype(np.int32), weight[here], weight[there],
+    ]  # fmt: skip
+    for table in tables:
+        table.setflags(write=False)
+    return WavePlan(*tables)
+
+
+@lru_cache(maxsize=64)
+def turn_table(degrees: float) -> Float64:
+    """(21, 3): cosine, sine and weight of turns from -degrees to degrees; weights exp(-2 s^2)."""
+    places = [k / (TURNS // 2) - 1.0 for k in range(TURNS)]
+    weights = [portable.exp(-2.0 * (s * s)) for s in places]
+    total = portable.pairwise_sum(np.array(weights))
+    turns = [portable.cos_sin(s * degrees * portable.PI / 180.0) for s in places]
+    table = np.array([(*turn, w / total) for turn, w in zip(turns, weights, strict=True)])
+    table.setflags(write=False)
+    return table

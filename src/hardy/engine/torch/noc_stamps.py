@@ -1,0 +1,136 @@
+"""The primitives of ImageNet-NOC on torch tensors: whole numbers, but for weights and sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hardy.engine.torch.constants import constant
+
+
+def look_up(images: Tensor, tables: Tensor) -> Tensor:
+    return tables.gather(1, images.flatten(1, 2).to(torch.int64)).reshape(images.shape)
+
+
+def level_sums(images: Tensor) -> Tensor:
+    return images.flatten(1).sum(1, dtype=torch.int64)
+
+
+def box_sums(images: Tensor, passes: int) -> Tensor:
+    """In the CPU kernel's order, as sums too large to be exact would show."""
+    sums = images.double()
+    for dim in (1, 2):
+        side = images.shape[dim]
+        for _ in range(passes):
+            before, after = torch.zeros_like(sums), torch.zeros_like(sums)
+            before.narrow(dim, 1, side - 1).copy_(sums.narrow(dim, 0, side - 1))
+            after.narrow(dim, 0, side - 1).copy_(sums.narrow(dim, 1, side - 1))
+            sums = before.add_(sums).add_(after)
+    return sums
+
+
+def blocks(images: Tensor, sides: Tensor) -> Tensor:
+    """Differences of running sums: those over all rows above and all columns to the left."""
+    n, height, width, _ = images.shape
+    totals = torch.zeros((n, height + 1, width + 1, 3), dtype=torch.int64, device=images.device)
+    totals[:, 1:, 1:] = images.to(torch.int64).cumsum(1).cumsum(2)
+    image = torch.arange(n, device=images.device)[:, None, None]
+    starts, stops = [], []
+    for side in (height, width):
+        number = side // sides
+        border = (side - number * sides) // 2
+        place = torch.arange(side, device=images.device) - border[:, None]
+        block = torch.minimum(place.clamp(min=0) // sides[:, None], number[:, None] - 1)
+        starts.append(block * sides[:, None])
+        stops.append((block + 1) * sides[:, None])
+    (top, left), (bottom, right) = starts, stops
+    rows, columns = (top[:, :, None], bottom[:, :, None]), (left[:, None], right[:, None])
+    inner = totals[image, rows[1], columns[1]] - totals[image, rows[0], columns[1]]
+    inner = inner - totals[image, rows[1], columns[0]] + totals[image, rows[0], columns[0]]
+    return (inner // (sides * sides)[:, None, None, None]).to(torch.uint8)
+
+
+def resample(
+    images: Tensor, first: Tensor, length: Tensor, target: Tensor, shrink: float
+) -> Tensor:
+    """Along rows first, a byte image between the passes."""
+    for dim in (2, 1):
+        place = first[:, dim - 1], length[:, dim - 1], target[:, dim - 1]
+        images = _resampled(images, dim, *place, shrink)
+    return images.contiguous()
+
+
+def _resampled(
+    images: Tensor, dim: int, start: Tensor, length: Tensor, target: Tensor, shrink: float
+) -> Tensor:
+    """See stamp_tables.bilinear; a division of two tensors is rounded once everywhere."""
+    side = images.shape[dim]
+    shape = [len(images), 1, 1, 1]
+    shape[dim] = side
+    scale = (length.double() / target.double())[:, None]
+    reach = scale.clamp(min=1.0)
+    narrow = torch.ones_like(reach) / reach
+    centre = (torch.arange(side, device=images.device) + 0.5) * scale
+    low = (centre - reach + 0.5).trunc().clamp(min=0.0)
+    high = torch.minimum((centre + reach + 0.5).trunc(), length.double()[:, None])
+    taps, weights, total = [], [], torch.zeros_like(centre)
+    for k in range(int(2 * max(shrink, 1.0)) + 2):
+        tap = low + k
+        weight = (1.0 - ((tap - centre + 0.5) * narrow).abs()).clamp(min=0.0)
+        weights.append(torch.where(tap < high, weight, 0.0))
+        taps.append((tap.to(torch.int64) + start[:, None]).clamp(0, side - 1))
+        total = total + weights[-1]
+    total = torch.where(total > 0, total, 1.0)  # beyond the target
+    out = torch.full(images.shape, 1 << 21, dtype=torch.int32, device=images.device)
+    for tap, weight in zip(taps, weights, strict=True):
+        fixed = (weight / total * (1 << 22) + 0.5).to(torch.int32).reshape(shape)
+        picked = torch.take_along_dim(images, tap.reshape(shape), dim)
+        out = out + fixed * picked
+    return (out >> 22).to(torch.uint8)
+
+
+def nearest(images: Tensor, maps: Tensor) -> Tensor:
+    n, height, width, _ = images.shape
+    a, b, c, d, e, f = maps[:, :, None, None].unbind(1)
+    y = torch.arange(height, device=images.device)[:, None]
+    x = torch.arange(width, device=images.device)
+    column, row = (c + b * y + a * x) >> 16, (f + e * y + d * x) >> 16
+    inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+    image = torch.arange(n, device=images.device)[:, None, None]
+    picked = images[image, row.clamp(0, height - 1), column.clamp(0, width - 1)]
+    return torch.where(inside[..., None], picked, 0)
+
+
+def _places(
+    rows: Tensor, columns: Tensor, used: Tensor, stamp: Any, size: tuple[int, int]
+) -> Tensor:
+    """(N, stamps, pixels): places in a flat image; what is not drawn lies just behind its end."""
+    height, width = size
+    offsets = constant(stamp, rows.device)
+    y, x = rows[..., None] + offsets[:, 0], columns[..., None] + offsets[:, 1]
+    drawn = used[..., None] & (y >= 0) & (y < height) & (x >= 0) & (x < width)
+    return torch.where(drawn, y * width + x, height * width)
+
+
+def last_stamp(
+    rows: Tensor, columns: Tensor, used: Tensor, stamp: Any, size: tuple[int, int]
+) -> Tensor:
+    places = _places(rows, columns, used, stamp, size)
+    numbers = torch.arange(1, rows.shape[1] + 1, device=rows.device)[:, None].expand(places.shape)
+    return _gathered(places, numbers, size, "amax")
+
+
+def stamp_counts(
+    rows: Tensor, columns: Tensor, used: Tensor, stamp: Any, size: tuple[int, int]
+) -> Tensor:
+    places = _places(rows, columns, used, stamp, size)
+    return _gathered(places, torch.ones_like(places), size, "sum")
+
+
+def _gathered(places: Tensor, numbers: Tensor, size: tuple[int, int], how: str) -> Tensor:
+    n, pixels = len(places), size[0] * size[1]
+    flat = torch.zeros((n, pixels + 1), dtype=torch.int64, device=places.device)
+    flat.scatter_reduce_(1, places.flatten(1), numbers.flatten(1), how)
+    return flat[:, :-1].reshape(n, *size)

@@ -1,0 +1,146 @@
+"""The primitives of `ops` on torch tensors, batched, on any device that has float64.
+
+Every operation rounds once and in the CPU engine's order, so the bytes are the same. No value is
+looked at on the host: work is queued and the host goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hardy.engine.torch import c_bar, digital, fields, filters, jpeg, random, warps
+from hardy.engine.torch import noc_stamps as stamps
+from hardy.engine.torch.constants import moved
+from hardy.errors import InputError
+
+# Few enough for the cache: float64 fields of more than two photos at 224 outgrow it.
+_PIXELS_ON_CPU = 2 * 224 * 224
+# A kernel over these runs several times as long as it takes to start; with up to a kilobyte of
+# float64 in flight for each pixel, they fit in 4 GB.
+_PIXELS_ON_GPU = 64 * 224 * 224
+
+
+class TorchOps:
+    fused: Mapping[str, Callable[..., Tensor]] = {}
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.name = f"torch {device.type}"
+        self.pixels_at_once = _PIXELS_ON_CPU if device.type == "cpu" else _PIXELS_ON_GPU
+
+    def words(self, key: int, ids: NDArray[np.uint64], stream: int, count: int) -> Tensor:
+        return random.words(key, ids, stream, count, self.device)
+
+    uniform = staticmethod(random.uniform)
+    normal = staticmethod(random.normal)
+    scaled = staticmethod(random.scaled)
+
+    def host(self, table: Any) -> Tensor:
+        return moved(np.asarray(table), self.device)
+
+    def cast(self, array: Tensor, dtype: str) -> Tensor:
+        return array.to(getattr(torch, dtype))
+
+    def float32(self, number: float) -> Tensor:
+        return torch.full((), number, dtype=torch.float32, device=self.device)
+
+    def float64(self, number: float) -> Tensor:
+        return torch.full((), number, dtype=torch.float64, device=self.device)
+
+    def join(self, batches: Sequence[Tensor]) -> Tensor:
+        return torch.cat(list(batches))
+
+    def where(self, condition: Tensor, yes: Any, no: Any) -> Tensor:
+        return torch.where(condition, yes, no)
+
+    def maximum(self, a: Tensor, b: Any) -> Tensor:
+        return a.clamp(min=b)
+
+    def minimum(self, a: Tensor, b: Any) -> Tensor:
+        return a.clamp(max=b)
+
+    def floor(self, array: Tensor) -> Tensor:
+        return torch.floor(array)
+
+    def ceil(self, array: Tensor) -> Tensor:
+        return torch.ceil(array)
+
+    def stack(self, arrays: Sequence[Tensor]) -> Tensor:
+        return torch.stack(list(arrays), dim=-1)
+
+    def largest(self, array: Tensor) -> Tensor:
+        return array.amax(dim=tuple(range(1, array.ndim)), keepdim=True)
+
+    def half_turn(self, array: Tensor) -> Tensor:
+        return array.flip(1, 2)
+
+    def unit(self, images: Tensor, dtype: str) -> Tensor:
+        return filters.quotient(self.cast(images, dtype), 255.0)
+
+    to_bytes = staticmethod(filters.to_bytes)
+
+    def to_levels(self, levels: Tensor) -> Tensor:
+        return levels.clamp(0, 255).to(torch.uint8)
+
+    table_noise = staticmethod(random.table_noise)
+    blur = staticmethod(filters.blur)
+    disk = staticmethod(filters.disk)
+    trail = staticmethod(filters.trail)
+
+    def shuffle(self, images: Tensor, moves: Tensor, reach: int) -> Tensor:
+        return fields.shuffle(images, moves.to(torch.int64), reach)
+
+    zoom_mean = staticmethod(warps.zoom_mean)
+    elastic = staticmethod(warps.elastic)
+    channel_means = staticmethod(digital.channel_means)
+    crops = staticmethod(digital.crops)
+    pixelate = staticmethod(digital.pixelate)
+    jpeg = staticmethod(jpeg.jpeg)
+    smooth = staticmethod(filters.smooth)
+    zoom = staticmethod(warps.zoom)
+    plasma = staticmethod(fields.plasma)
+    relief = staticmethod(fields.relief)
+
+    canvas = staticmethod(warps.canvas)
+    affine = staticmethod(warps.affine)
+    perspective = staticmethod(warps.perspective)
+    slide = staticmethod(warps.slide)
+    run_down = staticmethod(filters.run_down)
+    running_mean = staticmethod(filters.running_mean)
+
+    sqrt = staticmethod(c_bar.sqrt)
+    power = staticmethod(c_bar.power)
+    order = staticmethod(c_bar.order)
+    shifted = staticmethod(c_bar.shifted)
+    wave_noise = staticmethod(c_bar.wave_noise)
+
+    look_up = staticmethod(stamps.look_up)
+    level_sums = staticmethod(stamps.level_sums)
+    box_sums = staticmethod(stamps.box_sums)
+    blocks = staticmethod(stamps.blocks)
+    resample = staticmethod(stamps.resample)
+    nearest = staticmethod(stamps.nearest)
+    last_stamp = staticmethod(stamps.last_stamp)
+    stamp_counts = staticmethod(stamps.stamp_counts)
+
+
+@cache
+def torch_ops(device: torch.device) -> TorchOps:
+    """The fastest there is for a device: on CUDA with Triton's kernels, where it is installed."""
+    if device.type == "cuda" and find_spec("triton") is not None:
+        from hardy.engine.triton.ops import triton_ops
+
+        return triton_ops(device)
+    if device.type == "mps":
+        raise InputError(
+            "expected a tensor on a device with float64, got one on mps; move it with .cpu()"
+        )
+    return TorchOps(device)

@@ -1,0 +1,166 @@
+"""Spatter's relief on a GPU; see torch_fields for why the distance has a closed form."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from hardy.engine.triton.edges import edges
+from hardy.engine.triton.launch import launch, parts
+from hardy.engine.triton.levels import whole64
+
+# OpenCV's distances in 16-bit fixed point; the relief looks no further than DEPTH pixels.
+_DEPTH = tl.constexpr(20)
+_ONE, _DIAGONAL, _KNIGHT = tl.constexpr(65536), tl.constexpr(91750), tl.constexpr(143976)
+_NINTH = tl.constexpr(1 / 9)
+_BINS = tl.constexpr(32)
+_BLOCK = 512
+
+
+@triton.jit
+def _along(edge, out, height, width, blocks, BLOCK: tl.constexpr):
+    """Pixels along the row to the nearest edge, 20 at most."""
+    program = tl.program_id(0)
+    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
+    start = (program // blocks).to(tl.int64) * height * width
+    inside = pixel < height * width
+    x = pixel % width
+    nearest = tl.full((BLOCK,), _DEPTH, tl.int32)
+    for k in tl.static_range(_DEPTH):
+        d = _DEPTH - 1 - k
+        before = tl.load(edge + start + (pixel - d), mask=inside & (x >= d), other=0)
+        after = tl.load(edge + start + (pixel + d), mask=inside & (x + d < width), other=0)
+        nearest = tl.where((before | after) != 0, d, nearest)
+    tl.store(out + start + pixel, nearest.to(tl.uint8), mask=inside)
+
+
+@triton.jit
+def _path(dy, dx):
+    """Straight steps and knight's moves, or those and diagonals: the longer is right."""
+    longer, shorter = tl.maximum(dx, dy), tl.minimum(dx, dy)
+    flat = longer * _ONE + shorter * (_KNIGHT - 2 * _ONE)
+    return tl.maximum(flat, longer * (_KNIGHT - _DIAGONAL) + shorter * (2 * _DIAGONAL - _KNIGHT))
+
+
+@triton.jit
+def _distance(along, out, height, width, blocks, BLOCK: tl.constexpr):
+    """Fixed-point chamfer distance to the nearest edge, 20 pixels at most."""
+    program = tl.program_id(0)
+    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
+    start = (program // blocks).to(tl.int64) * height * width
+    inside = pixel < height * width
+    y = pixel // width
+    nearest = tl.full((BLOCK,), _DEPTH * _ONE, tl.int32)
+    for dy in range(_DEPTH):
+        place = along + start + pixel
+        above = tl.load(place - dy * width, mask=inside & (y >= dy), other=_DEPTH)
+        below = tl.load(place + dy * width, mask=inside & (y + dy < height), other=_DEPTH)
+        nearest = tl.minimum(nearest, _path(dy, tl.minimum(above, below).to(tl.int32)))
+    tl.store(out + start + pixel, nearest, mask=inside)
+
+
+@triton.jit
+def _mirror(index, side):
+    index = tl.abs(index)
+    return tl.minimum(index, 2 * side - 2 - index)
+
+
+@triton.jit
+def _box_sum(layer, pixel, inside, height, width):
+    """Of 3 x 3 whole numbers, reflect-101."""
+    y, x = pixel // width, pixel % width
+    total = tl.zeros_like(pixel)
+    for dy in tl.static_range(-1, 2):
+        row = _mirror(y + dy, height) * width
+        for dx in tl.static_range(-1, 2):
+            total += tl.load(layer + (row + _mirror(x + dx, width)), mask=inside, other=0).to(
+                tl.int32
+            )
+    return total
+
+
+@triton.jit
+def _depths(distance, out, counts, height, width, blocks, BLOCK: tl.constexpr):
+    """Box means of distances, truncated, and how often each of 0 .. 20 occurs.
+
+    Nine distances add up exactly in fixed point; OpenCV rounds their mean to float32.
+    """
+    program = tl.program_id(0)
+    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
+    image = (program // blocks).to(tl.int64)
+    start = image * height * width
+    inside = pixel < height * width
+    total = whole64(_box_sum(distance + start, pixel, inside, height, width))
+    depth = (total * 0.0000152587890625 * _NINTH).to(tl.float32).to(tl.int32)
+    tl.store(out + start + pixel, depth.to(tl.uint8), mask=inside)
+    bins = tl.arange(0, _BINS)
+    found = tl.histogram(tl.where(inside, depth, _BINS - 1), _BINS)
+    tl.atomic_add(counts + image * _BINS + bins, found, mask=bins <= _DEPTH, sem="relaxed")
+
+
+@triton.jit
+def _equalise(counts, levels, pixels):
+    """OpenCV's histogram equalisation as a table; a flat layer stays as it is."""
+    bins = tl.arange(0, _BINS)
+    image = tl.program_id(0).to(tl.int64) * _BINS
+    upto = tl.cumsum(tl.load(counts + image + bins), 0)
+    lowest = tl.min(tl.where(upto > 0, upto, pixels), 0)
+    rest = tl.zeros((_BINS,), tl.float32) + tl.maximum(pixels - lowest, 1).to(tl.float32)
+    scale = tl.div_rn(tl.full((_BINS,), 255.0, tl.float32), rest)
+    level = tl.maximum(upto - lowest, 0).to(tl.float32) * scale
+    # Adding 1.5 * 2**23 rounds to the nearest whole number, ties to even.
+    level = tl.minimum((level + 12582912.0) - 12582912.0, 255.0).to(tl.int32)
+    tl.store(levels + image + bins, tl.where(pixels - lowest + bins * 0 == 0, bins, level))
+
+
+@triton.jit
+def _emboss(depths, levels, out, height, width, blocks, BLOCK: tl.constexpr):
+    """The equalised layer under -2 -1 0 / -1 1 1 / 0 1 2, clipped."""
+    program = tl.program_id(0)
+    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
+    image = (program // blocks).to(tl.int64)
+    start = image * height * width
+    inside = pixel < height * width
+    y, x = pixel // width, pixel % width
+    total = tl.zeros((BLOCK,), tl.int32)
+    for dy in tl.static_range(-1, 2):
+        row = _mirror(y + dy, height) * width
+        for dx in tl.static_range(-1, 2):
+            place = depths + start + (row + _mirror(x + dx, width))
+            depth = tl.load(place, mask=inside, other=0).to(tl.int32)
+            level = tl.load(levels + image * _BINS + depth)
+            total += level * (dy + dx if (dy != 0) | (dx != 0) else 1)
+    total = tl.minimum(tl.maximum(total, 0), 255)
+    tl.store(out + start + pixel, total.to(tl.uint8), mask=inside)
+
+
+@triton.jit
+def _box_mean(layer, out, height, width, blocks, BLOCK: tl.constexpr):
+    program = tl.program_id(0)
+    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
+    start = (program // blocks).to(tl.int64) * height * width
+    inside = pixel < height * width
+    mean = (_box_sum(layer + start, pixel, inside, height, width) + 4) // 9
+    tl.store(out + start + pixel, mean.to(tl.uint8), mask=inside)
+
+
+def relief(liquid: Tensor) -> Tensor:
+    """Canny's edges, distance to them cut at 20, box mean, equalised, embossed, box mean."""
+    n, height, width = liquid.shape
+    device = liquid.device
+    blocks = parts(height * width, _BLOCK)
+    size = (height, width, blocks)
+    edge = edges(liquid.contiguous())
+    along, depths, out = (torch.empty_like(edge) for _ in range(3))
+    distance = torch.empty_like(edge, dtype=torch.int32)
+    counts = torch.zeros((n, 32), dtype=torch.int32, device=device)
+    levels = torch.empty_like(counts)
+    launch(_along, n * blocks, device, edge, along, *size, BLOCK=_BLOCK)
+    launch(_distance, n * blocks, device, along, distance, *size, BLOCK=_BLOCK)
+    launch(_depths, n * blocks, device, distance, depths, counts, *size, BLOCK=_BLOCK)
+    launch(_equalise, n, device, counts, levels, height * width, num_warps=1)
+    launch(_emboss, n * blocks, device, depths, levels, along, *size, BLOCK=_BLOCK)
+    launch(_box_mean, n * blocks, device, along, out, *size, BLOCK=_BLOCK)
+    return out

@@ -1,0 +1,32 @@
+"""`hardy:DIR`: what `hardy train` left in a folder. This file imports torch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from hardy.errors import InputError
+from hardy.models.adapters.torch_sources import finish_model
+from hardy.models.defences import trained_behind
+from hardy.models.model import AS_TRAINED, Model, Options, Preprocessing
+from hardy.train.record import trained_as, trained_net
+
+
+def trained_model(rest: str, options: Options) -> Model:
+    options.refuse(checkpoint="its weights lie in the folder")
+    folder = Path(rest)
+    if folder.is_file():
+        raise InputError(
+            f"expected a folder that `hardy train` wrote, got the file {folder}; name its folder"
+        )
+    net, run = trained_net(folder)
+    figures = run["preprocessing"]
+    own = Preprocessing(tuple(figures["mean"]), tuple(figures["std"]), source=AS_TRAINED)
+    model = finish_model(net, replace(options, checkpoint=None), own)
+    seen = run["seen_corruptions"]
+    model.seen_corruptions = None if seen is None else tuple(seen)
+    model.trained_as = trained_as(run)
+    names = run["data"]["names"]
+    model.class_names = None if names is None else tuple(names)
+    # What it was trained on it is shown in a test too.
+    return trained_behind(model, run["input"]) if run["input"] else model

@@ -1,0 +1,282 @@
+"""A torch module as a model. This file imports torch; nothing imports this file unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn.parameter import is_lazy
+
+from hardy.engine.ops import out_of_memory
+from hardy.errors import HardyError, InputError
+from hardy.models.calling import as_logits, check_images, check_logits, check_widths, failure
+from hardy.models.model import Options, Preprocessing, digest
+from hardy.models.torch_identity import hash_weights, structure
+
+FIRST_BATCH = {"cpu": 64}
+FIRST_BATCH_ELSEWHERE = 256
+
+
+class TorchModel:
+    """In evaluation mode, without gradients. "float32" is what torch makes of it: on a GPU its
+    defaults let convolutions use TF32. The other precisions are autocast's.
+
+    The bytes go to the device as they are, a quarter of the traffic of floats, and are made floats
+    there. `logits` also takes a uint8 tensor on the model's device and then answers with one.
+    """
+
+    takes_tensors = True
+    # Those that it was trained on; None: nobody says.
+    seen_corruptions: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None  # in the order of its outputs, where that is known
+    # By `hardy train`: its net and methods.
+    trained_as: dict[str, Any] | None = None
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        options: Options,
+        preprocessing: Preprocessing,
+        device: torch.device,
+        known_accuracy: float | None = None,
+        source: str = "",
+    ) -> None:
+        """`source` is that of the factory, where one made the module."""
+        plain = uncompiled(module)
+        check_weights(plain, options.name)
+        self.name = options.name
+        self.preprocessing = preprocessing
+        self.known_accuracy = known_accuracy
+        self.device = str(device)
+        self.precision = options.precision
+        self.identity = digest(
+            "torch",
+            {
+                "structure": [*structure(plain), source],
+                "weights": hash_weights(plain),
+                "preprocessing": preprocessing,
+                "precision": options.precision,
+            },
+        )
+        self._module = module
+        # By torch.compile, or in place.
+        in_place = getattr(module, "_compiled_call_impl", None)
+        self._compiled = plain is not module or in_place is not None
+        self._device = device
+        self._fixed = options.batch != "auto"
+        self._batch = (
+            FIRST_BATCH.get(device.type, FIRST_BATCH_ELSEWHERE)
+            if options.batch == "auto"
+            else options.batch
+        )
+
+    @property
+    def module(self) -> torch.nn.Module:
+        return self._module
+
+    @property
+    def fixed_batch(self) -> int | None:
+        """The one that was asked for; None: whatever fits."""
+        return self._batch if self._fixed else None
+
+    def with_module(self, module: torch.nn.Module, batch: int) -> TorchModel:
+        """The same with another module that is not compiled, in batches of just that size; what
+        it then is called is up to the caller."""
+        twin = copy(self)
+        twin._module, twin._compiled = module, False
+        twin._fixed, twin._batch = True, batch
+        return twin
+
+    def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any:
+        check_images(images)
+        wanted = preprocessing or self.preprocessing
+        if isinstance(images, torch.Tensor):
+            if images.device != self._device:
+                raise InputError(
+                    f"{self.name}: expected a tensor on {self.device}, got one on {images.device}"
+                )
+            return self._all(images, wanted)
+        return as_logits(self._all(_shared(images), wanted).cpu(), len(images), self.name)
+
+    def _all(self, images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
+        """Batch by batch. What does not fit is tried again in halves, from then on."""
+        outputs = []
+        start = 0
+        with _evaluating(self._module), torch.inference_mode():
+            while start < len(images):
+                batch = images[start : start + self._batch]
+                shown = self._filled(batch)
+                try:
+                    outputs.append(self._one(shown, preprocessing)[: len(batch)])
+                except HardyError:
+                    raise
+                except (Exception, SystemExit) as error:
+                    if not out_of_memory(error):
+                        todo = f"is it made for such images? They were prepared so: {preprocessing}"
+                        raise failure(self.name, error, batch, todo) from error
+                    self._halve(len(shown), error)
+                else:
+                    start += len(batch)
+                    continue
+                # Only here, after `error`, does nothing hold on to the tensors that filled up.
+                if self._device.type == "cuda":
+                    torch.cuda.empty_cache()
+            check_widths(outputs, self.name)
+            return torch.cat(outputs)
+
+    def _filled(self, batch: torch.Tensor) -> torch.Tensor:
+        """Each new shape would be compiled anew: what is compiled sees whole batches only."""
+        missing = self._batch - len(batch) if self._compiled else 0
+        return torch.cat([batch, batch[:1].expand(missing, -1, -1, -1)]) if missing else batch
+
+    def _one(self, images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
+        pixels = prepared(images.to(self._device, non_blocking=True), preprocessing)
+        dtype = getattr(torch, self.precision)
+        with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
+            output = self._module(pixels)
+        if not isinstance(output, torch.Tensor):
+            raise InputError(
+                f"{self.name}: expected the module to return a tensor of logits, got "
+                f"{type(output).__name__}; wrap it in a module that does"
+            )
+        if output.layout != torch.strided or output.is_meta:
+            raise InputError(
+                f"{self.name}: expected a dense tensor of logits, got one of {output.layout} on "
+                f"{output.device}; return logits.to_dense(), with values"
+            )
+        check_logits(output, len(images), self.name)
+        return output.float()
+
+    @contextmanager
+    def from_pixels(self) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
+        """Pixels 0..1, float (N, 3, H, W), to logits, with gradients: for those who attack it. It
+        is in evaluation mode for as long; a resize leaves out the step to whole levels."""
+        wanted = self.preprocessing
+        # Not the ones that are kept: tensors of inference mode have no part in gradients.
+        mean, std = (
+            torch.tensor(figures, device=self._device).view(1, 3, 1, 1)
+            for figures in (wanted.mean, wanted.std)
+        )
+        dtype = getattr(torch, self.precision)
+
+        def logits(pixels: torch.Tensor) -> torch.Tensor:
+            if wanted.size is not None and pixels.shape[2:] != (wanted.size, wanted.size):
+                pixels = _interpolated(pixels, wanted.size, wanted.interpolation)
+            with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
+                return self._module((pixels - mean) / std).float()
+
+        with _evaluating(self._module):
+            yield logits
+
+    def _halve(self, size: int, error: BaseException) -> None:
+        if self._fixed or size == 1:
+            todo = (
+                "ask for a smaller batch or leave it to us (auto)"
+                if self._fixed and size > 1
+                else "try a lower precision (bfloat16), a smaller model, or another device"
+            )
+            raise HardyError(
+                f"{self.name}: {self.device} has no memory left for a batch of {size}; {todo}"
+            ) from error
+        self._batch = size // 2
+
+
+def _shared(images: npt.NDArray[np.uint8]) -> torch.Tensor:
+    """On the same memory where it can be; nothing here writes to it, but torch wants to be allowed
+    to: what is read-only for good is copied."""
+    view = np.ascontiguousarray(images).view()
+    try:
+        view.flags.writeable = True
+    except ValueError:
+        view = view.copy()
+    return torch.from_numpy(view)
+
+
+def prepared(images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
+    """uint8 NHWC -> float32 NCHW, normalised; the memory stays NHWC, which is channels_last."""
+    size = preprocessing.size
+    resized = size is not None and images.shape[1:3] != (size, size)
+    if images.is_cuda and not resized and find_spec("triton") is not None:
+        from hardy.engine.triton.levels import looked_up
+
+        table = _of_levels(tuple(preprocessing.mean), tuple(preprocessing.std), images.device)
+        return looked_up(images, table).permute(0, 3, 1, 2)
+    pixels = images.permute(0, 3, 1, 2).to(torch.float32)
+    if size is not None and resized:
+        pixels = _resized(pixels, size, preprocessing.interpolation)
+    return _normalised(pixels, preprocessing.mean, preprocessing.std)
+
+
+def _normalised(pixels: torch.Tensor, *figures: Sequence[float]) -> torch.Tensor:
+    mean, std = (_per_channel(tuple(each), pixels.device) for each in figures)
+    return pixels.div_(255).sub_(mean).div_(std)
+
+
+# Both are kept: to bring them over, the host waits until the device has done all that it was asked.
+@lru_cache(maxsize=64)
+def _per_channel(figures: tuple[float, ...], device: torch.device) -> torch.Tensor:
+    return torch.tensor(figures, device=device).view(1, 3, 1, 1)
+
+
+@lru_cache(maxsize=64)
+def _of_levels(
+    mean: tuple[float, ...], std: tuple[float, ...], device: torch.device
+) -> torch.Tensor:
+    """(3, 256): what becomes of each level. One pass over the pixels instead of four."""
+    levels = torch.arange(256, device=device, dtype=torch.float32).expand(1, 3, 1, 256).clone()
+    return _normalised(levels, mean, std).reshape(3, 256)
+
+
+def _resized(pixels: torch.Tensor, size: int, interpolation: str) -> torch.Tensor:
+    """As Pillow does it: antialiased, across first and then down, each to whole levels,
+    except that float32 may tip a tie the other way."""
+    resize = torch.nn.functional.interpolate
+    if interpolation == "nearest":
+        return resize(pixels, (size, size), mode="nearest-exact")
+    for sides in ((pixels.shape[2], size), (size, size)):
+        pixels = resize(pixels, sides, mode=interpolation, antialias=True)
+        pixels = pixels.add_(0.5).floor_().clamp_(0, 255)
+    return pixels
+
+
+def _interpolated(pixels: torch.Tensor, size: int, interpolation: str) -> torch.Tensor:
+    resize = torch.nn.functional.interpolate
+    if interpolation == "nearest":
+        return resize(pixels, (size, size), mode="nearest-exact")
+    return resize(pixels, (size, size), mode=interpolation, antialias=True)
+
+
+@contextmanager
+def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while: a module that was lent to us may be in the midst of training."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def uncompiled(module: torch.nn.Module) -> torch.nn.Module:
+    """What `torch.compile` was given: the same weights and layers, so the same model."""
+    inner = getattr(module, "_orig_mod", None)
+    return inner if isinstance(inner, torch.nn.Module) else module
+
+
+def check_weights(module: torch.nn.Module, name: str) -> None:
+    """There are some: a lazy layer has none before its first batch, on "meta" there never are."""
+    for part, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if is_lazy(tensor) or tensor.is_meta:
+            why = "is lazy" if is_lazy(tensor) else "lies on the device meta"
+            raise InputError(
+                f"{name}: expected a module with weights, but {part} {why} and has no values yet; "
+                "make it on a real device, and run one batch through lazy layers"
+            )

@@ -1,0 +1,244 @@
+"""The kinds of model that are torch modules underneath. This file imports torch."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from hardy.errors import HardyError, InputError, MissingResource
+from hardy.models.adapters.torch_model import TorchModel, check_weights, uncompiled
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Options, Preprocessing, need
+from hardy.models.torch_identity import module_source
+from hardy.models.weights import load_checkpoint
+
+WITH_SECOND_HEADS = ("googlenet", "inception_v3")
+
+
+def torchvision_model(rest: str, options: Options) -> TorchModel:
+    """`resnet50`, with the weights that torchvision has as default, or `resnet50.IMAGENET1K_V1`."""
+    from torchvision import models
+
+    name, _, tag = rest.partition(".")
+    known = models.list_models(module=models)
+    if name not in known:
+        raise _unknown("torchvision model", name, known)
+    choice = models.get_model_weights(name)
+    if tag and tag not in choice.__members__:
+        raise _unknown(f"weights of torchvision's {name}", tag, list(choice.__members__))
+    weights = choice[tag] if tag else choice.DEFAULT
+    recipe = weights.transforms()
+    preprocessing = Preprocessing(
+        tuple(recipe.mean),
+        tuple(recipe.std),
+        recipe.crop_size[0],
+        recipe.interpolation.value,
+        f"torchvision's {weights.name}",
+    )
+    if options.checkpoint is not None:
+        return finish_model(models.get_model(name), options, preprocessing)
+    with _fetching(options):
+        module = models.get_model(name, weights=weights)
+    stated = weights.meta["_metrics"].get("ImageNet-1K", {}).get("acc@1")
+    return finish_model(module, options, preprocessing, None if stated is None else stated / 100)
+
+
+def timm_model(rest: str, options: Options) -> TorchModel:
+    """`resnet50`, `resnet50.a1_in1k`, or what else timm's `create_model` understands."""
+    import timm
+    from timm.data import resolve_model_data_config
+
+    if ":" not in rest and not timm.is_model(rest):
+        raise _unknown("timm model", rest, timm.list_models())
+    if options.checkpoint is not None:
+        module = timm.create_model(rest)
+    else:
+        with _fetching(options):
+            module = timm.create_model(rest, pretrained=True)
+    config = resolve_model_data_config(module)
+    return finish_model(module, options, _from_config(config, "timm config", options))
+
+
+def fresh_module(name: str, classes: int) -> torch.nn.Module:
+    """`torchvision:resnet50` or `timm:resnet50` to be trained: random weights, so many classes."""
+    library, _, rest = name.partition(":")
+    if library not in ("torchvision", "timm"):
+        raise InputError(f'expected a net as "torchvision:NAME" or "timm:NAME", got "{name}"')
+    need(library, library, name)
+    if library == "timm":
+        import timm
+
+        if not timm.is_model(rest):
+            raise _unknown("timm model", rest, timm.list_models())
+        return timm.create_model(rest, num_classes=classes)
+    from torchvision import models
+
+    known = models.list_models(module=models)
+    if rest not in known:
+        raise _unknown("torchvision model", rest, known)
+    # Their second heads answer in training only, and with more than logits.
+    plain = {"aux_logits": False, "init_weights": True} if rest in WITH_SECOND_HEADS else {}
+    return models.get_model(rest, num_classes=classes, **plain)
+
+
+def factory_model(rest: str, options: Options) -> TorchModel:
+    """`package.module:factory`; the current directory counts, as with `python -m`."""
+    module_name, _, factory_name = rest.partition(":")
+    if not module_name or not factory_name:
+        raise InputError(f'expected "torch:package.module:factory", got "torch:{rest}"')
+    with _importing_from_here():
+        factory = _find_factory(module_name, factory_name, options)
+        try:
+            module = factory()
+        except (Exception, SystemExit) as error:
+            raise HardyError(f"{options.name}: the factory raised {error!r}") from error
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(
+            f"{options.name}: expected the factory to return a torch.nn.Module, got "
+            f"{type(module).__name__}"
+        )
+    source = module_source(module_name)
+    return finish_model(module, options, own_preprocessing(module, options), source=source)
+
+
+def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
+    """A module that somebody made and may go on using: it stays where and how it is."""
+    options = replace(options, name=options.name or type(uncompiled(module)).__name__)
+    options.refuse(checkpoint="load the weights into the module yourself")
+    here = next((t.device for t in (*module.parameters(), *module.buffers())), torch.device("cpu"))
+    if options.device != "auto" and find_device(options) != here:
+        raise InputError(
+            f"{options.name} lies on {here} and was asked to run on {options.device}; "
+            f'move it yourself: module.to("{options.device}")'
+        )
+    preprocessing = options.prepared_as(own_preprocessing(uncompiled(module), options))
+    return TorchModel(module, options, preprocessing, here)
+
+
+def finish_model(
+    module: torch.nn.Module,
+    options: Options,
+    preprocessing: Preprocessing,
+    known_accuracy: float | None = None,
+    source: str = "",
+) -> TorchModel:
+    check_weights(module, options.name)
+    if options.checkpoint is not None:
+        load_checkpoint(
+            module,
+            options.checkpoint,
+            "name the model it was saved from, or write a factory that makes it: "
+            "torch:package.module:factory",
+        )
+    wanted = options.prepared_as(preprocessing)
+    if wanted != preprocessing:
+        preprocessing, known_accuracy = wanted, None
+    device = find_device(options)
+    for parameter in module.parameters():  # `requires_grad_` of the whole is not TorchScript's
+        parameter.requires_grad_(False)
+    module = module.to(device)
+    if any(isinstance(part, torch.nn.Conv2d) for part in module.modules()):
+        module = module.to(memory_format=torch.channels_last)
+    return TorchModel(module, options, preprocessing, device, known_accuracy, source)
+
+
+def find_device(options: Options) -> torch.device:
+    if options.device == "auto":
+        options = replace(options, device="cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(options.device)
+        torch.zeros(1, device=device).item()  # some kinds, as meta, have no numbers
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(
+            f"expected a device that torch has here, such as cpu or cuda:0, got "
+            f"{options.device!r} ({str(error).partition(chr(10))[0]})"
+        ) from error
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def own_preprocessing(module: torch.nn.Module, options: Options) -> Preprocessing:
+    """From the attributes where timm keeps it, or `preprocessing`, a dictionary with these keys."""
+    for attribute in ("preprocessing", "pretrained_cfg", "default_cfg"):
+        config = getattr(module, attribute, None)
+        if isinstance(config, Preprocessing):
+            return config
+        if isinstance(config, Mapping) and {"mean", "std"} <= config.keys():
+            return _from_config(config, f"the module's {attribute}", options)
+    return Preprocessing(
+        IMAGENET_MEAN, IMAGENET_STD, source="ImageNet's, since the module has none of its own"
+    )
+
+
+def _from_config(config: Mapping[str, Any], source: str, options: Options) -> Preprocessing:
+    size = config.get("size", config.get("input_size"))
+    if isinstance(size, Sequence):  # timm writes (3, 224, 224)
+        if len({*size[-2:]}) != 1:
+            raise InputError(
+                f"{options.name} wants images of {tuple(size)}, which are not square; wrap it in a "
+                "module that resizes: torch:package.module:factory"
+            )
+        size = size[-1]
+    return Preprocessing(
+        tuple(config["mean"]),
+        tuple(config["std"]),
+        size,
+        config.get("interpolation") or "bilinear",
+        source,
+    )
+
+
+def _find_factory(module_name: str, name: str, options: Options) -> Callable[[], Any]:
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InputError(
+            f"{options.name}: {module_name} cannot be imported from {os.getcwd()} or what is "
+            f"installed ({error})"
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise HardyError(f"{options.name}: importing {module_name} raised {error!r}") from error
+    factory: Callable[[], Any] | None = getattr(module, name, None)
+    if not callable(factory):
+        offered = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise _unknown(f"factory in {module_name}", name, offered)
+    return factory
+
+
+@contextmanager
+def _importing_from_here() -> Iterator[None]:
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+@contextmanager
+def _fetching(options: Options) -> Iterator[None]:
+    """The libraries fetch weights in their own ways, and fail in as many."""
+    try:
+        yield
+    except Exception as error:
+        raise MissingResource(
+            f"{options.name}: its library could not make it with its own weights ({error!r}); "
+            "without a network, bring the weights as a file: --checkpoint FILE (safetensors, or a "
+            "state_dict saved by torch)"
+        ) from error
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> InputError:
+    """Like the registry's, but libraries know a thousand names: only near ones are shown."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {len(known)} others"
+    return InputError(f'unknown {kind} "{name}"; {hint}')

@@ -1,0 +1,136 @@
+"""Noise that was learned against a model: what it did, and what it looks like."""
+
+from __future__ import annotations
+
+import base64
+from itertools import pairwise
+from math import erf, sqrt
+from typing import NamedTuple
+
+from hardy.errors import InputError
+from hardy.images.inline import data_uri
+from hardy.report.figure import Figure, Panel, Series
+from hardy.report.gathered import Entry, Section
+from hardy.report.thumbnails import reencode
+from hardy.report.words import count, short
+from hardy.store.attack_files import Attacked
+
+DENSITY = "density"  # what the figure shows
+PICTURED = 6
+NAMES = {"ant": "1 × 1", "ant3x3": "3 × 3"}
+
+
+class Shown(NamedTuple):
+    """An attack as a page has it; pictures are data URIs."""
+
+    entry: Entry
+    attacked: Attacked
+    patches: tuple[str, ...] = ()
+    gaussian: tuple[str, ...] = ()
+    samples: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return _kind(self.attacked)
+
+    @property
+    def title(self) -> str:
+        return _title(self.entry, self.attacked)
+
+    @property
+    def sentence(self) -> str:
+        """Did the generator learn anything that Gaussian noise does not do?"""
+        one = self.attacked
+        points = f"{one.difference.figure(sign='+')} points"
+        if one.learned:
+            return f"Worse for it than Gaussian noise of the same norm: {points}."
+        return f"Not clearly worse for it than Gaussian noise of the same norm: {points}."
+
+
+def shown(section: Section) -> list[list[Shown]]:
+    """In groups that were measured on the same images. With pictures of the best models' only, as
+    noise takes much room."""
+    found = [(entry, one) for entry in section.entries for one in entry.attacks]
+    groups: dict[str, list[Shown]] = {}
+    for place, (entry, one) in enumerate(found):
+        made = _pictured(entry, one) if place < PICTURED else Shown(entry, one)
+        groups.setdefault(one.measured_hash, []).append(made)
+    return list(groups.values())
+
+
+def _kind(one: Attacked) -> str:
+    return NAMES.get(one.noise, one.noise)
+
+
+def _title(entry: Entry, one: Attacked) -> str:
+    """A model may have several attacks: what they differ in by what one asks for."""
+    return f"{entry.label}, {_kind(one)}, ε {one.epsilon:.4g}, {count(one.steps, 'step')}"
+
+
+def _pictured(entry: Entry, one: Attacked) -> Shown:
+    return Shown(
+        entry,
+        one,
+        tuple(_uri(entry, picture) for picture in one.patches),
+        tuple(_uri(entry, picture) for picture in one.gaussian_patches),
+        tuple((_uri(entry, clean), _uri(entry, noisy)) for clean, noisy in one.samples),
+    )
+
+
+def _uri(entry: Entry, picture: str) -> str:
+    try:
+        return data_uri(reencode(base64.b64decode(picture)))
+    # Pillow meets pictures that are none with OSError, SyntaxError or ValueError.
+    except (OSError, SyntaxError, ValueError) as error:
+        raise InputError(
+            f"{entry.run.folder}: expected pictures in its attacks, but {error}; delete the "
+            "attack's file, and `hardy eval` with --attack makes it again"
+        ) from error
+
+
+def figures(section: Section) -> list[Figure]:
+    """How the values of the noise spread, beside a Gaussian of the same spread."""
+    found = [(entry, one) for entry in section.entries for one in entry.attacks]
+    if not found:
+        return []
+    panels = tuple(Panel(_title(entry, one), _series(entry, one)) for entry, one in found)
+    return [
+        Figure(
+            name=f"{section.slug}-noise",
+            kind="lines",
+            score=DENSITY,
+            title="Values of the adversarial noise",
+            sees=_sees(*found[0]),
+            x_title="Noise, in units of its root mean square",
+            y_title="Share of the values (%)",
+            panels=panels,
+            size="medium",
+            has_legend=False,
+        )
+    ]
+
+
+def _series(entry: Entry, one: Attacked) -> tuple[Series, ...]:
+    middles = tuple((low + high) / 2 for low, high in pairwise(one.edges))
+    normal = tuple(100 * (_below(high) - _below(low)) for low, high in pairwise(one.edges))
+    return (
+        Series("Gaussian", middles, normal),
+        Series(short(entry.label), middles, tuple(one.shares), entry.style),
+    )
+
+
+def _sees(entry: Entry, one: Attacked) -> str:
+    within = sum(
+        share
+        for share, (low, high) in zip(one.shares, pairwise(one.edges), strict=True)
+        if low >= -2 and high <= 2
+    )
+    return (
+        f"Of the noise against {entry.label}, {100 - within:.1f} % lies beyond twice its root mean "
+        f"square; of Gaussian noise, drawn in grey, {200 * _below(-2):.1f} %."
+    )
+
+
+def _below(value: float) -> float:
+    """The normal distribution function."""
+    return (1 + erf(value / sqrt(2))) / 2

@@ -1,0 +1,295 @@
+"""Everything a page needs, gathered once from a store; plain data, nothing drawn yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.metrics import Interval, proportion_interval
+from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
+from hardy.scores import Scores, score
+from hardy.scores.score import Circumstances, Score, differences
+from hardy.scores.selection import suite_of
+from hardy.store.attack_files import Attacked, read_attacks
+from hardy.store.reader import StoredRun, find_runs
+from hardy.suites.cells import CLEAN, Cell
+from hardy.suites.suite import Suite
+
+FEWEST = 20  # predictions in a bin that is shown
+
+Floats = npt.NDArray[np.float64]
+Track = Callable[[list[StoredRun]], Iterable[StoredRun]]
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Errors in percent, a row per corruption and a column per severity."""
+
+    names: tuple[str, ...]
+    levels: tuple[int, ...]
+    errors: tuple[tuple[float, ...], ...]
+    intervals: tuple[tuple[Interval, ...], ...]
+    clean: tuple[float, Interval] | None
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How often a model is right when it is that sure; bins of few images are left out."""
+
+    confidence: tuple[float, ...]
+    accuracy: tuple[float, ...]
+    share: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    clean: Reliability | None
+    corrupted: Reliability
+    levels: tuple[int, ...]  # 0: clean
+    ece: tuple[float, ...]  # per level, the mean over corruptions
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model on one suite."""
+
+    label: str  # the model's name, told apart where names repeat
+    style: int  # of the model, in every suite the same
+    scores: Scores
+    grid: Grid | None
+    calibration: Calibration | None
+    clean_error: Score | None  # of sequences: the model's on the suite of corruptions
+    attacks: tuple[Attacked, ...] = ()
+
+    @property
+    def run(self) -> StoredRun:
+        return self.scores.run
+
+    @property
+    def main(self) -> Score:
+        return self.scores.headline[0]
+
+
+def compared(items: Sequence[Item], entry: Callable[[Item], Entry]) -> list[Item]:
+    """What captions call better or worse than another: nothing of models that adapt to the test
+    images. Where there are no others, the first is described by itself."""
+    plain = [item for item in items if not entry(item).run.adapted]
+    return plain or list(items[:1])
+
+
+@dataclass(frozen=True)
+class Section:
+    """Models whose scores were made alike: what is in one may be compared. The best first; those
+    that adapt to the test images, which is another task, after all others."""
+
+    suite: Suite
+    entries: tuple[Entry, ...]
+    number: int  # of the suite's sections, from 1
+    of: int
+    apart: tuple[str, ...] = ()  # what keeps it from the suite's first section
+
+    @property
+    def kind(self) -> str:
+        return self.suite.kind
+
+    @property
+    def circumstances(self) -> Circumstances:
+        return self.entries[0].main.circumstances
+
+    @property
+    def own_classes(self) -> bool:
+        return any(entry.run.details["labels"] == "own" for entry in self.entries)
+
+    @property
+    def slug(self) -> str:
+        """For ids: no two sections have the same."""
+        name = self.suite.name.replace("_", "-")
+        return name if self.of == 1 else f"{name}-{self.number}"
+
+
+@dataclass(frozen=True)
+class Report:
+    sections: tuple[Section, ...]
+    left_out: tuple[str, ...] = ()  # runs without a score, and why
+
+
+def gather(store: Path, *, track: Track = iter) -> Report:
+    """All runs of a store, or the one whose folder it is."""
+    faults: list[str] = []
+    runs = find_runs(store, faults)
+    labels = _labels(runs)
+    scored: list[Scores] = []
+    left_out = [InputError(fault) for fault in faults]
+    for run in track(runs):
+        try:
+            found = score(run)
+        except InputError as error:  # such as a run that was stopped at once
+            left_out.append(error)
+        else:
+            if found.headline:
+                scored.append(found)
+            else:
+                left_out.append(_nothing(run))
+    if not scored:
+        raise left_out[0]
+
+    styles: dict[str, int] = {}
+
+    def entry(one: Scores) -> Entry:
+        key = _key(one.run)
+        return Entry(
+            label=labels[key],
+            style=styles.setdefault(key, len(styles)),  # the best have colours of their own
+            scores=one,
+            grid=_grid(one),
+            calibration=_calibration(one),
+            clean_error=_clean_error(one, scored),
+            attacks=read_attacks(one.run),
+        )
+
+    sections = []
+    kinds = {one.run.suite: one.kind for one in scored}
+    for name in sorted(kinds, key=lambda name: (kinds[name], name)):
+        groups = _groups([one for one in scored if one.run.suite == name])
+        for number, group in enumerate(groups, 1):
+            group.sort(
+                key=lambda one: (one.run.adapted, one.headline[0].value, labels[_key(one.run)])
+            )
+            entries = tuple(map(entry, group))
+            apart = tuple(differences(groups[0][0].headline[0], group[0].headline[0]))
+            suite = suite_of(group[0].run)
+            sections.append(Section(suite, entries, number, len(groups), apart))
+    return Report(tuple(sections), tuple(map(str, left_out)))
+
+
+def _nothing(run: StoredRun) -> InputError:
+    return InputError(
+        f"expected predictions to score {run.model} on {run.suite}, got too few; the same "
+        "`hardy eval` resumes"
+    )
+
+
+def _key(run: StoredRun) -> str:
+    return str(run.details["model_identity"])
+
+
+def _labels(runs: Sequence[StoredRun]) -> dict[str, str]:
+    """Model identity -> a name that no other has, by name."""
+    names = {_key(run): run.model for run in runs}
+    repeated = {name for name in names.values() if list(names.values()).count(name) > 1}
+    labels = {
+        key: f"{name} @{key[:8]}" if name in repeated else name for key, name in names.items()
+    }
+    return dict(sorted(labels.items(), key=lambda item: (item[1], item[0])))
+
+
+def _groups(scores: Sequence[Scores]) -> list[list[Scores]]:
+    """Those that were made alike together, the largest group first."""
+    groups: list[list[Scores]] = []
+    for one in scores:
+        for group in groups:
+            if not differences(group[0].headline[0], one.headline[0]):
+                group.append(one)
+                break
+        else:
+            groups.append([one])
+    return sorted(groups, key=lambda group: -len(group))
+
+
+def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
+    """Its own, or the same model's on the suite of corruptions, if there is just one value."""
+    if "clean error" in one:
+        return one["clean error"]
+    found = [
+        other["clean error"]
+        for other in all_scores
+        if "clean error" in other and _key(other.run) == _key(one.run) and _same_set(one, other)
+    ]
+    return found[0] if len({other.value for other in found}) == 1 else None
+
+
+def _same_set(one: Scores, other: Scores) -> bool:
+    """Images of the same kind and classes, corrupted one way and the other."""
+    sets = [(suite_of(run), run.details["labels"], run) for run in (one.run, other.run)]
+    keys = [
+        (suite.edition.name, suite.classes, labels, run.classes if labels == "own" else None)
+        for suite, labels, run in sets
+    ]
+    return keys[0] == keys[1]
+
+
+def _grid(scores: Scores) -> Grid | None:
+    """Of the images that the scores are of; validation corruptions are there if they have all."""
+    if scores.kind != "corruptions":
+        return None
+    run, places = scores.run, scores.images
+    names: tuple[str, ...] = ()
+    levels: tuple[int, ...] = ()
+    for name in ("mean error", "validation error"):
+        if name in scores:
+            around = scores[name].circumstances
+            cells = [Cell(name, level) for name in around.names for level in around.levels]
+            if around.levels == (levels or around.levels) and run.complete(cells)[places].all():
+                names, levels = names + around.names, around.levels
+    if not names:
+        return None
+    clean = [CLEAN] if CLEAN in run.cells else []
+    cells = [Cell(name, level) for name in names for level in levels]
+    hits = wrong(run.read(clean + cells, ["rank"], places)["rank"]).sum(axis=0).tolist()
+    shares = [100 * hit / len(places) for hit in hits]
+    intervals = [_percent(proportion_interval(hit, len(places))) for hit in hits]
+    edges = list(pairwise(range(len(clean), len(hits) + 1, len(levels))))
+    return Grid(
+        names,
+        levels,
+        tuple(tuple(shares[a:b]) for a, b in edges),
+        tuple(tuple(intervals[a:b]) for a, b in edges),
+        (shares[0], intervals[0]) if clean else None,
+    )
+
+
+def _percent(interval: Interval) -> Interval:
+    return Interval(100 * interval.low, 100 * interval.high)
+
+
+def _calibration(scores: Scores) -> Calibration | None:
+    if scores.kind != "corruptions" or "mean error" not in scores:
+        return None
+    run, around = scores.run, scores["mean error"].circumstances
+    cells = [Cell(name, level) for name in around.names for level in around.levels]
+    has_clean = CLEAN in run.cells
+    cells = [CLEAN, *cells] if has_clean else cells
+    got = run.read(cells, ["rank", "confidence"], scores.images)
+    right, sure = ~wrong(got["rank"]), got["confidence"]
+    ece = 100 * calibration_gap(sure, right).mean(axis=0)
+    first = 1 if has_clean else 0
+    by_level = ece[first:].reshape(len(around.names), -1).mean(axis=0).tolist()
+    return Calibration(
+        _reliability(sure[:, 0], right[:, 0]) if has_clean else None,
+        _reliability(sure[:, first:], right[:, first:]),
+        (*((0,) if has_clean else ()), *around.levels),
+        (*((float(ece[0]),) if has_clean else ()), *by_level),
+    )
+
+
+def _reliability(confidence: npt.NDArray[Any], right: npt.NDArray[np.bool_]) -> Reliability:
+    """Bins of equal width, closed on the right, as the ECE has them."""
+    sure = confidence.ravel()
+    bins = np.clip(np.ceil(sure * ECE_BINS - 1e-6).astype(np.int64) - 1, 0, ECE_BINS - 1)
+    count = np.bincount(bins, minlength=ECE_BINS)
+    used = count >= FEWEST
+    mean = np.bincount(bins, sure, minlength=ECE_BINS)[used] / count[used]
+    share = np.bincount(bins, right.ravel(), minlength=ECE_BINS)[used] / count[used]
+    return Reliability(
+        tuple((100 * mean).tolist()),
+        tuple((100 * share).tolist()),
+        tuple((count[used] / len(sure)).tolist()),
+    )

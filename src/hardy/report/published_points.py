@@ -1,0 +1,100 @@
+"""What others published, in the shape the plots need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hardy.report.gathered import Section
+from hardy.scores.score import Circumstances
+from hardy.suites import published
+from hardy.suites.published import Printed, Table
+from hardy.suites.suite import Suite
+
+
+class Point(NamedTuple):
+    name: str
+    accuracy: float  # on clean images, in percent
+    value: float
+    source: str
+
+
+class Profile(NamedTuple):
+    """A row of a table with a number per corruption."""
+
+    name: str
+    values: dict[str, float]
+    source: str
+
+
+def apart(section: Section, around: Circumstances, *, mean: bool) -> str:
+    """Why published numbers would mean something else than these; nothing where they may stand.
+
+    `mean`: these are means over corruptions, not numbers of single ones.
+    """
+    suite = section.suite
+    if section.own_classes:
+        return "these images have classes of their own"
+    levels = _levels(suite)
+    if around.levels != levels:
+        what = "severities" if suite.kind == "corruptions" else "difficulties"
+        wanted, got = (", ".join(map(str, one)) for one in (levels, around.levels))
+        return f"they are of the {what} {wanted}, these of {got}"
+    if mean and set(around.names) != set(suite.counted):
+        return (
+            f"they are means over all {len(suite.counted)} {suite.kind}, these over "
+            f"{len(around.names)}"
+        )
+    return ""
+
+
+def _levels(suite: Suite) -> tuple[int, ...]:
+    """What the papers print: of sequences the first difficulty."""
+    if suite.kind == "perturbations":
+        return (1,)
+    return suite.edition.severities(suite.corruptions[0])
+
+
+def points(suite: str, metric: str) -> list[Point]:
+    """Models with both a clean accuracy and that metric; equal numbers once, as first printed."""
+    found: dict[tuple[float, float], Point] = {}
+    for table in _tables(suite):
+        if metric not in table.columns:
+            continue
+        for row, values in table.rows.items():
+            accuracy, value = _accuracy(values), values[metric]
+            # Only a bound, or made on other images: neither belongs into a comparison.
+            apart = any("not comparable" in note for note in table.notes(row, metric))
+            if accuracy is None or value is None or value.is_bound or apart:
+                continue
+            key = (round(accuracy, 1), round(value.value, 1))
+            found.setdefault(key, Point(table.label(row), accuracy, value.value, table.source))
+    return list(found.values())
+
+
+def profiles(suite: str, metric: str, names: Sequence[str]) -> list[Profile]:
+    """Models with that metric for all of these corruptions; equal rows once."""
+    found: dict[tuple[int, ...], Profile] = {}
+    for table in _tables(suite):
+        if table.metric != metric or not set(names) <= set(table.entries):
+            continue
+        for row, values in table.rows.items():
+            numbers = {name: value.value for name in names if (value := values[name]) is not None}
+            if len(numbers) == len(names) and set(numbers.values()) != {100.0}:  # the reference
+                key = tuple(map(round, numbers.values()))
+                found.setdefault(key, Profile(table.label(row), numbers, table.source))
+    return list(found.values())
+
+
+def _tables(suite: str) -> list[Table]:
+    tables = [published.load(name) for name in published.names()]
+    # The paper of the benchmark first: of equal numbers its name is the one that is kept.
+    tables.sort(key=lambda table: not table.name.startswith("iclr"))
+    return [table for table in tables if table.suite == suite and table.verified]
+
+
+def _accuracy(values: dict[str, Printed | None]) -> float | None:
+    error, accuracy = values.get("clean error"), values.get("clean accuracy")
+    if error is not None:
+        return 100 - error.value
+    return None if accuracy is None else accuracy.value

@@ -1,0 +1,75 @@
+"""What a run will cost: counted, and timed on a sample."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hardy.engine.ops import is_tensor
+from hardy.errors import InputError
+from hardy.models import Model
+from hardy.run.predict import answers
+from hardy.run.subject import Subject
+
+# Measured: a stored prediction takes about as much on disk, compressed, its share of the ids too.
+BYTES_PER_PREDICTION = 45
+SAMPLE_IMAGES = 8
+SAMPLE_CELLS = 15
+
+
+class Plan(NamedTuple):
+    cells: int  # the clean images are one
+    images: int
+    predictions: int  # of all models
+    size: int  # bytes on disk, estimated
+    seconds: float  # estimated
+
+
+def plan(models: Sequence[Model], subject: Subject, *, workers: int) -> Plan:
+    """Cells are made by `workers` at a time; models on a GPU predict meanwhile, others after it."""
+    enough = SAMPLE_IMAGES if subject.device is None else subject.chunk_size
+    rows = np.arange(min(enough, len(subject)))
+    started = time.perf_counter()
+    loaded = subject.load(rows)
+    reading = (time.perf_counter() - started) / len(rows)
+    if loaded.chunk is None:
+        raise InputError(next(iter(loaded.faults.values())))
+    chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
+    step = len(subject.cells) // SAMPLE_CELLS + 1  # all severities are met: see suites.room
+    sample = subject.cells[::step]
+    making = predicting = 0.0
+    for cell in sample:
+        _wait(chunk.make(cell))  # its first time compiles, or makes tables
+        started = time.perf_counter()
+        images = _wait(chunk.make(cell))
+        made = time.perf_counter()
+        if cell == sample[0]:
+            for model in models:
+                _wait(answers(model, images, loaded.rows, subject))
+        shown = time.perf_counter()
+        for model in models:
+            _wait(answers(model, images, loaded.rows, subject))
+        making += made - started
+        predicting += time.perf_counter() - shown
+    per_image = len(subject.cells) / (len(sample) * len(loaded.rows))
+    making, predicting = making * per_image + reading, predicting * per_image
+    making /= workers
+    aside = all(model.device != "cpu" for model in models)
+    predictions = len(models) * subject.predictions
+    return Plan(
+        len(subject.cells),
+        len(subject),
+        predictions,
+        predictions * BYTES_PER_PREDICTION,
+        len(subject) * (max(making, predicting) if aside else making + predicting),
+    )
+
+
+def _wait(made: Any) -> Any:
+    """A device answers before it is done; by one value it shows that it is."""
+    if is_tensor(made):
+        made.reshape(-1)[:1].cpu()
+    return made

@@ -1,0 +1,168 @@
+"""Is the model fed what it was trained on? Asked on a few hundred images, before hours of work.
+
+A wrong mean or std raises no error. It costs the model some points everywhere, 7 to 11 as a rule,
+and the table of results still looks plausible.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.metrics.mcnemar import mcnemar
+from hardy.models.defences import undefended
+from hardy.models.model import (
+    AS_TRAINED,
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    Logits,
+    Model,
+    Triple,
+    UInt8,
+)
+
+# A warning needs both: a difference that matters, and one that chance does not make.
+POINTS = 0.03
+CHANCE = 0.001
+TIED = 0.01
+
+# What networks are trained with, as mean and std of values 0..1.
+STANDARD: dict[str, tuple[Triple, Triple]] = {
+    "ImageNet's": (IMAGENET_MEAN, IMAGENET_STD),
+    "Inception's (−1..1)": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+    "plain 0..1": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+    "plain 0..255": ((0.0, 0.0, 0.0), (1 / 255, 1 / 255, 1 / 255)),
+    "CIFAR-10's": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+    "CLIP's": (
+        (0.48145466, 0.4578275, 0.40821073),
+        (0.26862954, 0.26130258, 0.27577711),
+    ),
+}
+
+
+class Checked(NamedTuple):
+    accuracy: float | None  # clean top-1; None without labels
+    images: int
+    warnings: tuple[str, ...]
+
+
+def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
+    """Clean accuracy, and what is suspicious about it. Images with label −1 are left out."""
+    truth = np.asarray(labels)
+    if truth.shape != (len(images),):
+        raise InputError(f"expected {len(images)} labels, one per image, got {truth.shape}")
+    known = truth >= 0
+    images, truth = images[known], truth[known]
+    if not len(images):
+        return Checked(None, 0, ())
+    plain = undefended(model)
+    if plain is not model:  # how it takes its pixels is asked of itself
+        hits = model.logits(images).argmax(axis=1) == truth
+        return Checked(float(hits.mean()), len(images), check(plain, images, truth).warnings)
+    logits = model.logits(images)
+    wrong = np.asarray(logits.argmax(axis=1) != truth)
+    accuracy = 1 - float(wrong.mean())
+    warnings = _probabilities(model, logits)
+    if model.known_accuracy is not None:
+        warnings += _against_known(model, len(images), int((~wrong).sum()))
+    # A model that reaches its published figure is fed what it expects; trying more costs time.
+    if model.known_accuracy is None or accuracy < model.known_accuracy - POINTS:
+        warnings += _against_standard(model, images, truth, wrong)
+    if not warnings:
+        warnings = _by_chance(model, wrong, logits.shape[1])
+    return Checked(accuracy, len(images), tuple(warnings))
+
+
+def _probabilities(model: Model, logits: Logits) -> list[str]:
+    """Errors stay the same, but a softmax of probabilities is nearly flat."""
+    if logits.shape[1] < 2 or logits.min() < 0 or np.abs(logits.sum(axis=1) - 1).max() > 1e-3:
+        return []
+    return [
+        f"{model.name}: its outputs are probabilities, not logits, so its calibration scores would "
+        "be wrong; leave out its last softmax, or take the logarithm"
+    ]
+
+
+def _by_chance(model: Model, wrong: npt.NDArray[np.bool_], classes: int) -> list[str]:
+    """Asked of models with weights to load: the others are what they are."""
+    hits, number = int((~wrong).sum()), len(wrong)
+    above = hits > number / classes and binomial_tail(hits, number, 1 / classes) < 0.05
+    if above or model.preprocessing is None or classes < 2:
+        return []
+    ours = model.preprocessing.source == AS_TRAINED
+    doubt = "was it trained for long enough" if ours else "are its weights loaded (--checkpoint)"
+    return [
+        f"{model.name}: {hits / number:.1%} of {number} clean images are right, no better than "
+        f"chance among {classes} classes; {doubt}, and are its classes numbered as the images' are?"
+    ]
+
+
+def _against_known(model: Model, number: int, hits: int) -> list[str]:
+    stated = model.known_accuracy or 0.0
+    difference = hits / number - stated
+    if abs(difference) <= POINTS or binomial_tail(hits, number, stated) >= CHANCE:
+        return []
+    todo = (
+        "are the images decoded and cropped as usual, and numbered as the model's classes?"
+        if difference < 0
+        else "are these images that it was trained on?"
+    )
+    return [
+        f"{model.name}: {hits / number:.1%} of {number} clean images are right, where its library "
+        f"states {stated:.1%} for these weights on ImageNet's validation images; {todo}"
+    ]
+
+
+def _against_standard(
+    model: Model,
+    images: UInt8,
+    labels: npt.NDArray[np.int64],
+    wrong: npt.NDArray[np.bool_],
+) -> list[str]:
+    used = model.preprocessing
+    if used is None or used.source == AS_TRAINED:
+        return []
+    number = len(images)
+    better = []
+    for title, (mean, std) in STANDARD.items():
+        other = replace(used, mean=mean, std=std)
+        if other == used:
+            continue
+        wrong_then = np.asarray(model.logits(images, other).argmax(axis=1) != labels)
+        test = mcnemar(wrong, wrong_then)
+        if (wrong.sum() - wrong_then.sum()) / number >= POINTS and test.p_value < CHANCE:
+            better.append((int(wrong_then.sum()), title, test))
+    if not better:
+        return []
+    fewest, title, test = min(better, key=lambda one: one[0])
+    mean, std = STANDARD[title]
+    as_good = [
+        name for count, name, _ in better if count - fewest < TIED * number and name != title
+    ]
+    also = f" (and about as many with {', '.join(as_good)})" if as_good else ""
+    return [
+        f"{model.name}: {1 - wrong.mean():.1%} of {number} clean images are right with {used}, but "
+        f"{1 - fewest / number:.1%} with {title} normalisation{also} ({test.only_first} only then, "
+        f"{test.only_second} only now, p = {test.p_value:.1g}); if the model was trained so, say "
+        f"--mean {_spelled(mean)} --std {_spelled(std)}"
+    ]
+
+
+def _spelled(figures: Triple) -> str:
+    return ",".join(f"{figure:.6g}" for figure in figures)
+
+
+def binomial_tail(hits: int, number: int, share: float) -> float:
+    """P(X ≤ hits) or P(X ≥ hits), the smaller one doubled, X ~ Bin(number, share)."""
+    if not 0 < share < 1:
+        return float(hits == number * share)
+    k = np.arange(number + 1)
+    log_factorial = np.array([math.lgamma(n + 1) for n in k])
+    log_terms = log_factorial[number] - log_factorial[k] - log_factorial[number - k]
+    terms = np.exp(log_terms + k * math.log(share) + (number - k) * math.log1p(-share))
+    return float(min(1.0, 2 * min(terms[: hits + 1].sum(), terms[hits:].sum())))

@@ -1,0 +1,224 @@
+"""The run: each image is decoded once, each cell made once, and every model sees it that lacks it.
+
+    rows -> load (threads) -> make each cell (threads) -> logits (here) -> reduce -> store
+
+Rows are worked on in blocks of fixed places, so that a run that was stopped and goes on shows its
+models the same batches as one that was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.execute import Executor, Serial
+from hardy.models import Model
+from hardy.run.adaptation import batches_of, whole_batches
+from hardy.run.predict import Made, Showing
+from hardy.run.prefetch import Reading
+from hardy.run.spot_check import check_unchanged, rehearse
+from hardy.run.subject import (
+    Loaded,
+    Rows,
+    StoredImages,
+    Subject,
+)
+from hardy.run.worst_images import keep_worst
+from hardy.store.identity import Identity
+from hardy.store.writer import Writer
+from hardy.suites import suite_files as given
+from hardy.suites.cells import Cell
+
+
+class Task(NamedTuple):
+    """Rows of one block that lack the same cells of the same models."""
+
+    rows: Rows
+    lacking: Mapping[Cell, tuple[int, ...]]  # a cell, and the models that have not seen it
+
+
+class Outcome(NamedTuple):
+    folders: tuple[Path, ...]  # one per model
+    faults: list[str]
+
+
+Track = Callable[[Iterator[int], int], Iterable[int]]
+
+
+def identify(model: Model, subject: Subject, *, own_classes: bool) -> Identity:
+    suite = subject.suite
+    return Identity(
+        model=model.name,
+        model_identity=model.identity,
+        suite=suite.name,
+        suite_version=suite.version,
+        suite_hash=suite.content_hash(),
+        seed=subject.variants.seed,
+        recipe=suite.recipe,
+        made=subject.made,
+        labels="own" if own_classes else "suite",
+        preprocessing=str(model.preprocessing or "none"),
+        precision=model.precision,
+        defence=getattr(model, "defence", None),
+        batches=batches_of(model, subject),
+    )
+
+
+def run(
+    models: Sequence[Model],
+    subject: Subject,
+    store: Path,
+    *,
+    executor: Executor,
+    sessions: Sequence[Mapping[str, Any]],
+    own_classes: bool = False,
+    track: Track = lambda done, total: done,
+) -> Outcome:
+    """Predict what the store lacks. `track` may watch predictions being made."""
+    identities = [identify(model, subject, own_classes=own_classes) for model in models]
+    _check_different(models, identities)
+    rehearse(models, subject)
+    faults: dict[int, str] = {}
+    made = 0
+    with ExitStack() as stack:
+        writers = [
+            stack.enter_context(
+                Writer(
+                    store,
+                    identity,
+                    ids=subject.ids,
+                    labels=subject.classes.labels,
+                    classes=subject.classes.names,
+                    frames={
+                        cell: frames for cell in subject.cells if (frames := subject.frames(cell))
+                    },
+                )
+            )
+            for identity in identities
+        ]
+        for model, writer, session in zip(models, writers, sessions, strict=True):
+            check_unchanged(model, writer, subject)
+            writer.add_session({**session, "subset": subject.subset})
+            given.keep_beside(writer.folder, subject.suite)
+        have = [writer.have(subject.cells) for writer in writers]
+        faults |= whole_batches(models, subject, have)
+        tasks = list_tasks(subject, have)
+        steps = predict(models, subject, writers, tasks, executor, faults)
+        with closing(steps):
+            for count in track(steps, count_predictions(subject, tasks)):
+                made += count
+        for writer in writers:
+            writer.checkpoint()
+            keep_worst(writer.folder, subject, anew=made > 0)
+    names = [f"{subject.ids[row]}: {faults[row]}" for row in sorted(faults)]
+    return Outcome(tuple(writer.folder for writer in writers), names)
+
+
+def list_tasks(subject: Subject, have: Sequence[npt.NDArray[np.bool_]]) -> list[Task]:
+    """What is still to do; `have` tells of each model which (row, cell) it has."""
+    lacks = ~np.stack(have, axis=-1)  # (rows, cells, models)
+    tasks = []
+    for start in range(0, len(subject), subject.chunk_size):
+        block = lacks[start : start + subject.chunk_size].reshape(-1, lacks[0].size)
+        patterns, member = np.unique(block, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            if not pattern.any():
+                continue
+            by_cell = pattern.reshape(lacks.shape[1:])
+            lacking = {
+                cell: tuple(np.flatnonzero(by_cell[place]).tolist())
+                for place, cell in enumerate(subject.cells)
+                if by_cell[place].any()
+            }
+            tasks.append(Task(start + np.flatnonzero(member.ravel() == number), lacking))
+    return tasks
+
+
+def count_predictions(subject: Subject, tasks: Iterable[Task]) -> int:
+    return sum(
+        len(task.rows) * (subject.frames(cell) or 1) * len(models)
+        for task in tasks
+        for cell, models in task.lacking.items()
+    )
+
+
+def predict(
+    models: Sequence[Model],
+    subject: Subject,
+    writers: Sequence[Writer],
+    tasks: Sequence[Task],
+    executor: Executor,
+    faults: dict[int, str],
+) -> Generator[int, None, None]:
+    """Yields how many predictions were made, or given up, one cell after the other."""
+    lacking = {int(row): task.lacking for task in tasks for row in task.rows}
+    showing, device = Showing(subject), subject.device
+    given_up: list[int] = []
+    # A device makes the cells itself, one after the other; the host only asks for them.
+    makers = executor if device is None else Serial()
+
+    def to_make() -> Iterator[tuple[Loaded, Cell]]:
+        with closing(Reading(subject, [task.rows for task in tasks], executor)) as reading:
+            for _ in tasks:
+                loaded = reading.block()
+                for row in loaded.faults:
+                    given_up.append(
+                        count_predictions(subject, [Task(np.array([row]), lacking[row])])
+                    )
+                if loaded.chunk is None:
+                    faults.update(loaded.faults)
+                    continue
+                for writer in writers:
+                    writer.check_pixels(loaded.rows, loaded.pixels)
+                if device is not None:
+                    loaded = loaded._replace(chunk=loaded.chunk.on(device))
+                cells = lacking[int(loaded.rows[0])]
+                for done, cell in enumerate(cells, 1):
+                    yield loaded, cell
+                    reading.take_ahead(done / len(cells))
+
+    try:
+        with closing(makers.run(lambda: _make, to_make())) as results:
+            for made in results:
+                faults.update(made.loaded.faults)
+                if not len(made.loaded.rows):
+                    continue
+                for number in lacking[int(made.loaded.rows[0])][made.cell]:
+                    showing.show(models[number], writers[number], made)
+                    yield len(made.loaded.rows) * (subject.frames(made.cell) or 1)
+        yield sum(given_up)
+    finally:
+        showing.settle()
+
+
+def _make(item: tuple[Loaded, Cell]) -> Made:
+    loaded, cell = item
+    assert loaded.chunk is not None  # those without images are not sent here
+    try:
+        return Made(loaded, cell, loaded.chunk.make(cell))
+    except InputError:
+        if not isinstance(loaded.chunk, StoredImages):
+            raise
+    good, bad = loaded.chunk.readable(cell)
+    part = loaded.chunk.part(good)
+    faults = {int(loaded.rows[place]): reason for place, reason in bad.items()}
+    images = part.make(cell) if good else np.empty((0, 1, 1, 3), np.uint8)
+    return Made(Loaded(loaded.rows[good], part, loaded.pixels[good], faults), cell, images)
+
+
+def _check_different(models: Sequence[Model], identities: Sequence[Identity]) -> None:
+    seen: dict[str, str] = {}
+    for model, identity in zip(models, identities, strict=True):
+        twin = seen.get(identity.hash())
+        if twin is not None:
+            raise InputError(
+                f"expected different models, got {twin} and {model.name}, which are the same; "
+                "name it once"
+            )
+        seen[identity.hash()] = model.name

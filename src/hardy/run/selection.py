@@ -1,0 +1,132 @@
+"""From what the user names to a `Subject`: source, stored files, labels, cells and subset."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.images import Source, open_images
+from hardy.images.numpy_files import source_of_array
+from hardy.images.source import Faults
+from hardy.metrics import stratified_subset
+from hardy.run.labels import Classes, classes_of
+from hardy.run.subject import Rows, Subject
+from hardy.schema import brief
+from hardy.suites.cells import CLEAN, Cell, choose_cells
+from hardy.suites.suite import Suite
+from hardy.variants.generated import Generated
+from hardy.variants.stored import Stored, open_stored
+
+Images = str | os.PathLike[str] | Source | npt.NDArray[np.uint8]
+
+
+def open_subject(
+    suite: Suite,
+    *,
+    images: Images | None,
+    files: Path | None = None,
+    labels: str | os.PathLike[str] | npt.ArrayLike | None = None,
+    only: Iterable[str] = ("counted",),
+    severities: Iterable[int] | None = None,
+    subset: int | None = None,
+    images_per_class: int | None = None,
+    seed: int = 0,
+    own_classes: bool = False,
+    faults: Faults = None,
+) -> Subject:
+    """`files` hold the suite ready-made; `images` are then its clean images, if they are named.
+    With `only` "clean" nothing is corrupted."""
+    named = list(only)
+    just_clean = named == [CLEAN.name] and severities is None
+    cells = () if just_clean else choose_cells(suite, named, severities)
+    if files is not None and (labels is not None or seed):
+        option, got = ("labels", labels) if labels is not None else ("seed", seed)
+        raise InputError(
+            f"expected no {option} with files, which bring their own, got {option}={brief(got)}"
+        )
+    source = None if images is None else _open_source(images, suite, labels, faults)
+    variants: Generated | Stored
+    clean: Generated | None = None
+    if files is not None:
+        variants = open_stored(files, suite)
+        _check_stored(variants, cells, files)
+        if source is not None and suite.kind == "corruptions":
+            clean = Generated(suite, source, ())
+            _check_same_ids(variants, source)
+    elif source is not None:
+        variants = Generated(suite, source, cells, seed)
+    else:
+        raise InputError(
+            "expected images to evaluate on, got none; name them with --images, or a folder that "
+            "holds the whole suite with --files"
+        )
+    with_clean = suite.kind == "corruptions" and (clean is not None or files is None)
+    if just_clean and not with_clean:
+        raise InputError(
+            "expected a suite of corruptions and its clean images, since these alone are asked for "
+            f"(by --attack, or by --only {CLEAN.name}), got {suite.name}"
+            f"{' without --images' if images is None else ''}; name one such as cifar10_c"
+        )
+    known = classes_of(suite, variants.labels, variants.classes, len(variants), own=own_classes)
+    chosen, how = _choose(known, variants, subset, images_per_class)
+    return Subject(
+        variants,
+        clean,
+        (CLEAN, *cells) if with_clean else cells,
+        chosen,
+        Classes(known.labels[chosen], known.names, known.width),
+        how,
+    )
+
+
+def _open_source(images: Images, suite: Suite, labels: Any, faults: Faults) -> Source:
+    if isinstance(images, str | os.PathLike):
+        source = open_images(images, labels=labels, id_rule=suite.id_rule, faults=faults)
+    elif isinstance(images, np.ndarray):
+        source = source_of_array(images, labels)
+    elif all(hasattr(images, name) for name in ("ids", "labels", "read")):
+        source = images
+    else:
+        raise InputError(
+            "expected images as a path, an array uint8 (N, H, W, 3) or a source of "
+            f"hardy.images.open_images, got {type(images).__name__}"
+        )
+    if not len(source):
+        raise InputError(f"expected images to evaluate on, got none: {source.describe()}")
+    return source
+
+
+def _choose(
+    known: Classes, variants: Generated | Stored, subset: int | None, per_class: int | None
+) -> tuple[Rows, dict[str, Any] | None]:
+    """All images, or a fixed part with every class in its proportion."""
+    if subset is None and per_class is None:
+        return np.arange(len(variants)), None
+    rows = stratified_subset(known.labels, variants.ids, size=subset, per_class=per_class)
+    return rows, {"of": len(variants), "size": subset, "per_class": per_class}
+
+
+def _check_stored(stored: Stored, cells: tuple[Cell, ...], files: Path) -> None:
+    absent = [str(cell) for cell in cells if cell not in stored.cells]
+    if absent:
+        raise InputError(
+            f"{files} lacks {len(absent)} of the cells asked for ({', '.join(absent[:3])}"
+            f"{', …' if len(absent) > 3 else ''}); name with --only and --severities what is there"
+        )
+
+
+def _check_same_ids(stored: Stored, source: Source) -> None:
+    there = set(source.ids)
+    absent = [id for id in stored.ids if id not in there]
+    if absent:
+        raise InputError(
+            f"expected the clean images of all {len(stored):,} stored ones, got none for "
+            f"{len(absent):,}, such as {absent[0]!r}; name the images the files were made from, or "
+            "leave --images out, and with it the scores that need clean images"
+        )

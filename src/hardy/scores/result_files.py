@@ -1,0 +1,293 @@
+"""Result files: the scores of one model on one suite as JSON, to keep, submit and rank.
+
+A file holds one result or a list of them. What a file from elsewhere may hold is what is written
+here, in kinds of fields that `scoring.fields` checks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hardy.errors import InputError
+from hardy.metrics import Interval
+from hardy.metrics.bootstrap import LEVEL
+from hardy.schema import (
+    TABLE,
+    TABLES,
+    Field,
+    brief,
+    or_null,
+)
+from hardy.scores.result_schema import (
+    LONG_TEXT,
+    LONG_TEXTS,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    WHOLES,
+    check_field,
+    check_finite,
+    check_table,
+    expect,
+    is_number,
+    is_whole,
+)
+from hardy.scores.score import Circumstances, Score, may_be_negative
+from hardy.scores.scores import (
+    CLEAN_ERROR,
+    HEADLINES,
+    VALIDATION_HEADLINES,
+    Scores,
+)
+from hardy.store.reader import StoredRun
+from hardy.suites import load, names
+
+VERSION = 1
+SLACK = 1e-6  # of a number: what rounding can do to it
+
+
+class Result(NamedTuple):
+    """Scores that were read back have no replicates, so they can be ranked but not compared."""
+
+    model: dict[str, Any]
+    scores: dict[str, Score]
+    headline: tuple[str, ...]
+    notes: tuple[str, ...]
+    provenance: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.model["name"])
+
+
+# What people state about a model; null where nobody did.
+STATED = {
+    "backbone": or_null(TEXT),
+    "standalone": Field(
+        "true, false (a combination) or null", lambda v: v is None or v is True or v is False
+    ),
+    "extra_data": or_null(TEXT),  # what it was trained on besides the usual
+    "seen_corruptions": or_null(TEXTS),  # those of the suite that it was trained on
+}
+MODEL = {
+    "name": TEXT,
+    "identity": TEXT,
+    "preprocessing": LONG_TEXT,
+    "precision": TEXT,
+    "defence": or_null(LONG_TEXT),  # what stands before the model
+    "adapted": Field("true or false", lambda v: v is True or v is False),  # to the images of a test
+    **STATED,
+}
+# Circumstances of all scores, and those of each; together the fields of `Circumstances`.
+SHARED = {
+    "suite": TEXT,
+    "version": WHOLE,
+    "suite_hash": TEXT,
+    "kind": Field(" or ".join(HEADLINES), tuple(HEADLINES).__contains__),
+    "recipe": TEXT,
+    "made": TEXT,
+    "total": or_null(WHOLE),
+}
+OWN = {
+    "names": TEXTS,
+    "levels": WHOLES,
+    "reference": or_null(TEXT),
+    "images": WHOLE,
+    "images_hash": TEXT,
+}
+SCORE = {
+    "name": TEXT,
+    "value": NUMBER,
+    "unit": Field('"%" or ""', ("%", "").__contains__),
+    "low": NUMBER,
+    "high": NUMBER,
+    "level": Field(str(LEVEL), lambda v: is_number(v) and v == LEVEL),
+    **OWN,
+    "resampling": TEXT,
+}
+RESULT = {
+    "hardy_result": Field(str(VERSION), lambda v: is_whole(v) and v == VERSION),
+    "model": TABLE,
+    "circumstances": TABLE,
+    "headline": TEXTS,
+    "scores": Field("a list of scores", TABLES.fits),
+    "notes": LONG_TEXTS,
+    "provenance": TABLE,
+}
+
+
+def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Plain values. `stated` are fields of the model that only its maker knows."""
+    details = scores.run.details
+    first = scores.headline[0].circumstances
+    kept = ("identity", "labels", "seed", "width")
+    return {
+        "hardy_result": VERSION,
+        "model": {
+            "name": scores.model,
+            "identity": details["model_identity"],
+            "preprocessing": details["preprocessing"],
+            "precision": details["precision"],
+            "defence": scores.run.defence,
+            "adapted": scores.run.adapted,
+            **dict.fromkeys(STATED),
+            **_trained(scores.run),
+            "seen_corruptions": scores.seen,
+            **(stated or {}),
+        },
+        "circumstances": {name: getattr(first, name) for name in SHARED},
+        "headline": [score.name for score in scores.headline],
+        "scores": [
+            {name: value for name, value in score.as_dict().items() if name in SCORE}
+            for score in scores.values()
+        ],
+        "notes": list(scores.notes),
+        "provenance": {
+            **{name: details[name] for name in kept},
+            # Not where the images lie: that is nobody's business but the user's.
+            "sessions": [
+                {key: value for key, value in session.items() if key != "source"}
+                for session in details["sessions"]
+            ],
+        },
+    }
+
+
+def _trained(run: StoredRun) -> dict[str, Any]:
+    known = run.trained
+    if known is None:
+        return {}
+    defended = run.defence is not None
+    return {"backbone": known.net, "standalone": known.standalone(defended=defended)}
+
+
+def write_scores(scored: Iterable[Scores], tell: Callable[[str], None]) -> str:
+    """The text of a file of all that can be ranked. An attack stores answers to clean images alone:
+    of such runs there is no result, and each is told."""
+    ranked: list[Scores] = []
+    clean: list[Scores] = []
+    for scores in scored:
+        (ranked if scores.headline[0].circumstances.names else clean).append(scores)
+    if not ranked:
+        raise InputError(
+            "expected predictions on a suite's corruptions for a result file, got only clean "
+            f"images of {', '.join(dict.fromkeys(scores.model for scores in clean))}; run "
+            "`hardy eval` without --attack"
+        )
+    for scores in clean:
+        tell(
+            f"left out: {scores.model} on {scores.run.suite}, which holds predictions on clean "
+            "images only; run `hardy eval` on the suite's corruptions, without --attack"
+        )
+    return write_results([result_of(scores) for scores in ranked])
+
+
+def write_results(results: Sequence[Mapping[str, Any]]) -> str:
+    """The text of a file; checked, so that what Hardy writes it also reads."""
+    plain = json.loads(json.dumps(results))  # lists for tuples, as a reader has them
+    for result in plain:
+        parse_result(result, f"result of {result['model']['name']}")
+    content = plain[0] if len(plain) == 1 else plain
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_results(path: Path) -> list[Result]:
+    try:
+        content = json.loads(path.read_bytes(), object_pairs_hook=_each_once)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected a result file in JSON, but {error}") from error
+    if not isinstance(content, list):
+        return [parse_result(content, str(path))]
+    if not content:
+        raise InputError(f"{path}: expected at least one result, got an empty list")
+    return [parse_result(one, f"{path} [{place}]") for place, one in enumerate(content)]
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a field that comes twice, readers disagree on which one counts."""
+    table: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in table:
+            raise ValueError(f"the field {brief(name)} comes twice in one table")
+        table[name] = value
+    return table
+
+
+def parse_result(data: Any, where: str) -> Result:
+    if isinstance(data, dict):  # before the fields, which another version may call otherwise
+        check_field(RESULT["hardy_result"], data.get("hardy_result"), f"{where}: hardy_result")
+    check_table(data, RESULT, where, "")
+    check_table(data["model"], MODEL, where, "model.")
+    check_table(data["circumstances"], SHARED, where, "circumstances.")
+    _check_kind(data["circumstances"], f"{where}: circumstances.kind")
+    check_finite(data["provenance"], f"{where}: provenance")
+    scores: dict[str, Score] = {}
+    for place, entry in enumerate(data["scores"]):
+        spot = f"scores[{place}]."
+        check_table(entry, SCORE, where, spot)
+        name = entry["name"]
+        expect(name not in scores, "each score once", name, f"{where}: {spot}name")
+        _check_numbers(entry, f"{where}: {spot}")
+        scores[name] = _score(entry, data["circumstances"])
+    _check_headline(data["headline"], data["circumstances"]["kind"], scores, f"{where}: headline")
+    notes = tuple(data["notes"])
+    return Result(data["model"], scores, tuple(data["headline"]), notes, data["provenance"])
+
+
+def _check_kind(shared: Mapping[str, Any], where: str) -> None:
+    """Of a suite we do not have, what it says of itself has to do."""
+    if shared["suite"] in names():
+        kind = load(shared["suite"]).kind
+        expect(shared["kind"] == kind, f"{kind}, as {shared['suite']} is", shared["kind"], where)
+
+
+def _check_numbers(entry: Mapping[str, Any], where: str) -> None:
+    """An interval around the value, of what such a score can be."""
+    value, low, high = entry["value"], entry["low"], entry["high"]
+    slack = SLACK * max(1, abs(value))
+    expect(low <= high, f"at least low, {low}", high, f"{where}high")
+    expect(low - slack <= value, f"at least low, {low}", value, f"{where}value")
+    expect(value <= high + slack, f"at most high, {high}", value, f"{where}value")
+    if not may_be_negative(entry["name"]):
+        expect(value >= -slack, "0 or more", value, f"{where}value")
+    if entry["unit"]:
+        expect(value <= 100 + slack, "at most 100 %", value, f"{where}value")
+    if entry["names"]:
+        expect(bool(entry["levels"]), "those of its names", [], f"{where}levels")
+    for field in ("names", "levels"):
+        once = len(set(entry[field])) == len(entry[field])
+        expect(once, "each once", entry[field], f"{where}{field}")
+
+
+def _check_headline(quoted: list[str], kind: str, scores: Mapping[str, Score], where: str) -> None:
+    """What Hardy quotes, in its order: the first is what ranks."""
+    order = [*HEADLINES[kind], *VALIDATION_HEADLINES[kind], CLEAN_ERROR]
+    expect(bool(quoted), "the name of a score", quoted, where)
+    for place, name in enumerate(quoted):
+        spot = f"{where}[{place}]"
+        expect(name in scores, "the name of a score", name, spot)
+        expect(name in order, f"one of {', '.join(order)}", name, spot)
+    ranking = scores[quoted[0]]
+    expect(bool(ranking.circumstances.names), f"a score of {kind}", ranking.name, f"{where}[0]")
+    places = [order.index(name) for name in quoted]
+    expect(places == sorted(set(places)), f"each once, in the order {order}", quoted, where)
+
+
+def _score(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Score:
+    fields = {**shared, **{name: entry[name] for name in OWN}}
+    fields |= {"names": tuple(entry["names"]), "levels": tuple(entry["levels"])}
+    return Score(
+        entry["name"],
+        float(entry["value"]),
+        Interval(float(entry["low"]), float(entry["high"])),
+        entry["unit"],
+        Circumstances(**fields),
+        entry["resampling"],
+        np.empty(0),
+    )

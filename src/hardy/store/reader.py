@@ -1,0 +1,241 @@
+"""Reads stored predictions: what is there, and any columns of it as arrays.
+
+A store is a folder of runs, a run is one model on one suite. Nothing here needs the model, its
+library or the images. A run may be read while it is written: what is complete by then is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.errors import InputError
+from hardy.registry import unknown
+from hardy.store.identity import Identity
+from hardy.store.parts import COLUMNS, damaged
+from hardy.store.run_file import RUN, read_details, read_images
+from hardy.store.scan import (
+    Bools,
+    Contents,
+    Ints,
+    batches,
+    scan,
+)
+from hardy.store.trained import Trained, read_trained
+from hardy.suites import load
+from hardy.suites import suite_files as given
+from hardy.suites.cells import Cell
+from hardy.suites.suite import Suite
+
+# What `read` gives: also the best class alone, at a fifth of the memory.
+READABLE = COLUMNS | {"top1": (np.int32, ("class_1",)), "confidence": (np.float32, ("prob_1",))}
+# More often than this nobody merges files while they are read.
+TRIES = 5
+
+Arrays = dict[str, npt.NDArray[Any]]
+Result = TypeVar("Result")
+
+
+def find_runs(store: Path, faults: list[str] | None = None) -> list[StoredRun]:
+    """All runs of a store, by name; of a single run's folder that run.
+
+    One that cannot be read, such as another version's, goes to the faults; without them it is
+    raised.
+    """
+    if (store / RUN).exists():
+        return [open_run(store)]
+    if not store.is_dir():
+        raise InputError(
+            f"expected a folder with predictions, got {store}, which is "
+            f"{'a file' if store.exists() else 'not there'}; `hardy eval` with --store makes one"
+        )
+    folders = sorted(path.parent for path in store.glob(f"*/{RUN}"))
+    if not folders:
+        raise InputError(
+            f"expected predictions in {store}, found none; `hardy eval` with --store {store} makes "
+            "some"
+        )
+    runs = []
+    for folder in folders:
+        try:
+            runs.append(open_run(folder))
+        except InputError as error:
+            if faults is None:
+                raise
+            faults.append(str(error))
+    return runs
+
+
+def open_run(folder: Path) -> StoredRun:
+    details = read_details(folder)
+    if details is None:
+        raise InputError(f"expected the folder of a run of `hardy eval`, got {folder}")
+    copy = given.beside(folder, details["suite"])
+    own = None if copy == details["suite"] else load(copy)
+    return StoredRun(folder, details, *read_images(folder), own)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRun:
+    folder: Path
+    # run.json: the identity, and one entry per session of `hardy eval`.
+    details: dict[str, Any] = field(repr=False)
+    # Sorted, so that runs of the same images have the same order.
+    ids: list[int] | list[str] = field(repr=False)
+    labels: npt.NDArray[np.int32] = field(repr=False)  # -1: none
+    # The suite, where it is none of Hardy's: others may have the same name.
+    own_suite: Suite | None = field(default=None, repr=False)
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(**{field.name: self.details[field.name] for field in fields(Identity)})
+
+    @property
+    def model(self) -> str:
+        return str(self.details["model"])
+
+    @property
+    def suite(self) -> str:
+        return str(self.details["suite"])
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        names = self.details["classes"]
+        return None if names is None else tuple(names)
+
+    @property
+    def defence(self) -> str | None:
+        """What stands before the model, in words."""
+        defence: str | None = self.details["defence"]
+        return defence
+
+    @property
+    def adapted(self) -> bool:
+        """Whether the model took statistics of the images that it was tested on."""
+        return self.details["batches"] is not None
+
+    @property
+    def seen(self) -> tuple[str, ...] | None:
+        """Corruptions that the model was trained on; None where no session says."""
+        stated = [session.get("seen_corruptions") for session in self.details["sessions"]]
+        named = [one for one in stated if isinstance(one, list | tuple)]
+        return tuple(map(str, named[-1])) if named else None
+
+    @property
+    def trained(self) -> Trained | None:
+        """How `hardy train` made the model; None of other models, and where no session says."""
+        return read_trained(self.details["sessions"])
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Those that at least one image has, sorted."""
+        return tuple(sorted(self._contents.there))
+
+    def frames(self, cell: Cell) -> int | None:
+        """Per image; None of a corruption, which has no frames."""
+        frames: int | None = self.details["frames"].get(str(cell))
+        return frames
+
+    def complete(self, cells: Sequence[Cell]) -> Bools:
+        """Which images have all of them."""
+        complete = np.ones(len(self.ids), np.bool_)
+        for cell in cells:
+            complete &= self._contents.there.get(cell, False)
+        return complete
+
+    @property
+    def pixels(self) -> npt.NDArray[np.uint64]:
+        """A hash of each clean image, 0 where none was at hand."""
+        return self._contents.pixels
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return _retry(lambda: scan(self.folder, self.ids))
+
+    def read(
+        self,
+        cells: Sequence[Cell],
+        columns: Sequence[str],
+        images: npt.NDArray[Any] | None = None,
+    ) -> Arrays:
+        """(images, cells) of each column, of sequences (images, cells, frames); `top5`,
+        `top5_prob` and `zipf` have one more axis.
+
+        `images` are indices into `ids`, else it is all of them; every one must have all cells.
+        """
+        for name in columns:
+            if name not in READABLE:
+                raise unknown("column", name, tuple(READABLE))
+        chosen = np.arange(len(self.ids)) if images is None else np.asarray(images, np.int64)
+        return _retry(lambda: self._read(cells, columns, chosen))
+
+    def _read(self, cells: Sequence[Cell], columns: Sequence[str], chosen: Ints) -> Arrays:
+        shape = (len(chosen), len(cells), *self._common_frames(cells))
+        filled = np.zeros(prod(shape), np.bool_)
+        made = {
+            name: np.empty((len(filled), len(READABLE[name][1])), READABLE[name][0])
+            for name in columns
+        }
+        row_of = np.full(len(self.ids) + 1, -1)  # the last is for images that are not listed
+        row_of[chosen] = np.arange(len(chosen))
+        column_of = {cell: column for column, cell in enumerate(cells)}
+        parts = [part for name in columns for part in READABLE[name][1]]
+        for batch in batches(self.folder, self.ids, parts):
+            row, column = row_of[batch.image], batch.numbered(column_of)
+            use = np.flatnonzero((row >= 0) & (column >= 0))
+            frame, frames = batch["frame"][use], shape[2] if len(shape) == 3 else 1
+            if len(use) and frame.max() >= frames:
+                raise damaged(batch.path, f"expected frame below {frames}, got {frame.max()}")
+            place = (row[use] * len(cells) + column[use]) * frames + frame
+            filled[place] = True
+            for name, array in made.items():
+                for number, part in enumerate(READABLE[name][1]):
+                    array[place, number] = batch[part][use]
+        if not filled.all():
+            lacking = np.count_nonzero(~filled.reshape(len(chosen), -1).all(axis=1))
+            raise InputError(
+                f"expected predictions for all {len(chosen):,} images in {self.folder}, but "
+                f"{lacking:,} lack some; the same `hardy eval` adds what is missing"
+            )
+        return {
+            name: array.reshape(*shape, *(() if array.shape[1] == 1 else array.shape[1:]))
+            for name, array in made.items()
+        }
+
+    def _common_frames(self, cells: Sequence[Cell]) -> tuple[int, ...]:
+        frames = {self.frames(cell) for cell in cells}
+        if len(frames) > 1:
+            raise InputError(
+                f"expected cells of one number of frames, got {', '.join(map(str, cells))}; read "
+                "them one by one"
+            )
+        return tuple(number for number in frames if number is not None)
+
+
+def contents_hash(run: StoredRun) -> str:
+    """Of all predictions, whatever order they were made and stored in."""
+    digest = sha256()
+    for cell in run.cells:
+        images = np.flatnonzero(run.complete([cell]))
+        digest.update(repr((cell, [run.ids[image] for image in images])).encode())
+        for name, values in sorted(run.read([cell], tuple(COLUMNS), images).items()):
+            digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def _retry(read: Callable[[], Result]) -> Result:
+    """A file may be gone because its rows are in a merged one now."""
+    for _ in range(TRIES - 1):
+        try:
+            return read()
+        except FileNotFoundError:
+            continue
+    return read()

@@ -1,0 +1,144 @@
+"""What a run's folder says about its predictions: `run.json`, and the images with their labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hardy.errors import InputError
+from hardy.files import whole_file
+from hardy.images.source import Ids
+from hardy.schema import (
+    TABLES,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    check_fields,
+    is_whole,
+    or_null,
+)
+from hardy.store.parts import (
+    FOLDER,
+    damaged,
+    list_parts,
+    read_groups,
+)
+
+RUN, IMAGES = "run.json", "images.parquet"
+VERSION = 1
+
+FIELDS = {
+    **dict.fromkeys(("model", "model_identity", "suite", "suite_hash", "recipe", "made"), TEXT),
+    **dict.fromkeys(("preprocessing", "precision", "identity"), TEXT),
+    "suite_version": WHOLE,
+    "seed": or_null(Field("a whole number from 0", lambda value: is_whole(value, least=0))),
+    "labels": Field('"suite" or "own"', ("suite", "own").__contains__),
+    "classes": or_null(TEXTS),
+    "width": or_null(WHOLE),
+    **dict.fromkeys(("defence", "batches"), or_null(TEXT)),
+    "frames": Field(
+        "a table of whole numbers above 0",
+        lambda value: isinstance(value, dict) and all(map(is_whole, value.values())),
+    ),
+    "sessions": TABLES,
+}
+
+
+def check_store(store: Path) -> None:
+    if store.exists() and not store.is_dir():
+        raise InputError(f"{store}: expected a folder as store, got a file; name another")
+
+
+def read_details(folder: Path) -> dict[str, Any] | None:
+    check_store(folder.parent)
+    path = folder / RUN
+    todo = "restore the file, or name another store"
+    try:
+        details = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected JSON, but {error}; {todo}") from error
+    version = details.get("store") if isinstance(details, dict) else None
+    if not is_whole(version) or version != VERSION:
+        raise InputError(
+            f"{path}: expected a store of version {VERSION}, got {version}; read it with the "
+            "version of Hardy that made it, or name another store"
+        )
+    details = {"defence": None, "batches": None, **details}  # older ones have neither
+    check_fields(details, FIELDS, str(path), todo)
+    return details
+
+
+def write_details(folder: Path, details: Mapping[str, Any]) -> None:
+    with whole_file(folder / RUN) as file:
+        file.write(json.dumps({"store": VERSION, **details}, indent=1).encode())
+
+
+def read_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:
+    """Ids and labels."""
+    path = folder / IMAGES
+    try:
+        groups = list(read_groups(path, ["image", "label"]))
+    except FileNotFoundError as error:
+        raise InputError(f"{path} is missing; the same `hardy eval` makes it again") from error
+    table = pa.concat_tables(groups) if groups else None
+    if table is None or not len(table) or pc.count_distinct(table["image"]).as_py() < len(table):
+        raise damaged(path, "expected images, each once")
+    return _plain(table)
+
+
+def recover_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:
+    """Those that have predictions, which say all that `read_images` does."""
+    tables = [
+        table.group_by("image").aggregate([("label", "max")]).rename_columns(["image", "label"])
+        for part in list_parts(folder / FOLDER)[0]
+        for table in read_groups(folder / FOLDER / part.name, ["image", "label"])
+    ]
+    if not tables:
+        return [], np.empty(0, np.int32)
+    every = pa.concat_tables(tables).group_by("image").aggregate([("label", "max")])
+    return _plain(every.rename_columns(["image", "label"]).sort_by("image"))
+
+
+def _plain(table: pa.Table) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:
+    ids = table["image"].to_pylist()
+    if pa.types.is_string(table["image"].type):
+        ids = [_restore(id) for id in ids]
+    return ids, table["label"].to_numpy()
+
+
+def write_images(folder: Path, ids: Ids, labels: npt.NDArray[np.int32]) -> None:
+    with whole_file(folder / IMAGES) as file:
+        pq.write_table(
+            pa.table({"image": id_array(ids), "label": labels}),
+            file,
+            compression="zstd",
+            write_page_checksum=True,
+        )
+
+
+def id_array(ids: Ids) -> pa.Array:
+    """As files have them: whole numbers, or text."""
+    if isinstance(ids[0], int):
+        return pa.array(ids, pa.int64())
+    return pa.array([_escape(str(id)) for id in ids], pa.string())
+
+
+def _escape(id: str) -> str:
+    """Names of files need not be valid text, but a Parquet file's strings must be."""
+    return re.sub("[\\\\\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", id)
+
+
+def _restore(id: str) -> str:
+    return re.sub(r"\\u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), id)

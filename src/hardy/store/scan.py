@@ -1,0 +1,95 @@
+"""Reads the files of a run a few megabytes at a time: rows, with the image and the cell of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hardy.images.source import Ids
+from hardy.store.parts import (
+    FOLDER,
+    KEYS,
+    damaged,
+    list_parts,
+    plain_type,
+    read_groups,
+)
+from hardy.store.run_file import id_array
+from hardy.suites.cells import Cell
+
+LEVELS = 128  # severities are int8
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+
+class Contents(NamedTuple):
+    there: dict[Cell, Bools]  # per image
+    pixels: npt.NDArray[np.uint64]  # per image; 0: unknown
+
+
+def scan(folder: Path, ids: Ids) -> Contents:
+    """Which images have which cells."""
+    there: dict[Cell, Bools] = {}
+    pixels = np.zeros(len(ids), np.uint64)
+    for batch in batches(folder, ids, ["pixels"]):
+        known = (batch.image >= 0) & (batch["pixels"] > 0)
+        pixels[batch.image[known]] = batch["pixels"][known]
+        cells = batch.cells()
+        number = batch.numbered({cell: number for number, cell in enumerate(cells)})
+        for index, cell in enumerate(cells):
+            have = there.setdefault(cell, np.zeros(len(ids) + 1, np.bool_))
+            have[batch.image[number == index]] = True
+    return Contents({cell: have[:-1] for cell, have in there.items()}, pixels)
+
+
+class Batch:
+    """Some rows of a file."""
+
+    def __init__(self, rows: pa.RecordBatch, ids: pa.Array, path: Path) -> None:
+        self.path = path
+        self._rows = rows
+        self.image: Ints = _places(rows.column("image"), ids)  # -1: not among the ids
+        corruption = rows.column("corruption")
+        self._names: list[str] = corruption.dictionary.to_pylist()
+        self._cell = corruption.indices.to_numpy() * LEVELS + self["severity"].astype(np.int64)
+
+    def __getitem__(self, column: str) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = self._rows.column(column).to_numpy(zero_copy_only=False)
+        return values
+
+    def cells(self) -> list[Cell]:
+        return [Cell(self._names[c // LEVELS], int(c % LEVELS)) for c in np.unique(self._cell)]
+
+    def numbered(self, numbers: Mapping[Cell, int]) -> Ints:
+        """Per row the number of its cell; -1 of all others."""
+        table = np.full(len(self._names) * LEVELS, -1)
+        for cell, number in numbers.items():
+            if cell.name in self._names:
+                table[self._names.index(cell.name) * LEVELS + cell.level] = number
+        return np.asarray(table[self._cell])
+
+
+def batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
+    among = id_array(ids)
+    names = sorted({*KEYS, *columns})
+    for part in list_parts(folder / FOLDER)[0]:
+        path = folder / FOLDER / part.name
+        for table in read_groups(path, names, dictionaries=("image", "corruption")):
+            kind = plain_type(table["image"].type)
+            if kind != among.type:
+                raise damaged(path, f"expected image as {among.type}, got {kind}")
+            yield from (Batch(rows, among, path) for rows in table.to_batches())
+
+
+def _places(values: pa.Array, among: pa.Array) -> Ints:
+    if pa.types.is_dictionary(values.type):
+        return np.asarray(_places(values.dictionary, among)[values.indices.to_numpy()])
+    found = pc.index_in(values, value_set=among).fill_null(-1)
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)

@@ -1,0 +1,279 @@
+"""What a suite is, and the checks its files pass when they are read.
+
+A suite (`<name>.toml`) says which corruptions count, on which images, against which reference. Its
+constants are those of an edition (`editions/<name>.toml`), named after the image size they were
+chosen for; suites may share one. Whether a formula exists for each name is left to a test, so
+that reading a suite imports no formulas.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, SupportsIndex
+
+from hardy.errors import InputError
+from hardy.registry import unknown
+from hardy.suites.checks import check_keys, check_name, check_rows, expect
+from hardy.suites.reference import Reference, parse_reference
+from hardy.suites.steps import (
+    FlipReference,
+    Steps,
+    is_video,
+    parse_flips,
+    parse_steps,
+)
+
+SEVERITIES = (1, 2, 3, 4, 5)
+ID_RULES = ("file_stem", "row_index", "relative_path")
+KINDS = ("corruptions", "perturbations")
+# Which ratio to the reference a suite of corruptions is scored by.
+RATIOS = ("mCE", "relative mCE")
+
+_PROSE = frozenset({"title", "source", "images", "recipe_description"})
+
+
+@dataclass(frozen=True)
+class Edition:
+    """The constants chosen for images of one size."""
+
+    name: str
+    side: int
+    source: str
+    corruptions: dict[str, tuple[dict[str, float], ...]]
+    perturbations: dict[str, Steps]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether it has a corruption or a perturbation of that name."""
+        return name in self.corruptions or name in self.perturbations
+
+    def severities(self, corruption: str) -> tuple[int, ...]:
+        """1 to 5, or just 1 where every image draws a strength of its own."""
+        return tuple(range(1, len(self._rows(corruption)) + 1))
+
+    def params(self, corruption: str, severity: SupportsIndex) -> dict[str, float]:
+        """The named parameters of one corruption at one severity; a copy, so change it freely."""
+        rows = self._rows(corruption)
+        return dict(rows[_level(severity, corruption, self.severities(corruption)) - 1])
+
+    def _rows(self, corruption: str) -> tuple[dict[str, float], ...]:
+        if corruption not in self.corruptions:
+            raise unknown(f"corruption of edition {self.name}", corruption, self.corruptions)
+        return self.corruptions[corruption]
+
+    def steps(self, perturbation: str) -> Steps:
+        """How many frames a perturbation has, what it changes, and its parameters per level."""
+        if perturbation not in self.perturbations:
+            raise unknown(f"perturbation of edition {self.name}", perturbation, self.perturbations)
+        return self.perturbations[perturbation]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A benchmark: images, preprocessing, constants, what counts, and the reference."""
+
+    name: str
+    version: int
+    kind: str  # "corruptions" or "perturbations"
+    title: str
+    source: str
+    edition: Edition
+    images: str
+    classes: int
+    id_rule: str
+    storage: str | None
+    noise_storage: str | None  # of noise sequences, where it differs
+    recipe: str
+    recipe_description: str
+    counted: tuple[str, ...]
+    validation: tuple[str, ...]
+    reference: Reference | None  # of corruptions
+    flips: FlipReference | None  # of perturbations
+    score: str = RATIOS[0]
+    toml: str | None = field(default=None, repr=False, compare=False)  # of one that is not Hardy's
+
+    @property
+    def corruptions(self) -> tuple[str, ...]:
+        """All of them, in the canonical order: those that count, then those for validation."""
+        return self.counted + self.validation if self.kind == "corruptions" else ()
+
+    @property
+    def perturbations(self) -> tuple[str, ...]:
+        """The same for a suite of sequences; of either kind a suite has just one."""
+        return self.counted + self.validation if self.kind == "perturbations" else ()
+
+    @property
+    def graded(self) -> bool:
+        """Whether there are severities; in some suites each image draws a strength of its own."""
+        return any(len(self.edition.severities(name)) > 1 for name in self.corruptions)
+
+    def content_hash(self) -> str:
+        """sha256 of everything that decides a pixel or a score, the edition's constants included.
+
+        Prose is left out: rewording a title must not make stored results look stale.
+        """
+        content = _without_prose(asdict(self))
+        # The edition's constants of the other kind are none of this suite's business.
+        for other in set(KINDS) - {self.kind}:
+            del content["edition"][other]
+        # Nor are those of names that it has not; and the usual score goes without saying.
+        constants, own = content["edition"][self.kind], self.counted + self.validation
+        content["edition"][self.kind] = {name: constants[name] for name in own}
+        if self.score == RATIOS[0]:
+            del content["score"]
+        del content["toml"]
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def parse_edition(data: Mapping[str, Any], where: str) -> Edition:
+    required = {"name": str, "side": int, "source": str, "corruptions": dict}
+    check_keys(data, where, required, {"perturbations": dict})
+    check_name(data, where)
+    expect(data["side"] >= 1, where, "side", "a length in pixels", data["side"])
+    tables, sequences = data["corruptions"].items(), data.get("perturbations", {}).items()
+    return Edition(
+        name=data["name"],
+        side=data["side"],
+        source=data["source"],
+        corruptions={name: _parse_rows(table, f"{where} [{name}]") for name, table in tables},
+        perturbations={
+            name: parse_steps(table, f"{where} [perturbations.{name}]") for name, table in sequences
+        },
+    )
+
+
+def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Edition]) -> Suite:
+    """`edition` looks an edition up by name."""
+    required = {"name": str, "version": int, "title": str, "source": str, "edition": str}
+    required |= {"images": str, "classes": int, "id_rule": str}
+    required |= {"counted": list, "validation": list, "recipe": dict}
+    optional: dict[str, type] = {"kind": str, "storage": str, "noise_storage": str}
+    optional |= {"reference": dict, "score": str, "side": int}
+    check_keys(data, where, required, optional)
+    check_name(data, where)
+    expect(data["version"] >= 1, where, "version", "1 or more", data["version"])
+    expect(data["classes"] >= 2, where, "classes", "2 or more", data["classes"])
+    expect(data["id_rule"] in ID_RULES, where, "id_rule", " or ".join(ID_RULES), data["id_rule"])
+    kind = data.get("kind", "corruptions")
+    expect(kind in KINDS, where, "kind", " or ".join(KINDS), kind)
+    score = data.get("score", RATIOS[0])
+    expect(score in RATIOS, where, "score", " or ".join(RATIOS), score)
+    for key in ("storage", "noise_storage"):
+        if key in data:
+            _check_storage(data[key], kind, where, key)
+
+    recipe = data["recipe"]
+    check_keys(recipe, f"{where} [recipe]", {"name": str, "description": str})
+    named = re.fullmatch(r"[a-z0-9_.]+@[1-9]\d*", recipe["name"]) is not None
+    expect(named, where, "recipe name", "a name and a version, as in none@1", recipe["name"])
+
+    its_edition = edition(data["edition"])
+    if "side" in data:  # of the images, where it is not the one the constants were chosen for
+        expect(data["side"] >= 1, where, "side", "a length in pixels", data["side"])
+        its_edition = replace(its_edition, side=data["side"])
+    one = kind.removesuffix("s")
+    for key in ("counted", "validation"):
+        for name in data[key]:
+            expect(isinstance(name, str), where, key, "names", name)
+    expect(bool(data["counted"]), where, "counted", f"at least one {one}", data["counted"])
+    listed = [*data["counted"], *data["validation"]]
+    known: Iterable[str] = getattr(its_edition, kind)
+    for name in listed:
+        if name not in known:
+            raise unknown(f"{where} {one} of edition {its_edition.name}", name, known)
+    twice = sorted(name for name, times in Counter(listed).items() if times > 1)
+    expect(not twice, where, "counted and validation", f"each {one} once", twice)
+    if kind == "corruptions":
+        _check_severities(its_edition, listed, where)
+
+    reference = data.get("reference")
+    return Suite(
+        name=data["name"],
+        version=data["version"],
+        kind=kind,
+        title=data["title"],
+        source=data["source"],
+        edition=its_edition,
+        images=data["images"],
+        classes=data["classes"],
+        id_rule=data["id_rule"],
+        storage=data.get("storage"),
+        noise_storage=data.get("noise_storage"),
+        recipe=recipe["name"],
+        recipe_description=recipe["description"],
+        counted=tuple(data["counted"]),
+        validation=tuple(data["validation"]),
+        reference=(
+            parse_reference(reference, where, listed)
+            if reference is not None and kind == "corruptions"
+            else None
+        ),
+        flips=(
+            parse_flips(reference, f"{where} [reference]", listed)
+            if reference is not None and kind == "perturbations"
+            else None
+        ),
+        score=score,
+    )
+
+
+def _parse_rows(table: Any, where: str) -> tuple[dict[str, float], ...]:
+    """A header of parameter names over one row of values per severity.
+
+    A single row holds ranges, from which each image draws a strength of its own.
+    """
+    check_keys(table, where, {"parameters": list, "severities": list})
+    header, rows = table["parameters"], table["severities"]
+    right = len(rows) in (1, len(SEVERITIES))
+    expect(right, where, "severities", f"1 or {len(SEVERITIES)} rows", f"{len(rows)} rows")
+    return check_rows(rows, header, where, "severities")
+
+
+def _check_severities(edition: Edition, names: Iterable[str], where: str) -> None:
+    """Arrays, scores and tables have as many columns for each."""
+    some = {len(edition.severities(name)): name for name in names}
+    got = " and ".join(f"{number} of {name}" for number, name in sorted(some.items()))
+    what = "counted and validation"
+    expect(len(some) <= 1, where, what, "as many severities of each corruption as of others", got)
+
+
+def _check_storage(storage: str, kind: str, where: str, key: str) -> None:
+    if kind == "corruptions":
+        expect(_is_jpeg(storage), where, key, '"jpeg:1" to "jpeg:100"', storage)
+    else:
+        expect(is_video(storage), where, key, 'such as "x264:crf=20,preset=veryslow"', storage)
+
+
+def _is_jpeg(storage: str) -> bool:
+    match = re.fullmatch(r"jpeg:([1-9]\d{0,2})", storage)
+    return match is not None and int(match[1]) <= 100
+
+
+def _level(severity: SupportsIndex, corruption: str, there: tuple[int, ...]) -> int:
+    # Not an index into the table: the reference code takes 0 for 5 and -1 for 4 without a word.
+    level = operator.index(severity) if hasattr(severity, "__index__") else None
+    if level not in there:
+        if there == (1,):
+            raise InputError(
+                f"expected severity 1, got {severity!r}; each image draws a strength of its own "
+                f"under {corruption}, and there are no other severities"
+            )
+        raise InputError(
+            f"expected a severity from 1 (weak) to 5 (strong), got {severity!r}; "
+            "the clean image is no severity, leave the corruption out for it"
+        )
+    return level
+
+
+def _without_prose(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {k: _without_prose(v) for k, v in content.items() if k not in _PROSE}
+    if isinstance(content, Iterable) and not isinstance(content, str):
+        return [_without_prose(item) for item in content]
+    return content

@@ -1,0 +1,112 @@
+"""Training images as bytes on the device where they fit, cropped and flipped there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from hardy.errors import InputError
+from hardy.images import load, open_images
+from hardy.images.datasets import NAMES
+from hardy.models.defences.input_filters import input_filter
+from hardy.train.method import Draw
+
+# Of the device's free memory; the rest is the net's.
+LARGEST_SHARE = 0.5
+MOST_CLASSES = 100_000  # the net has an output for each
+
+
+@dataclass(frozen=True)
+class Data:
+    images: Tensor  # uint8 (N, H, W, 3), on the device or on the host
+    labels: Tensor  # int64 (N,), beside them
+    classes: int
+    described: str
+    sha256: str  # of images and labels
+    input: str | None = None  # what the images have passed through, as they will in a test
+    names: tuple[str, ...] | None = None  # of the classes, where the source has names
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of an image as torch has it."""
+        return 3, self.images.shape[1], self.images.shape[2]
+
+
+def read_data(
+    where: str,
+    device: torch.device,
+    *,
+    labels: Path | str | None = None,
+    recipe: str = "none@1",
+    input: str | None = None,
+) -> Data:
+    """All images of a source; the training part of a data set that is known by its name. `input`
+    is a filter of `hardy.models.defences` that they pass first."""
+    passed = input_filter(input) if input else None
+    source = open_images(f"{where}:train" if where in NAMES else where, labels=labels)
+    if source.labels is None:
+        raise InputError(f"{where} has no labels to train with; bring them by --labels FILE")
+    if not len(source):
+        raise InputError(f"{where}: expected images to train with, got none")
+    # One batch, so that images of other sizes are refused by name.
+    batch = next(load(source, recipe, batch=len(source)))
+    classes = len(source.classes) if source.classes else int(source.labels.max()) + 1
+    if classes > MOST_CLASSES:
+        raise InputError(
+            f"{where}: expected labels below {MOST_CLASSES:,}, got {classes - 1:,}; number the "
+            "classes 0, 1, 2, ..."
+        )
+    if classes < 2:
+        raise InputError(f"{where}: expected at least 2 classes, got {classes}")
+    digest = hashlib.sha256(batch.images.data)
+    digest.update(source.labels.data)
+    filtered = passed(batch.images) if passed else batch.images
+    images, numbers = torch.from_numpy(filtered), torch.from_numpy(source.labels.copy())
+    if device.type == "cuda":
+        free = torch.cuda.mem_get_info(device)[0]
+        if images.nbytes <= LARGEST_SHARE * free:
+            images, numbers = images.to(device), numbers.to(device)
+    names = tuple(source.classes) if source.classes else None
+    return Data(images, numbers, classes, source.describe(), digest.hexdigest(), input, names)
+
+
+def batches(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]]:
+    """One epoch in a new order; the last batch may be smaller. Of several processes each gets its
+    part, and a batch that is too small to be shared out is left out."""
+    ranks = draw.ranks
+    order = draw.order(len(data.images)).to(data.images.device)
+    for start in range(0, len(order), size):
+        shared = order[start : start + size]
+        if len(shared) < ranks.world:
+            return
+        rows = shared[ranks.rank :: ranks.world]
+        yield data.images[rows].to(draw.device), data.labels[rows].to(draw.device)
+
+
+def endless(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]]:
+    """Cropped and flipped, and of one size: of each epoch the batches that are whole."""
+    whole = max(1, len(data.images) // size)
+    while True:
+        for images, labels in islice(batches(data, size, draw), whole):
+            yield crop_and_flip(images, draw), labels
+
+
+def crop_and_flip(images: Tensor, draw: Draw) -> Tensor:
+    """uint8 (N, H, W, 3) to (N, 3, H, W): black edges of an eighth of the side, 4 px of 32, a crop
+    of the old size anywhere in that, and every other image mirrored, by chance."""
+    count, height, width, _ = images.shape
+    edge = max(1, min(height, width) // 8)
+    padded = functional.pad(images, (0, 0, edge, edge, edge, edge))
+    rows = draw.integers(2 * edge + 1, count, 1) + torch.arange(height, device=images.device)
+    ahead = torch.arange(width, device=images.device)
+    columns = torch.where(draw.integers(2, count, 1) == 1, ahead.flip(0), ahead)
+    columns = columns + draw.integers(2 * edge + 1, count, 1)
+    first = torch.arange(count, device=images.device)[:, None, None]
+    return padded[first, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

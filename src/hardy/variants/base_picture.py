@@ -1,0 +1,125 @@
+"""A picture, ready for every sequence: what moves, the part of it that is seen, and the picture.
+
+Where a perturbation acts is the edition's choice (`Steps.on`), so a stage keeps all that may be
+asked for, made once: the picture's pixels, and the base image the recipe makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.corrupt import passes as engine
+from hardy.corrupt.perturbation import PERTURBATIONS, Frames, View, Wanted, run, whole
+from hardy.engine.ops import ops_for, to_device
+from hardy.engine.rng import derive_key, image_id
+from hardy.suites.suite import Edition
+
+if TYPE_CHECKING:
+    from hardy.images.image_files import Picture
+    from hardy.images.recipes import Recipe
+
+UInt8 = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Stage:
+    pixels: UInt8  # (1, H, W, 3); of several alike (N, H, W, 3)
+    base: UInt8  # (1, h, w, 3)
+    recipe: Recipe | None
+
+    @classmethod
+    def of(cls, picture: Picture, recipe: Recipe | None) -> Stage:
+        """A picture as it was read; without a recipe it is its own base, and all of it is seen."""
+        from hardy.images.image_files import rgb
+
+        pixels = rgb(picture)[None]
+        return cls(pixels, recipe.base(picture)[None] if recipe else pixels, recipe)
+
+    @classmethod
+    def together(cls, stages: Sequence[Stage]) -> Stage:
+        """Of pictures of one size."""
+        ops = ops_for(stages[0].base)
+        pixels, base = (ops.join([getattr(s, part) for s in stages]) for part in ("pixels", "base"))
+        return cls(pixels, base, stages[0].recipe)
+
+    def on(self, device: str) -> Stage:
+        """The base as a tensor on a device, unless Pillow has to finish every frame.
+
+        The picture stays: it is asked for only where the recipe, and so Pillow, finishes frames.
+        """
+        if self.recipe is not None and self.recipe.side and self._seen != self.size:
+            return self
+        return replace(self, base=to_device(self.base, device))
+
+    @property
+    def _seen(self) -> tuple[int, int]:
+        """(H, W) of the part of the base that a recipe cuts out."""
+        assert self.recipe is not None
+        return self.recipe.window(*self.base.shape[1:3])[2:]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(H, W) of the frames."""
+        height, width = self.base.shape[1:3]
+        if self.recipe is None:
+            return height, width
+        side = self.recipe.side
+        return (side, side) if side else self.recipe.window(height, width)[2:]
+
+    def frames(
+        self, edition: Edition, name: str, level: int, *, seed: int, id: int | str
+    ) -> Frames:
+        """The frames of one perturbation, made when they are asked for."""
+        make = self._maker(edition, name, level, seed, [id])
+        return Frames(make, edition.steps(name).frames, ops_for(self.base))
+
+    def all_frames(
+        self, edition: Edition, name: str, level: int, *, seed: int, ids: Sequence[int | str]
+    ) -> UInt8:
+        """(N, F, H, W, 3): those of every picture on the stage."""
+        steps = edition.steps(name)
+        ops = ops_for(self._view(steps.on)[0])
+
+        def made(some: slice) -> UInt8:
+            part = replace(self, pixels=self.pixels[some], base=self.base[some])
+            frames = list(part._maker(edition, name, level, seed, ids[some])(range(steps.frames)))
+            joined: UInt8 = ops.join(frames)
+            return joined.reshape((steps.frames, -1, *joined.shape[1:])).swapaxes(0, 1)
+
+        whole: UInt8 = engine.in_parts(ops, made, len(ids), len(ids))
+        return whole
+
+    def _maker(
+        self, edition: Edition, name: str, level: int, seed: int, ids: Sequence[int | str]
+    ) -> Callable[[Wanted], Iterator[UInt8]]:
+        steps = edition.steps(name)
+        params = steps.params(level)
+        images, view = self._view(steps.on)
+        return lambda wanted: run(
+            PERTURBATIONS[name],
+            images,
+            params,
+            wanted=wanted,
+            key=derive_key(seed, edition.name, f"p/{name}", level),
+            ids=np.array([image_id(id) for id in ids], np.uint64),
+            view=view,
+            on_base=steps.on != "view",
+        )
+
+    def _view(self, on: str) -> tuple[UInt8, View]:
+        if self.recipe is None:
+            return self.base, whole(self.base)
+        if on == "picture":
+            return self.pixels, View(whole(self.pixels).window, _each(self.recipe.prepare))
+        window = self.recipe.window(self.base.shape[1], self.base.shape[2])
+        done = window[2:] == self.size
+        return self.base, View(window, None if done else _each(self.recipe.shrink))
+
+
+def _each(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda images: np.stack([convert(image) for image in images])

@@ -1,0 +1,129 @@
+"""The layout of CIFAR-10-C and CIFAR-10-P: arrays, written a few rows at a time."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.images.source import Labels
+from hardy.suites.cells import Cell, cell_folder, levels
+from hardy.suites.suite import Suite
+from hardy.variants.disk.manifest import content_hash, write_file
+
+UInt8 = npt.NDArray[np.uint8]
+PART = ".part"
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """An array per corruption with the severities one after the other: the layout of CIFAR-10-C.
+
+    Of sequences, an array (N, F, H, W, 3) each. Severities that were not built are zeros, as the
+    manifest says. An array has the suffix .part until all that was asked for is in it.
+    """
+
+    suite: Suite
+    folder: Path
+    count: int
+    shape: tuple[int, ...]  # of one image
+    size: int
+
+    def path(self, cell: Cell) -> str:
+        folder = cell_folder(self.suite, cell)
+        return f"{cell.name if self.suite.kind == 'corruptions' else folder}.npy"
+
+    def name(self, unit: range, cell: Cell) -> str:
+        first = self.first_row(cell) + unit.start
+        return f"{self.path(cell)}, rows {first} to {first + len(unit) - 1}"
+
+    def first_row(self, cell: Cell) -> int:
+        return self.count * (cell.level - 1) if self.suite.kind == "corruptions" else 0
+
+    def _place(self, cell: Cell) -> Path:
+        whole = self.folder / self.path(cell)
+        return whole if whole.exists() else whole.with_name(whole.name + PART)
+
+    def _whole_shape(self, cell: Cell) -> tuple[int, ...]:
+        if self.suite.kind == "corruptions":
+            return (self.count * len(levels(self.suite, cell.name)), *self.shape)
+        return (self.count, self.suite.edition.steps(cell.name).frames, *self.shape)
+
+    def _header(self, cell: Cell) -> bytes:
+        file = io.BytesIO()
+        shape = self._whole_shape(cell)
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "|u1", "fortran_order": False, "shape": shape}
+        )
+        return file.getvalue()
+
+    def _offset(self, unit: range, cell: Cell) -> int:
+        row = prod(self._whole_shape(cell)[1:])
+        return len(self._header(cell)) + (self.first_row(cell) + unit.start) * row
+
+    def check(self) -> None:
+        pass
+
+    def begin(self, cells: Sequence[Cell]) -> None:
+        for cell in cells:
+            header = self._header(cell)
+            with open(self._place(cell), "r+b", opener=_or_create) as file:
+                file.write(header)
+                file.truncate(len(header) + prod(self._whole_shape(cell)))
+
+    def write(self, unit: range, cell: Cell, images: UInt8, got: Sequence[int]) -> str:
+        if len(got) < len(unit):  # what could not be read is black, in its own row
+            images, some = np.zeros((len(unit), *images.shape[1:]), np.uint8), images
+            images[np.asarray(got) - unit.start] = some
+        data = np.ascontiguousarray(images).data.cast("B")
+        with open(self._place(cell), "r+b") as file:
+            file.seek(self._offset(unit, cell))
+            file.write(data)
+        return content_hash(data)
+
+    def there(self, unit: range, cell: Cell) -> bool:
+        return self._place(cell).exists()
+
+    def hash(self, unit: range, cell: Cell) -> str | None:
+        header, shape = self._header(cell), self._whole_shape(cell)
+        length = len(unit) * prod(shape[1:])
+        try:
+            with self._place(cell).open("rb") as file:
+                whole = os.fstat(file.fileno()).st_size == len(header) + prod(shape)
+                if not whole or file.read(len(header)) != header:
+                    return ""  # no row of it can be trusted to lie in its place
+                file.seek(self._offset(unit, cell))
+                return content_hash(file.read(length))
+        except OSError:
+            return None
+
+    def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
+        for cell in cells:
+            place = self._place(cell)
+            if place.name.endswith(PART):
+                os.replace(place, self.folder / self.path(cell))
+        for name, data in self.beside(labels).items():
+            write_file(str(self.folder), name, data)
+
+    def beside(self, labels: Labels | None) -> dict[str, bytes]:
+        """Labels, once per severity; sequences have none, as their benchmark needs none."""
+        if labels is None or self.suite.kind != "corruptions":
+            return {}
+        kind = np.uint8 if labels.max(initial=0) < 256 else np.int64
+        file = io.BytesIO()
+        severities = levels(self.suite, self.suite.corruptions[0])
+        np.save(file, np.tile(labels.astype(kind), len(severities)))
+        return {"labels.npy": file.getvalue()}
+
+    def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
+        yield from dict.fromkeys(self.path(cell) for cell in cells)
+
+
+def _or_create(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o666)

@@ -1,0 +1,99 @@
+"""Compares a built folder with its manifest: what is missing, altered, or not ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from hardy.errors import InputError
+from hardy.suites import load
+from hardy.suites import suite_files as given
+from hardy.suites.cells import Cell, cell_folder
+from hardy.variants.disk.layout import open_layout, units_of
+from hardy.variants.disk.manifest import (
+    HEADER,
+    LINES,
+    content_hash,
+    parse_cell,
+    read_contents,
+    read_header,
+)
+from hardy.variants.stored import listed_source
+
+
+class Report(NamedTuple):
+    checked: int  # files; of arrays, groups of rows
+    left_out: int  # images that could not be read when it was their turn
+    missing: list[str]
+    altered: list[str]
+    extra: list[str]
+
+    @property
+    def fine(self) -> bool:
+        return not (self.missing or self.altered or self.extra)
+
+
+def verify(folder: Path, track: Callable[[list[int]], Iterable[int]] = iter) -> Report:
+    """Read every file that was to be built, and look for others."""
+    header = read_header(folder)
+    if header is None:
+        raise InputError(
+            f"expected a folder that `hardy build` wrote, got {folder} without {HEADER}"
+        )
+    suite, source = load(given.beside(folder, header["suite"])), listed_source(header)
+    layout = open_layout(suite, folder, header["format"], source, tuple(header["shape"]))
+    units = units_of(header["images"], layout.size)
+    contents = read_contents(folder, len(units))
+    cells = sorted({*map(parse_cell, header["cells"]), *contents.cells})
+    missing: list[str] = []
+    altered: list[str] = []
+
+    def compare(name: str, found: str | None, wanted: str | None) -> None:
+        if found is None or wanted is None:
+            missing.append(name)
+        elif found != wanted:
+            altered.append(name)
+
+    beside = layout.beside(source.labels)
+    for name, data in beside.items():
+        file = folder / name
+        found = content_hash(file.read_bytes()) if file.is_file() else None
+        compare(name, found, content_hash(data))
+    checked = len(beside)
+    listed = {cell: contents.listed(cell) for cell in cells}
+    for number in track(list(range(len(units)))):
+        for cell in cells:
+            wanted = contents.hash(number, cell) if listed[cell][number] else None
+            if wanted != "":
+                compare(layout.name(units[number], cell), layout.hash(units[number], cell), wanted)
+                checked += 1
+    # Arrays lie at the top.
+    top = {HEADER, LINES, *beside, *(path for path in layout.paths(1, cells) if "/" not in path)}
+    top |= set() if suite.toml is None else {given.copy_name(suite)}
+    expected = {cell_folder(suite, cell): cell for cell in cells}
+    extra = _extra(folder, top, expected, lambda cell: layout.paths(header["images"], [cell]))
+    bad = {index for cell in cells for some in contents.bad(cell).values() for index in some}
+    return Report(checked, len(bad), missing, altered, sorted(extra))
+
+
+def _extra(
+    folder: Path,
+    top: set[str],
+    cells: dict[str, Cell],
+    paths: Callable[[Cell], Iterable[str]],
+) -> Iterator[str]:
+    """Files that should not be there. The paths of one cell are in memory at a time."""
+    current: Cell | None = None
+    expected = top
+    for where, _, names in os.walk(folder):
+        below = Path(where).relative_to(folder).as_posix()
+        inside = next((name for name in cells if f"{below}/".startswith(f"{name}/")), None)
+        cell = cells[inside] if inside else None
+        if cell != current:
+            current, expected = cell, set(paths(cell)) if cell else top
+        for name in names:
+            path = name if below == "." else f"{below}/{name}"
+            if path not in expected:
+                yield path

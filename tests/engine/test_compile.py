@@ -1,0 +1,50 @@
+"""Cached machine code is dropped when anything it was compiled from has changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import hardy
+from hardy.engine.cpu import compile
+
+PROGRAM = """
+import numpy as np
+from hardy.engine.cpu.ops import OPS
+print(OPS.words(7, np.array([3], np.uint64), 5, 4).tolist())
+"""
+
+
+def words(source: Path, cache: Path) -> str:
+    path = os.pathsep.join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_a_constant_of_another_file_reaches_the_kernel(tmp_path):
+    package = Path(hardy.__file__).parent
+    copy = tmp_path / "src" / "hardy"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    before = words(tmp_path / "src", tmp_path / "cache")
+    rng = copy / "arrays" / "rng.py"
+    assert "ROUNDS = 10" in rng.read_text()
+    rng.write_text(rng.read_text().replace("ROUNDS = 10", "ROUNDS = 7"))
+    assert words(tmp_path / "src", tmp_path / "cache") != before
+    rng.write_text(rng.read_text().replace("ROUNDS = 7", "ROUNDS = 10"))
+    assert words(tmp_path / "src", tmp_path / "cache") == before
+
+
+def test_without_a_folder_to_write_kernels_still_run(monkeypatch):
+    """numba then refuses to cache; the kernel is compiled for this process alone."""
+    from numba.core import caching
+
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    twice = compile.kernel(lambda x: 2 * x)
+    assert twice(21) == 42
+    assert compile.cache_folder(twice) is None

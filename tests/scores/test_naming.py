@@ -1,0 +1,93 @@
+"""Finding a stored run by its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from hardy.errors import InputError
+from hardy.scores import choose, score
+from hardy.scores.listing import score_tables
+from hardy.scores.naming import choose_all
+from hardy.store.reader import StoredRun, find_runs
+from hardy.suites.cells import CLEAN
+from tests.scores.helpers import write_run
+
+WRONG = {CLEAN: [0, 1]}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[StoredRun]:
+    store = tmp_path_factory.mktemp("store")
+    for model, suite in (
+        ("timm:resnet50", "imagenet_c"),
+        ("timm:resnet50", "cifar10_c"),
+        ("timm:resnet50d", "imagenet_c"),
+        ("onnx:net.onnx", "imagenet_c"),
+    ):
+        write_run(store, WRONG, model=model, suite=suite)
+    write_run(store, WRONG, model="onnx:net.onnx", suite="imagenet_c", seed=1)
+    return find_runs(store)
+
+
+def test_by_model_folder_or_prefix(runs: list[StoredRun]) -> None:
+    found = choose(runs, "timm:resnet50", "imagenet_c")
+    assert (found.model, found.suite) == ("timm:resnet50", "imagenet_c"), "exact before prefix"
+    assert choose(runs, "timm:resnet50d").model == "timm:resnet50d"
+    for run in runs:
+        assert choose(runs, run.folder.name).folder == run.folder
+        assert choose(runs, run.folder.name[:-1]).folder == run.folder
+    assert choose(runs, "t", "cifar10_c").suite == "cifar10_c"
+
+
+def test_by_the_names_that_a_table_tells_them_apart_by(runs: list[StoredRun]) -> None:
+    alike = [run for run in runs if run.model == "onnx:net.onnx"]
+    table = score_tables([score(run) for run in alike])[0]
+    assert table.rows[0][0] != table.rows[1][0]
+    for run, (name, *_) in zip(alike, table.rows, strict=True):
+        assert choose(runs, name).folder == run.folder
+        assert any(note.startswith(f"{name}: ") for note in table.notes)
+
+
+def test_without_the_kind_of_model(runs: list[StoredRun]) -> None:
+    assert choose(runs, "resnet50d").model == "timm:resnet50d"
+    found = choose(runs, "resnet50", "imagenet_c")
+    assert found.model == "timm:resnet50", "exact before prefix"
+    assert choose(runs, "res", "cifar10_c").model == "timm:resnet50"
+    assert {run.model for run in choose_all(runs, ["resnet50"])} == {"timm:resnet50"}
+    with pytest.raises(InputError, match="got 2; name one of timm:resnet50, timm:resnet50d"):
+        choose(runs, "resnet", "imagenet_c")
+
+
+@pytest.mark.parametrize(
+    ("name", "suite", "message"),
+    [
+        (
+            "timm:resnet50",
+            None,
+            r"got 2; name a suite: imagenet_c, cifar10_c|cifar10_c, imagenet_c",
+        ),
+        ("timm", "imagenet_c", "got 2; name one of timm:resnet50, timm:resnet50d"),
+        ("onnx:net.onnx", None, r"got 2; name one of the folders: onnx-net.onnx--imagenet_c--"),
+        ("timm:resnt50", None, 'unknown model "timm:resnt50"; did you mean "timm:resnet50"'),
+        ("", None, 'unknown model ""'),
+        ("timm:resnet50", "imagenet-c", 'runs "imagenet-c"; did you mean "imagenet_c"'),
+    ],
+)
+def test_what_is_not_clear(
+    runs: list[StoredRun], name: str, suite: str | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        choose(runs, name, suite)
+
+
+def test_all_suites_of_some_models(runs: list[StoredRun]) -> None:
+    found = choose_all(runs, ["timm:resnet50", "timm:resnet50d", "timm:resnet50"])
+    assert sorted((run.model, run.suite) for run in found) == [
+        ("timm:resnet50", "cifar10_c"),
+        ("timm:resnet50", "imagenet_c"),
+        ("timm:resnet50d", "imagenet_c"),
+    ]
+    with pytest.raises(InputError, match='unknown model "nobody"'):
+        choose_all(runs, ["timm:resnet50d", "nobody"])
+    with pytest.raises(InputError, match="got 2; name one of the folders"):
+        choose_all(runs, ["onnx"])

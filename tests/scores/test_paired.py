@@ -1,0 +1,201 @@
+"""Two models on the same images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hardy.errors import InputError
+from hardy.scores import compare, score
+from hardy.scores.listing import compared_table
+from hardy.suites.cells import CLEAN, Cell
+from tests.scores.helpers import FEW, errors, write_run, write_sequences
+
+
+def test_differences_are_paired(tmp_path: Path) -> None:
+    wrong = errors(clean=0.3)
+    worse = {cell: flags | (np.arange(20) < 6) for cell, flags in wrong.items()}
+    one = score(write_run(tmp_path, wrong, model="a"), how=FEW)
+    two = score(write_run(tmp_path, worse, model="b"), how=FEW)
+    compared = compare(one, two)
+    assert [c.first.name for c in compared.headline] == [s.name for s in one.headline]
+    for comparison in compared.headline:
+        name = comparison.first.name
+        assert comparison.difference == pytest.approx(two[name].value - one[name].value)
+    assert [c.first.name for c in compared.singles][:2] == ["CE gaussian_noise", "CE shot_noise"]
+    assert len(compared.singles) == 15
+    assert "mean error" in [c.first.name for c in compared.worse]
+    assert compared.better == ()
+    only = int((worse[CLEAN] & ~wrong[CLEAN]).sum())
+    assert compared.clean is not None
+    assert (compared.clean.only_first, compared.clean.only_second) == (0, only)
+    assert compared.clean.p_value == pytest.approx(2 * 0.5**only)
+    assert str(compared).startswith("b is significantly worse in mCE, ")
+    assert str(compared).endswith(" than a")
+    back = compare(two, one)
+    assert str(back).startswith("a is significantly better in mCE, ")
+
+
+@pytest.mark.parametrize(("differing", "told"), [(4, False), (6, True)])
+def test_few_images_do_not_tell_clean_errors_apart(
+    differing: int, told: bool, tmp_path: Path
+) -> None:
+    """Exactly p = 2 · 0.5⁴ = 0.125 for four, 0.031 for six; to the bootstrap both are enough."""
+    right = errors(images=200, clean=0.0)
+    wrong = right | {CLEAN: np.arange(200) < differing}
+    one, two = (write_run(tmp_path, cells, model=m) for cells, m in ((right, "a"), (wrong, "b")))
+    compared = compare(one, two)
+    (clean,) = [c for c in compared.headline if c.first.name == "clean error"]
+    assert clean.significant
+    assert compared.tells(clean) == (clean in compared.regressions) == told
+    assert ("clean error" in str(compared)) == told
+    table = compared_table(compared)
+    assert ("clean error" in {table.rows[row][0] for row, _ in table.best}) == told
+
+
+def test_equal_models(tmp_path: Path) -> None:
+    run = write_run(tmp_path, errors(), model="a")
+    compared = compare(run, run)
+    assert all(c.difference == 0 and not c.significant for c in compared.headline)
+    assert str(compared) == "a and a do not differ significantly"
+
+
+def test_what_just_one_was_run_on_is_left_out(tmp_path: Path) -> None:
+    one = score(write_run(tmp_path, errors(), model="a"), how=FEW)
+    more = errors() | errors(names=("spatter",), clean=None)
+    two = score(write_run(tmp_path, more, model="b"), how=FEW)
+    assert len(compare(two, one).singles) == len(compare(one, two).singles) == 15
+    fewer = {c: np.where((c.name == "spatter") & (np.arange(20) > 8), -1, more[c]) for c in more}
+    four = score(write_run(tmp_path, fewer, model="d"), how=FEW)
+    assert len(compare(two, four).singles) == 15, "spatter of other images"
+    assert len(compare(two, two).singles) == 16
+    dirty = errors(clean=None)
+    three = score(write_run(tmp_path, dirty, model="c"), how=FEW)
+    compared = compare(one, three)
+    assert [c.first.name for c in compared.headline] == ["mCE", "mean error"]
+    assert compared.clean is None
+
+
+def test_a_subset_and_all_images_are_compared_on_the_subset(tmp_path: Path) -> None:
+    wrong, other = errors(images=30), errors(images=20, seed=1, rate=0.6)
+    more = write_run(tmp_path, wrong, model="more")
+    fewer = write_run(
+        tmp_path, other, model="fewer", ids=range(5, 25), labels=np.arange(5, 25) % 10
+    )
+    compared = compare(more, fewer)
+    rows = {cell: flags[5:25] for cell, flags in wrong.items()}
+    for one in compared.headline:
+        assert one.first.circumstances.images == one.second.circumstances.images == 20
+    (clean,) = [one for one in compared.headline if one.first.name == "clean error"]
+    assert clean.first.value == pytest.approx(100 * rows[CLEAN].mean())
+    assert clean.second.value == pytest.approx(100 * other[CLEAN].mean())
+    assert compared.clean is not None
+    assert compared.clean.only_first == (rows[CLEAN] & ~other[CLEAN]).sum()
+    assert compared.notes == ("more has 30 images, fewer has 20 of them: both are scored on these",)
+    back = compare(score(fewer, how=FEW), score(more, how=FEW))
+    assert back.notes == compared.notes
+    assert back.headline[0].difference == pytest.approx(-compared.headline[0].difference)
+    assert "100 bootstrap replicates" in back.second["mCE"].resampling, "as it was told before"
+
+
+def test_the_same_images_of_a_subset_and_a_whole_are_compared(tmp_path: Path) -> None:
+    whole = write_run(tmp_path, errors(), model="whole")
+    part = write_run(tmp_path, errors(seed=1), model="part", subset={"of": 90})
+    compared = compare(score(whole, how=FEW), score(part, how=FEW))
+    assert len(compared.headline) == 4
+    assert compared.notes == ()
+
+
+def worse_in(tmp_path: Path, cells: str) -> tuple[Any, Any]:
+    """Two runs, the second with many more errors on clean images, corrupted ones, or in both."""
+    wrong = errors(clean=0.3)
+    worse = {
+        cell: flags | (np.arange(20) < 10) if (cell == CLEAN) == (cells == "clean") else flags
+        for cell, flags in wrong.items()
+    }
+    one = score(write_run(tmp_path, wrong, model="a"), how=FEW)
+    return one, score(write_run(tmp_path, worse, model="b"), how=FEW)
+
+
+def test_what_decides(tmp_path: Path) -> None:
+    """Fewer errors on clean images alone raise relative mCE, and are no regression."""
+    one, two = worse_in(tmp_path, "clean")
+    better = compare(two, one)
+    assert [c.first.name for c in better.worse] == ["relative mCE"]
+    assert better.regressions == ()
+    assert better.verdict == "no regression (mCE and clean error decide)"
+    worse = compare(one, two)
+    assert [c.first.name for c in worse.regressions] == ["clean error"]
+    assert worse.verdict == "a regression in clean error (mCE and clean error decide)"
+    assert compare(*worse_in(tmp_path / "more", "corrupted")).verdict == (
+        "a regression in mCE (mCE and clean error decide)"
+    )
+
+
+def test_what_decides_without_a_reference(tmp_path: Path) -> None:
+    one, two = (s.on(s.run.ids) for s in worse_in(tmp_path, "corrupted"))
+    plain = [score(s.run, reference=None, how=FEW) for s in (one, two)]
+    assert (
+        compare(*plain).verdict == "a regression in mean error (mean error and clean error decide)"
+    )
+    dirty = [
+        score(write_run(tmp_path, errors(clean=None, rate=r), model=f"{r}"), how=FEW)
+        for r in (0.3, 0.8)
+    ]
+    assert compare(*dirty).verdict == "a regression in mCE (mCE decides)"
+    clean = [
+        score(write_run(tmp_path, {CLEAN: np.arange(20) < n}, model=f"clean {n}"), how=FEW)
+        for n in (2, 12)
+    ]
+    assert compare(*clean).verdict == "a regression in clean error (clean error decides)"
+
+
+def test_what_decides_of_sequences(tmp_path: Path) -> None:
+    cells = [Cell("tilt", 1), Cell("shot_noise", 1)]
+    one, _ = write_sequences(tmp_path, cells, model="a")
+    two, _ = write_sequences(tmp_path, cells, model="b", seed=1)
+    compared = compare(score(one, how=FEW), score(two, how=FEW))
+    assert [c.first.name for c in compared.deciding] == ["mFR"]
+    plain = compare(*(score(run, reference=None, how=FEW) for run in (one, two)))
+    assert [c.first.name for c in plain.deciding] == ["flip probability"]
+
+
+def test_sequences(tmp_path: Path) -> None:
+    cells = [Cell("tilt", 1), Cell("shot_noise", 1)]
+    one, _ = write_sequences(tmp_path, cells, model="a")
+    two, _ = write_sequences(tmp_path, cells, model="b", seed=1)
+    compared = compare(score(one, how=FEW), score(two, how=FEW))
+    names = [c.first.name for c in compared.singles]
+    assert names == ["FR shot_noise", "FR tilt", "T5D shot_noise", "T5D tilt"]
+    assert compared.clean is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"suite": "tiny_imagenet_c"}, r"different suites \(imagenet_c and tiny_imagenet_c\)"),
+        ({"seed": 1}, r"different ways of making the images \(.* and .*seed 1\)"),
+        ({"ids": range(1, 21)}, "different image sets"),
+        ({"labels": np.zeros(20, int)}, "different image sets"),
+        ({"wrong": errors(names=["fog"])}, "different corruptions .only the first has gaussian"),
+        ({"wrong": errors(severities=(1, 2))}, r"different severities \(1, 2, 3, 4, 5 and 1, 2\)"),
+        ({"wrong": errors(images=19), "ids": range(5, 24)}, r"numbers of images \(20 and 19\)"),
+    ],
+)
+def test_runs_made_differently_are_refused(
+    tmp_path: Path, settings: dict[str, Any], message: str
+) -> None:
+    one = score(write_run(tmp_path, errors(), model="a"), how=FEW)
+    run = write_run(tmp_path, settings.pop("wrong", errors()), model="b", **settings)
+    with pytest.raises(InputError, match=message):
+        compare(one, score(run, how=FEW))
+
+
+def test_models_without_a_common_headline_are_refused(tmp_path: Path) -> None:
+    one = score(write_run(tmp_path, errors(clean=None), model="a"), how=FEW)
+    two, _ = write_sequences(tmp_path, [Cell("tilt", 1)], model="b")
+    with pytest.raises(InputError, match=r"different metrics \(mCE and mFR\); different suites"):
+        compare(one, score(two, how=FEW))

@@ -1,0 +1,61 @@
+"""Killed at any moment, a store has lost little, and nothing in it is wrong."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+
+from hardy.store.reader import contents_hash, find_runs
+from tests.store.stores import CELLS, extend, predict
+from tests.variants.test_build_killed import start, wait_for
+
+IMAGES = 300
+KILLS = 10
+
+
+def kill(store: Path, marks: Path, chance: random.Random) -> bool:
+    """Whether a write was under way."""
+    marks.mkdir()
+    mark = marks / "inside"
+    process = start("tests.store.interference", marks, store, IMAGES)
+    assert wait_for(mark.exists, process), process.communicate()
+    time.sleep(chance.uniform(0, 0.4))
+    assert wait_for(mark.exists, process), "nothing was left to write"
+    time.sleep(chance.uniform(0, 0.002))
+    process.kill()
+    process.communicate(timeout=60)
+    return mark.exists()
+
+
+def check(store: Path) -> int:
+    """What is there is right; how much it is."""
+    if not list(store.glob("*/run.json")):
+        return 0
+    (run,) = find_runs(store)
+    found = 0
+    for cell in run.cells:
+        images = np.flatnonzero(run.complete([cell]))
+        wanted = predict([run.ids[image] for image in images], cell)
+        got = run.read([cell], ["log_prob", "top5", "top5_prob"], images)
+        for name, values in got.items():
+            np.testing.assert_array_equal(values[:, 0], wanted[name])
+        found += len(images)
+    return found
+
+
+def test_killed_and_resumed(tmp_path: Path) -> None:
+    store, chance = tmp_path / "store", random.Random(0)
+    inside, found = [], [0]
+    for number in range(KILLS):
+        inside.append(kill(store, tmp_path / f"marks{number}", chance))
+        found.append(check(store))
+        assert found[-1] >= found[-2], "what was stored is kept"
+    assert sum(inside) >= KILLS / 2
+    assert 0 < found[-1] < IMAGES * len(CELLS)
+    resumed = extend(store, range(IMAGES))
+    assert contents_hash(resumed) == contents_hash(extend(tmp_path / "whole", range(IMAGES)))
+    left = [path.name for path in resumed.folder.rglob(".*")]
+    assert left == []

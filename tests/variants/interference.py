@@ -1,0 +1,77 @@
+"""Comes between a build and its disk: for full disks, slow ones, and being killed inside a write.
+
+`python -m tests.variants.interference MARKS IMAGES OUT FORMAT WORKERS` builds on a slow disk: every
+write stops half-way for a moment, and a file in MARKS exists as long as it does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hardy.variants.disk import array_layout, manifest
+
+# Given what writes, and what is to be written: how much was.
+Hook = Callable[[Callable[[Any], int], Any], int]
+PAUSE = 0.03
+
+
+class _Os:
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+    def write(self, handle: int, data: Any) -> int:
+        return self._hook(lambda part: os.write(handle, part), data)
+
+
+class _File:
+    def __init__(self, file: Any, hook: Hook) -> None:
+        self._file, self._hook = file, hook
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def __enter__(self) -> _File:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write(self, data: Any) -> int:
+        return self._hook(self._file.write, data)
+
+
+def intercept(hook: Hook, put: Callable[[object, str, object], None] = setattr) -> None:
+    """Every write of files and of arrays' rows goes through `hook`."""
+    put(manifest, "os", _Os(hook))
+    array_layout.__dict__.setdefault("open", open)
+    put(array_layout, "open", lambda *a, **k: _File(open(*a, **k), hook))  # noqa: SIM115
+
+
+def _slowly(write: Callable[[Any], int], data: Any) -> int:
+    half = memoryview(data).cast("B")
+    mark = Path(sys.argv[1], str(os.getpid()))
+    written = write(half[: len(half) // 2])
+    mark.touch()
+    time.sleep(PAUSE)
+    mark.unlink()
+    return written + write(half[written:])
+
+
+# Not in the main part: workers are started anew, and import this.
+if __name__ in ("__main__", "__mp_main__"):
+    intercept(_slowly)
+    manifest.CHECKPOINT_SECONDS = 0.1
+
+if __name__ == "__main__":
+    from tests.suites.helpers import built
+
+    suite = "cifar10_c" if sys.argv[2].endswith(".npz") else "imagenet_c"
+    built(suite, Path(sys.argv[2]), Path(sys.argv[3]), format=sys.argv[4], workers=int(sys.argv[5]))

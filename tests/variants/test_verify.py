@@ -1,0 +1,141 @@
+"""`verify` finds what is missing, altered or extra, down to one byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardy.errors import InputError
+from hardy.variants.disk.manifest import HEADER
+from hardy.variants.disk.verify import verify
+from tests.suites.helpers import built, tree, write_photos, write_rows
+
+# A file of each.
+FORMATS = {
+    "jpeg": "contrast/2/n00000001/photo_001.JPEG",
+    "png": "contrast/2/n00000001/photo_001.png",
+    "npy": "contrast.npy",
+    "tar": "contrast/2/000000.tar",
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    top = tmp_path_factory.mktemp("verify")
+    images = write_photos(top / "val", 3)
+    for format in FORMATS:
+        built("imagenet_c", images, top / format, "contrast", severities=(1, 2), format=format)
+    return {format: top / format for format in FORMATS}
+
+
+@pytest.fixture(params=FORMATS)
+def folder(request: pytest.FixtureRequest, folders: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy to spoil, in a folder called after its format."""
+    copy = tmp_path / request.param
+    for name, data in tree(folders[request.param]).items():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_bytes(data)
+    return copy
+
+
+def flip(path: Path, place: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+def test_nothing_to_find(folder: Path) -> None:
+    report = verify(folder)
+    assert report.fine
+    assert report.left_out == 0
+    # Six files; two shards; an array of two parts, and labels.
+    assert report.checked == {"jpeg": 6, "png": 6, "tar": 2, "npy": 3}[folder.name]
+
+
+@pytest.mark.parametrize("share", [0.5, 1])
+def test_one_bit(folder: Path, share: float) -> None:
+    """In the middle, which is of the second severity in the array, and at the end."""
+    path = folder / FORMATS[folder.name]
+    size = len(path.read_bytes())
+    if folder.name == "npy":  # three severities were not built: their rows are not looked at
+        size = size - 3 * 3 * 224 * 224 * 3 if share == 1 else size
+        flip(path, size - 1 if share == 1 else (size * 3) // 10)
+    else:
+        flip(path, int(size * share) - 1)
+    report = verify(folder)
+    names = {"npy": "contrast.npy, rows 3 to 5"}
+    assert report.altered == [names.get(folder.name, FORMATS[folder.name])]
+    assert (report.missing, report.extra) == ([], [])
+
+
+def test_a_shorter_and_a_longer_file(folder: Path) -> None:
+    path = folder / FORMATS[folder.name]
+    data = path.read_bytes()
+    path.write_bytes(data[:-1])
+    assert verify(folder).altered
+    path.write_bytes(data + b"x")
+    assert verify(folder).altered
+    path.write_bytes(b"")
+    assert verify(folder).altered
+
+
+def test_a_missing_file(folder: Path) -> None:
+    (folder / FORMATS[folder.name]).unlink()
+    report = verify(folder)
+    rows = ["contrast.npy, rows 0 to 2", "contrast.npy, rows 3 to 5"]
+    assert report.missing == (rows if folder.name == "npy" else [FORMATS[folder.name]])
+    assert (report.altered, report.extra) == ([], [])
+
+
+def test_extra_files(folder: Path) -> None:
+    extra = ["a.txt", "contrast/1/x.JPEG", "contrast/x", "contrast/5/n00000001/photo_001.JPEG",
+             "fog/1/n00000001/photo_001.JPEG", "fog.npy", ".unfinished/17"]  # fmt: skip
+    for name in extra:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    report = verify(folder)
+    assert report.extra == sorted(extra)
+    assert (report.altered, report.missing) == ([], [])
+
+
+def test_a_folder_in_the_place_of_a_file(folder: Path) -> None:
+    path = folder / FORMATS[folder.name]
+    path.unlink()
+    path.mkdir()
+    assert verify(folder).missing
+
+
+def test_labels_and_heads_of_arrays(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    built("cifar10_c", write_rows(tmp_path / "rows"), out, "contrast")
+    whole = tree(out)
+    flip(out / "labels.npy", -1)
+    assert verify(out).altered == ["labels.npy"]
+    (out / "labels.npy").unlink()
+    assert verify(out).missing == ["labels.npy"]
+    (out / "labels.npy").write_bytes(whole["labels.npy"])
+    assert verify(out).fine
+    flip(out / "contrast.npy", 20)
+    assert len(verify(out).altered) == 5
+    np.save(out / "contrast.npy", np.zeros((35, 3072), np.uint8))  # as many bytes, another shape
+    assert len(verify(out).altered) == 5
+
+
+def test_a_folder_that_was_not_built(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"without {HEADER}"):
+        verify(tmp_path)
+    with pytest.raises(InputError, match=f"without {HEADER}"):
+        verify(tmp_path / "nowhere")
+
+
+def test_progress_is_by_units(folder: Path) -> None:
+    seen = []
+
+    def track(units: list[int]) -> list[int]:
+        seen.extend(units)
+        return units
+
+    verify(folder, track)
+    assert len(seen) == (3 if folder.name in ("jpeg", "png") else 1)
