@@ -23,7 +23,7 @@ from typing import Any
 from bench import gpu_parity
 from bench.cpu import RESULTS, commit, machine
 from bench.gpu_page import judge, page
-from hardy.resume import write_file, write_record
+from hardy.files import write_file, write_record
 
 STAGES = ("parity", "cells", "c_bar", "evaluation", "peers")
 LIBRARIES = ("torch", "triton", "numpy")

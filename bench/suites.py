@@ -16,7 +16,7 @@ from bench.cpu import RESULTS, commit, machine, versions
 from bench.photos import crops
 from bench.table import grid
 from bench.timing import Cell, Feed, Spread, ours
-from hardy.resume import write_file, write_record
+from hardy.files import write_file, write_record
 from hardy.suites import load
 
 BAR_C_BAR = 1000.0  # ms, for all ten at five severities

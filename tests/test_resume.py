@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hardy.errors import HardyError, InputError
-from hardy.resume import begin
+from hardy.files import begin
 
 WANTED = {
     "sizes": (1, 2),

@@ -1,5 +1,8 @@
 """The errors Hardy raises on purpose. A message says what was expected, what came, what to do."""
 
+import importlib
+from typing import Any
+
 
 class HardyError(Exception):
     """The base of them all: `except HardyError` catches everything Hardy refuses."""
@@ -16,3 +19,19 @@ class MissingResource(HardyError):
 def printable(text: str) -> str:
     """For a terminal: what a file name may hold, line breaks and escape codes, is spelled out."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """Import an optional package for `what`; where it is missing, the error says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingResource(
+            f"{what} needs {module}, which cannot be imported ({error}): "
+            f'pip install "hardy[{extra}]"'
+        ) from error
+    except (RuntimeError, OSError) as error:  # libraries of builds that do not belong together
+        raise HardyError(
+            f"{what} needs {module}, which is installed but broken ({error}); install builds that "
+            f'belong together: pip install --force-reinstall "hardy[{extra}]"'
+        ) from error

@@ -1,13 +1,23 @@
-"""Files that are there whole or not at all, whatever happens while they are written."""
+"""Files that are there whole or not at all, and folders in which work goes on.
+
+`whole_file` is how everything is written: under a temporary name, then renamed. A folder's record
+says what work lies there: it is written once, compared when the work is resumed, and held by one
+process at a time.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from hardy.errors import HardyError, InputError
+from hardy.schema import brief
 
 # How a name ends until its file is finished: by it, what a killed process left is known as ours.
 UNFINISHED = ".hardy-unfinished"
@@ -42,3 +52,97 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+Record = Mapping[str, Any]
+
+
+def begin(
+    path: Path,
+    wanted: Record,
+    read: Callable[[Path], Record],
+    kind: str,
+    *,
+    of_the_session: tuple[str, ...],
+    said: Mapping[str, str] | None = None,
+) -> None:
+    """Begin work of a kind, such as "a training run", or make sure that what was begun is the same.
+
+    The record lies in the work's folder, which is to be new. What is `of_the_session` may differ;
+    `said` tells in words what differs.
+    """
+    folder = path.parent
+    wanted = json.loads(json.dumps(wanted))  # tuples are lists, as in the file
+    if not path.exists():
+        if folder.exists() and (not folder.is_dir() or _filled(folder)):
+            raise InputError(f"{folder} holds other things than {kind}; name a folder that is new")
+        write_record(path, wanted)
+        return
+    before, now = (lasting(record, of_the_session) for record in (read(path), wanted))
+    changed = [
+        (said or {}).get(name)
+        or f"{name} is {brief(now.get(name))} and was {brief(before.get(name))}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    if changed:
+        raise InputError(
+            f"{folder} holds another {kind.split()[-1]}: {'; '.join(changed)}; ask for the "
+            "same to resume it, or name another folder"
+        )
+
+
+def lasting(record: Record, of_the_session: tuple[str, ...]) -> dict[str, Any]:
+    """What all sessions must say alike, by names such as "recipe.lr"."""
+    every = _flat(record).items()
+    return {name: value for name, value in every if not _within(name, of_the_session)}
+
+
+def hold(file: int | IO[bytes], busy: str) -> None:
+    """For this process alone, until it is closed; `busy` is said to a second one."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise InputError(busy) from error
+    except OSError as error:
+        raise InputError(
+            f"expected a folder that can be held for one process, got one on a file system without "
+            f"locks ({error.strerror}); name a folder on another"
+        ) from error
+
+
+def write_record(path: Path, content: Record) -> None:
+    write_file(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+
+
+def write_file(
+    path: Path,
+    content: bytes,
+    todo: str = "make room, or name another folder, and give the same command again",
+) -> None:
+    """Whole or not at all: a full disk or a kill leaves what was there before."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise HardyError(f"{path} could not be written ({error.strerror}); {todo}") from error
+
+
+def _filled(folder: Path) -> bool:
+    """By more than what a kill in the first instant leaves, which is hidden."""
+    return any(not path.name.startswith(".") for path in folder.iterdir())
+
+
+def _within(name: str, names: tuple[str, ...]) -> bool:
+    return any(name == other or name.startswith(f"{other}.") for other in names)
+
+
+def _flat(found: Record, prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

@@ -1,10 +1,21 @@
-"""A progress bar with rate and remaining time on stderr, where somebody watches it."""
+"""How long work shows itself: what follows it, and a bar on stderr where somebody watches."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 Item = TypeVar("Item")
+
+
+class Track(Protocol):
+    """Follows work: hands every item on, and may count it, of a total in a unit."""
+
+    def __call__(self, items: Iterable[Item], total: int, unit: str = "", /) -> Iterable[Item]: ...
+
+
+def untracked(items: Iterable[Item], total: int, unit: str = "", /) -> Iterable[Item]:
+    """The `Track` of those who do not watch."""
+    return items
 
 
 def watch(

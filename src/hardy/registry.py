@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from hardy.errors import HardyError, InputError
+from hardy.errors import HardyError, InputError, need
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -29,18 +30,34 @@ def summary(thing: object) -> str:
     return (thing.__doc__ or "").split("\n")[0]
 
 
+class Row(NamedTuple):
+    """An object of ours that is imported when its name is asked for, as plug-ins are."""
+
+    place: str  # "package.module:object"
+    summary: str  # said of it before it is imported
+    needs: str | None = None  # an optional package it is made with
+    extra: str | None = None  # of Hardy, which brings that package; if left out, called the same
+
+
 class Registry(Generic[T]):
     """Names in order of registration, each with its object.
 
-    Another package adds a name by an entry point in the registry's group: the entry point is
-    called what the thing is called, and points to the object. Entry points are read at the first
-    look-up and a plug-in is imported when its own name is asked for, so importing Hardy imports
-    nobody else, and a broken plug-in breaks only itself.
+    What is light is registered by decorator; what imports much is a `Row` of a table. Another
+    package adds a name by an entry point in the registry's group: the entry point is called what
+    the thing is called, and points to the object. Entry points are read at the first look-up and a
+    plug-in is imported when its own name is asked for, so importing Hardy imports nobody else, and
+    a broken plug-in breaks only itself.
     """
 
-    def __init__(self, kind: str, entry_point_group: str | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        entry_point_group: str | None = None,
+        rows: Mapping[str, Row] | None = None,
+    ) -> None:
         self.kind = kind
         self.entry_point_group = entry_point_group
+        self._rows = dict(rows or {})
         self._objects: dict[str, T] = {}
         self._plugins: dict[str, EntryPoint] | None = None
 
@@ -54,22 +71,28 @@ class Registry(Generic[T]):
         return decorate
 
     def add(self, name: str, obj: T) -> None:
-        if name in self._objects:
+        if name in self._objects or name in self._rows:
             raise self._duplicate(name, obj)
         self._objects[name] = obj
 
     def names(self) -> tuple[str, ...]:
         """Our own first, in order of registration, then the plug-ins by name."""
-        return tuple(dict.fromkeys([*self._objects, *self._entry_points()]))
+        return tuple(dict.fromkeys([*self._rows, *self._objects, *self._entry_points()]))
+
+    def summary(self, name: str) -> str:
+        """A line about it: the row's, else the first line of the object's docstring."""
+        return self._rows[name].summary if name in self._rows else summary(self[name])
 
     def __getitem__(self, name: str) -> T:
         plugins = self._entry_points()
-        if name not in self._objects and name in plugins:
-            # setdefault, because a plug-in may register its object itself while it is imported.
-            self._objects.setdefault(name, self._load(plugins[name]))
-        if name not in self._objects:
-            raise unknown(self.kind, name, self.names())
-        return self._objects[name]
+        if name in self._objects:
+            return self._objects[name]
+        # setdefault, because a plug-in may register its object itself while it is imported.
+        if name in self._rows:
+            return self._objects.setdefault(name, self._from_row(name))
+        if name in plugins:
+            return self._objects.setdefault(name, self._load(plugins[name]))
+        raise unknown(self.kind, name, self.names())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -79,6 +102,14 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()
+
+    def _from_row(self, name: str) -> T:
+        row = self._rows[name]
+        if row.needs is not None:
+            need(row.needs, row.extra or row.needs, f"the {self.kind} {name}")
+        module, _, attribute = row.place.partition(":")
+        obj: T = getattr(import_module(module), attribute)
+        return obj
 
     def _entry_points(self) -> dict[str, EntryPoint]:
         if self._plugins is None:
@@ -93,7 +124,7 @@ class Registry(Generic[T]):
         found: dict[str, EntryPoint] = {}
         for point in sorted(entry_points(group=self.entry_point_group), key=lambda p: p.name):
             taken: object = self._objects.get(point.name)
-            if taken is not None and self._load(point) is not taken:
+            if point.name in self._rows or (taken is not None and self._load(point) is not taken):
                 raise self._duplicate(point.name, point.value)
             if point.name in found and point.value != found[point.name].value:
                 raise self._duplicate(point.name, point.value, found[point.name].value)
@@ -111,7 +142,8 @@ class Registry(Generic[T]):
         return obj
 
     def _duplicate(self, name: str, new: object, old: object = None) -> InputError:
+        taken = self._objects.get(name) or self._rows.get(name) or old
         return InputError(
             f'the {self.kind} "{name}" exists already: expected a new name for {new!r}, '
-            f"this one belongs to {self._objects.get(name, old)!r}; rename one of them"
+            f"this one belongs to {taken!r}; rename one of them"
         )

@@ -34,4 +34,4 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, **_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("hardy.resume.whole_file", full)
+    monkeypatch.setattr("hardy.files.whole_file", full)

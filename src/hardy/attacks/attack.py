@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hardy.errors import InputError
+from hardy.errors import InputError, need
 from hardy.evaluation import AnyModel, Evaluation, Run, evaluate
 from hardy.metrics import stratified_subset
-from hardy.models.model import need
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Rows, Subject
 from hardy.store.attack_files import Attacked, write_attack

@@ -81,7 +81,7 @@ def end_with_faults(faults: Sequence[str], thing: str, done: str = "used") -> No
 
 def training_device(device: str | None, precision: str | None) -> tuple[str, str]:
     """Where and in which precision to train, where not both were said."""
-    from hardy.models.model import need
+    from hardy.errors import need
 
     torch = need("torch", "torch", "training")
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -98,7 +98,7 @@ def _registry(kind: Kind) -> Registry[Any]:
         from hardy.models.defences import DEFENCES
 
         return DEFENCES
-    from hardy.models.model import need
+    from hardy.errors import need
 
     need("torch", "torch", f"`hardy ls {kind.value}`")
     if kind is Kind.nets:

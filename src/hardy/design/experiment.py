@@ -33,12 +33,12 @@ from hardy.design.proxy import write_features
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation
 from hardy.execute import Threads, count_workers, processors
+from hardy.files import write_record
 from hardy.images import open_images
 from hardy.images.datasets import NAMES
 from hardy.images.recipes import RECIPES
 from hardy.models.adapters.torch_sources import find_device
 from hardy.models.model import Options
-from hardy.resume import write_record
 from hardy.run.labels import check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
-from hardy.resume import begin
+from hardy.files import begin
 from hardy.schema import Field, check_fields
 
 FORMAT = 1

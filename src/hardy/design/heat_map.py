@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.design.categories import Categories
-from hardy.errors import InputError
+from hardy.errors import InputError, need
 from hardy.metrics.classification import Floats
-from hardy.models.model import need
 from hardy.report.matplotlib_figures import DPI, METADATA
 from hardy.report.palette import SCALE, ink_on
 

@@ -30,10 +30,10 @@ import numpy.typing as npt
 
 from hardy.design.accuracy import check_names
 from hardy.errors import InputError
+from hardy.files import write_file
 from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.metrics.correlation import average_ranks, pearson, spearman
-from hardy.resume import write_file
 
 # What reading a damaged .npz may raise; a TypeError where it is a lone array.
 DAMAGED = (

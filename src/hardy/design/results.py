@@ -34,8 +34,8 @@ from hardy.design.proxy import (
     similarities,
 )
 from hardy.errors import InputError
+from hardy.files import write_file, write_record
 from hardy.metrics.classification import Floats
-from hardy.resume import write_file, write_record
 from hardy.schema import (
     TABLE,
     TEXT,

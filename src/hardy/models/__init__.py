@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hardy.errors import InputError, printable
-from hardy.models.model import PRECISIONS, Model, Options, Override, Preprocessing, need
+from hardy.errors import InputError, need, printable
+from hardy.models.model import PRECISIONS, Model, Options, Override, Preprocessing
 from hardy.registry import Registry
 
 __all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load"]

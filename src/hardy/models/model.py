@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from hardy.errors import HardyError, InputError, MissingResource
+from hardy.errors import InputError
 
 UInt8 = npt.NDArray[np.uint8]
 Logits = npt.NDArray[np.float32]
@@ -161,19 +160,3 @@ def existing(path: Path, what: str) -> Path:
     if not path.is_file():
         raise InputError(f"expected {what}, got {path}, which is no file; check the path")
     return path
-
-
-def need(module: str, extra: str, what: str) -> Any:
-    """The module, imported; without it, the error that says how to install it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingResource(
-            f"{what} needs {module}, which cannot be imported ({error}): "
-            f'pip install "hardy[{extra}]"'
-        ) from error
-    except (RuntimeError, OSError) as error:  # libraries of builds that do not belong together
-        raise HardyError(
-            f"{what} needs {module}, which is installed but broken ({error}); install builds that "
-            f'belong together: pip install --force-reinstall "hardy[{extra}]"'
-        ) from error

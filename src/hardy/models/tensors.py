@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hardy.errors import InputError
-from hardy.models.model import existing, need
+from hardy.errors import InputError, need
+from hardy.models.model import existing
 
 SUM = "hardy_sha256"  # a note beside the others
 

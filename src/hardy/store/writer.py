@@ -20,8 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hardy.errors import HardyError, InputError
+from hardy.files import hold
 from hardy.images.source import Ids
-from hardy.resume import hold
 from hardy.run.reduce import Columns
 from hardy.store.agreement import (
     Images,

@@ -26,8 +26,8 @@ from typing import Any
 from torch import nn
 
 from hardy.errors import InputError
+from hardy.files import begin, lasting, write_file, write_record
 from hardy.models.weights import load_checkpoint
-from hardy.resume import begin, lasting, write_file, write_record
 from hardy.schema import (
     TABLE,
     TEXT,

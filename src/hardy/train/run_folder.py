@@ -10,9 +10,8 @@ from pathlib import Path
 from torch import Tensor
 
 from hardy.errors import InputError
-from hardy.files import UNFINISHED
+from hardy.files import UNFINISHED, hold, write_file
 from hardy.models.tensors import packed, unpacked
-from hardy.resume import hold, write_file
 
 CHECKPOINT = "checkpoint.safetensors"
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardy.errors import InputError
+from hardy.errors import InputError, need
 from hardy.models.calling import as_logits, in_batches, in_its_name
 from hardy.models.model import (
     Logits,
@@ -18,7 +18,6 @@ from hardy.models.model import (
     digest,
     existing,
     hash_files,
-    need,
 )
 
 

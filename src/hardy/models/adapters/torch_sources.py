@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from hardy.errors import HardyError, InputError, MissingResource
+from hardy.errors import HardyError, InputError, MissingResource, need
 from hardy.models.adapters.torch_model import TorchModel, check_weights, uncompiled
-from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Options, Preprocessing, need
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Options, Preprocessing
 from hardy.models.torch_identity import module_source
 from hardy.models.weights import load_checkpoint
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.resume import hold
+from hardy.files import hold
 from hardy.suites.cells import Cell
 
 HEADER, LINES, UNFINISHED = "manifest.json", "manifest.jsonl", ".unfinished"
