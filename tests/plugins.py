@@ -1,4 +1,4 @@
-"""Plug-in packages of one file, installed by pip as a user would, for `hardy` in another process."""
+"""Plug-in packages of one file, installed by pip as a user would, for `hardy` in a process."""
 
 from __future__ import annotations
 
