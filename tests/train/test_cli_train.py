@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from hardy import evaluate
 from hardy.cli.train_command import train_model
 from hardy.errors import InputError
-from hardy.models import MODELS, Override, load
-from hardy.models.adapters.hardy_model import trained_model
+from hardy.models import Override, load
 from hardy.suites.cells import CLEAN
 from hardy.train import loop
 from hardy.train import training_data as data
@@ -31,12 +30,9 @@ from tests.train.small import NARROW, narrow, small_data, write_arrays
 
 __all__ = ["narrow"]
 
+pytestmark = pytest.mark.usefixtures("narrow")
+
 IMAGES = random_images(5, 16, 16, seed=1)
-
-
-@pytest.fixture(autouse=True)
-def _with_the_adapter(narrow, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MODELS._objects, "hardy", trained_model)
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ import torch
 
 from hardy import evaluate
 from hardy.evaluation import Run
-from hardy.models import MODELS, Model, load
-from hardy.models.adapters.hardy_model import trained_model
+from hardy.models import Model, load
 from hardy.models.defences import defend
 from hardy.report.circumstances import describe_run
 from hardy.report.gathered import gather
@@ -54,7 +53,6 @@ def evaluated(model: Model, store: Path, **more: object) -> Run:
 def test_from_training_to_scores(
     narrow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str, seen: tuple[str, ...]
 ) -> None:
-    monkeypatch.setitem(MODELS._objects, "hardy", trained_model)
     train(method, small_data(tmp_path), tmp_path / "out", replace(NARROW, epochs=1))
     model = load(f"hardy:{tmp_path / 'out'}")
     assert model.seen_corruptions == seen
@@ -74,7 +72,6 @@ def test_from_training_to_scores(
 
 
 def test_training_on_takes_nothing_back(narrow, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(MODELS._objects, "hardy", trained_model)
     data, first, second, third = small_data(tmp_path), *map(tmp_path.joinpath, "abc")
     train("gauss_single", data, first, STILL)
     train("standard", data, second, STILL, init=first / "model.safetensors")
@@ -113,7 +110,6 @@ def test_of_other_weights_nobody_says(narrow, tmp_path: Path, record: str | None
 
 
 def test_what_nobody_says_is_not_stated_anywhere(narrow, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(MODELS._objects, "hardy", trained_model)
     torch.save(make_narrow(3).state_dict(), tmp_path / "weights.pt")
     out, store = tmp_path / "out", tmp_path / "runs"
     train("standard", small_data(tmp_path), out, STILL, init=tmp_path / "weights.pt")

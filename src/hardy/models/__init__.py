@@ -15,13 +15,23 @@ from typing import Any, Literal
 
 from hardy.errors import InputError, need, printable
 from hardy.models.model import PRECISIONS, Model, Options, Override, Preprocessing
-from hardy.registry import Registry
+from hardy.registry import Registry, Row
 
 __all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load"]
 
 Adapter = Callable[[str, Options], Model]
 
-MODELS: Registry[Adapter] = Registry("kind of model", "hardy.models")
+MODELS: Registry[Adapter] = Registry(
+    "kind of model",
+    "hardy.models",
+    {
+        "hardy": Row(
+            "hardy.train.trained_model:trained_model",
+            "A folder that `hardy train` wrote.",
+            needs="torch",
+        )
+    },
+)
 
 
 def load(
@@ -120,14 +130,6 @@ def _sklearn(rest: str, options: Options) -> Model:
     from hardy.models.adapters.sklearn_model import SklearnModel
 
     return SklearnModel(Path(rest), options)
-
-
-@MODELS.register("hardy")
-def _hardy(rest: str, options: Options) -> Model:
-    need("torch", "torch", options.name)
-    from hardy.models.adapters.hardy_model import trained_model
-
-    return trained_model(rest, options)
 
 
 @MODELS.register("fake")

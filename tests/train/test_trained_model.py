@@ -9,9 +9,9 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.models import Model
-from hardy.models.adapters import hardy_model
 from hardy.models.defences import input_filter
 from hardy.models.model import Options
+from hardy.train import trained_model
 from tests.models.tiny import tiny
 from tests.photos import random_images
 from tests.train.small import described
@@ -22,8 +22,8 @@ IMAGES = random_images(6, 32, 32)
 def trained(monkeypatch: pytest.MonkeyPatch, **more: Any) -> Model:
     figures = {"mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25]}
     run = described("tiny", 10) | {"preprocessing": figures, "seen_corruptions": ["fog"], **more}
-    monkeypatch.setattr(hardy_model, "trained_net", lambda folder: (tiny(), run))
-    return hardy_model.trained_model("out", Options("hardy:out", device="cpu"))
+    monkeypatch.setattr(trained_model, "trained_net", lambda folder: (tiny(), run))
+    return trained_model.trained_model("out", Options("hardy:out", device="cpu"))
 
 
 def test_it_is_shown_what_it_was_trained_on(monkeypatch) -> None:

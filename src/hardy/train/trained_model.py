@@ -1,4 +1,4 @@
-"""`hardy:DIR`: what `hardy train` left in a folder. This file imports torch."""
+"""`hardy:DIR`: a model from a folder that `hardy train` wrote, a row of `hardy.models.MODELS`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hardy.train.record import trained_as, trained_net
 
 
 def trained_model(rest: str, options: Options) -> Model:
+    """The net in the folder `rest`, behind the preprocessing and filter it learned with."""
     options.refuse(checkpoint="its weights lie in the folder")
     folder = Path(rest)
     if folder.is_file():
@@ -28,5 +29,4 @@ def trained_model(rest: str, options: Options) -> Model:
     model.trained_as = trained_as(run)
     names = run["data"]["names"]
     model.class_names = None if names is None else tuple(names)
-    # What it was trained on it is shown in a test too.
     return trained_behind(model, run["input"]) if run["input"] else model
