@@ -303,7 +303,7 @@ def test_interrupting_ends_with_130_and_no_half_file(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "hardy.cli.program",
+        "hardy",
         "corrupt",
         "in",
         "out",

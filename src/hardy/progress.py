@@ -1,4 +1,4 @@
-"""How long work shows itself: what follows it, and a bar on stderr where somebody watches."""
+"""Long work can be followed: a `Track` counts its steps, and `watch` shows them on a terminal."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -7,21 +7,46 @@ from typing import Protocol, TypeVar
 Item = TypeVar("Item")
 
 
+def one(item: object) -> int:
+    """The usual amount: each item counts as one."""
+    return 1
+
+
 class Track(Protocol):
-    """Follows work: hands every item on, and may count it, of a total in a unit."""
+    """Hands every item on, and may count it: `amount(item)` towards a total of `unit`s."""
 
-    def __call__(self, items: Iterable[Item], total: int, unit: str = "", /) -> Iterable[Item]: ...
+    def __call__(
+        self,
+        items: Iterable[Item],
+        total: int,
+        unit: str = "",
+        amount: Callable[[Item], int] = one,
+        /,
+    ) -> Iterable[Item]: ...
 
 
-def untracked(items: Iterable[Item], total: int, unit: str = "", /) -> Iterable[Item]:
-    """The `Track` of those who do not watch."""
+def untracked(
+    items: Iterable[Item],
+    total: int,
+    unit: str = "",
+    amount: Callable[[Item], int] = one,
+    /,
+) -> Iterable[Item]:
+    """The `Track` that shows nothing."""
     return items
 
 
 def watch(
-    items: Iterable[Item], total: int, unit: str, amount: Callable[[Item], int] = lambda item: 1
+    items: Iterable[Item],
+    total: int,
+    unit: str = "",
+    amount: Callable[[Item], int] = one,
+    /,
 ) -> Iterator[Item]:
-    """The items; each counts `amount` of the total once it has been used."""
+    """The `Track` that shows a bar with rate and time left, where stderr is a terminal.
+
+    An item is counted once it has been used.
+    """
     if not sys.stderr.isatty():
         yield from items
         return

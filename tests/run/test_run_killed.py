@@ -48,7 +48,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     first = start("tests.run.slow_run", marks, tmp_path / "runs", images)
     assert wait_for((marks / "inside").exists, first)
     second = start(
-        *("hardy.cli.program", "eval", "fake:10", "--suite", "cifar10_c", "--images", images),
+        *("hardy", "eval", "fake:10", "--suite", "cifar10_c", "--images", images),
         *("--store", tmp_path / "runs", "--only", "contrast"),
     )
     _, err = second.communicate(timeout=120)
@@ -67,7 +67,7 @@ def test_interrupted_by_hand(tmp_path: Path) -> None:
     """Ctrl-C keeps what was predicted, says so, and leaves with 130."""
     images = write_rows(tmp_path, 3000)
     process = start(
-        *("hardy.cli.program", "eval", "fake:10", "--suite", "cifar10_c", "--images", images),
+        *("hardy", "eval", "fake:10", "--suite", "cifar10_c", "--images", images),
         *("--store", tmp_path / "runs"),
     )
     if not wait_for(lambda: list(tmp_path.glob("runs/*/run.json")), process):

@@ -267,7 +267,7 @@ def test_interrupted_in_the_middle(chosen: Serial | Processes, tmp_path: Path) -
 
 
 def command(images: Path, out: Path) -> tuple[object, ...]:
-    return ("hardy.cli.program", "build", "imagenet_c", "--images", images, "--out", out,
+    return ("hardy", "build", "imagenet_c", "--images", images, "--out", out,
             "--only", "contrast,jpeg_compression", "--workers", 2)  # fmt: skip
 
 

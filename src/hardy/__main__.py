@@ -1,0 +1,3 @@
+from hardy.cli import main
+
+main()
