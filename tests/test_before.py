@@ -1,0 +1,171 @@
+"""What Hardy 0.1.0 wrote is read, scored, resumed and extended: see tests/fixtures/v0_1/make.py."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import hardy
+from hardy.cli import app
+from hardy.models import load
+from hardy.store.attack_files import read_attacks
+from hardy.store.reader import find_runs
+from hardy.train.nets import make_net
+from tests.attacks.coloured import ByColour
+from tests.fixtures.v0_1.make import sources
+from tests.train.small import narrow  # noqa: F401
+
+BEFORE = Path(__file__).parent / "fixtures" / "v0_1"
+EXPECTED = json.loads((BEFORE / "expected.json").read_text())
+SOME = {"only": ["fog", "gaussian_noise"], "store": "runs", "images": "set.npz", "subset": 20}
+BUILD = "build cifar10_c --images set.npz --out built --only"
+TRAIN = "train gauss_single --data data/set.npz --net narrow --epochs 2 --batch 24 --lr 0.05"
+
+
+def trained() -> hardy.evaluation.Run:
+    with np.load("data/set.npz") as small:
+        images, labels = small["images"][:20], small["labels"][:20]
+    return hardy.evaluate(
+        load("hardy:trained", device="cpu"),
+        suite="cifar10_c",
+        images=images,
+        labels=labels,
+        own_classes=True,
+        only=["fog"],
+        store="runs",
+        defend="bn_adapt",
+    )
+
+
+# An attack came after the score was written down, and showed that model the clean images only.
+NOTES = {"function": "\nnote: 20 of 40 images are complete; the same `hardy eval` resumes"}
+
+# The calls that made the runs.
+CALLS: dict[str, Callable[[], hardy.evaluation.Run]] = {
+    "plain": lambda: hardy.evaluate("fake:10", suite="cifar10_c", **SOME),
+    "defended": lambda: hardy.evaluate("fake:10", suite="cifar10_c", **SOME, defend="clahe"),
+    "function": lambda: hardy.evaluate(ByColour(), suite="cifar10_c", **SOME),
+    "trained": trained,
+    "sequences": lambda: hardy.evaluate(
+        "fake:10", suite="cifar10_p", **SOME | {"only": ["tilt", "brightness"], "subset": 6}
+    ),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, narrow: None) -> Path:  # noqa: F811
+    """A copy of it all, and the place to be."""
+    shutil.copytree(BEFORE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(words: str) -> str:
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def predictions(store: Path) -> dict[str, bytes]:
+    """The files that hold them: of these none may change, come or go."""
+    return {name: data for name, data in contents(store).items() if "parts" in name}
+
+
+def test_every_call_that_made_a_run_is_tried() -> None:
+    assert set(CALLS) == set(EXPECTED["runs"])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_run_is_read_and_scored_as_it_was(name: str, folder: Path) -> None:
+    expected = EXPECTED["runs"][name]
+    (run,) = hardy.runs(folder / "runs" / expected["folder"])
+    score = run.score()
+    assert str(score) == expected["text"] + NOTES.get(name, "")
+    assert list(score) == list(expected["scores"])
+    for key, one in score.items():
+        assert [one.value, *one.interval] == pytest.approx(expected["scores"][key], rel=1e-9), key
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_same_call_computes_nothing_and_scores_the_same(name: str, folder: Path) -> None:
+    expected, before = EXPECTED["runs"][name], predictions(folder / "runs")
+    again = CALLS[name]()
+    assert again.folder.name == expected["folder"]
+    assert predictions(folder / "runs") == before
+    assert str(again.score()) == expected["text"] + NOTES.get(name, "")
+
+
+def test_a_store_is_listed_and_reported_whole(folder: Path) -> None:
+    assert {run.folder.name for run in find_runs(folder / "runs")} == {
+        one["folder"] for one in EXPECTED["runs"].values()
+    }
+    table = command("score runs")
+    for name in ("fake:10+clahe", "ByColour", "hardy:trained+bn_adapt:16 (adapted)"):
+        assert name in table
+    command("report runs -o report.html")
+    page = (folder / "report.html").read_text()
+    assert "clahe" in page
+    assert "bn_adapt:16" in page
+
+
+def test_more_images_and_corruptions_extend_a_run_in_its_folder(folder: Path) -> None:
+    expected, before = EXPECTED["runs"]["plain"], predictions(folder / "runs")
+    more = {"only": ["fog", "gaussian_noise", "contrast"], "store": "runs", "images": "set.npz"}
+    extended = hardy.evaluate("fake:10", suite="cifar10_c", **more)
+    assert extended.folder.name == expected["folder"]
+    after = predictions(folder / "runs")
+    assert {name: after[name] for name in before} == before
+    assert len(after) == len(before) + 1
+    assert "3 corruptions × 5, 40 images" in str(extended.score())
+    fresh = hardy.evaluate("fake:10", suite="cifar10_c", **more | {"store": "fresh"})
+    assert fresh.folder.name == extended.folder.name
+    assert str(fresh.score()) == str(extended.score())
+
+
+def test_an_attack_is_read(folder: Path) -> None:
+    (run,) = find_runs(folder / "runs" / EXPECTED["runs"]["function"]["folder"])
+    (attack,) = read_attacks(run)
+    assert (attack.model, attack.noise, attack.steps, attack.digest) == (
+        "ByColour",
+        "ant",
+        2,
+        "7a58e4c2d4",
+    )
+
+
+def test_a_training_is_known_as_finished(folder: Path) -> None:
+    before = contents(folder / "trained")
+    assert "trained was finished before" in command(f"{TRAIN} --out trained --device cpu")
+    after = contents(folder / "trained")
+    assert after["model.safetensors"] == before["model.safetensors"]
+    assert after["log.jsonl"] == before["log.jsonl"]
+
+
+def test_a_built_folder_is_complete_extended_and_verified(folder: Path) -> None:
+    before = contents(folder / "built")
+    command(f"{BUILD} fog")
+    assert contents(folder / "built") == before
+    command(f"{BUILD} contrast")
+    after = contents(folder / "built")
+    assert "contrast.npy" in after
+    assert after["fog.npy"] == before["fog.npy"]
+    command("verify built")
+
+
+@pytest.mark.parametrize("name", EXPECTED["nets"])
+def test_the_source_of_a_net_is_part_of_identities_and_stays(name: str) -> None:
+    assert sources(make_net(name, 10)) == EXPECTED["nets"][name]
