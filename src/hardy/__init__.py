@@ -1,36 +1,46 @@
 """How well does an image classifier hold up under common corruptions? `hardy.corrupt` and more.
 
-`corrupt` and `suites` name both a function here and a folder of this package. Python binds a folder
-on its parent when it is first imported, and never again; `api` imports both folders, so the
-functions, bound after it, are what the names mean. In this package, write
-`from hardy.corrupt import engine`: with `import hardy.corrupt.passes as engine` Python looks on the
-function.
+Each public function lives in its room and is imported when it is first asked for. `corrupt`,
+`report` and `suites` are rooms that can be called (see `hardy.rooms`).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hardy.api import corrupt, corruptions, draw, perturb, perturbations, replay, suites
 from hardy.errors import HardyError, InputError, MissingResource
 
 if TYPE_CHECKING:
-    from hardy import report
     from hardy.attacks.attack import attack
+    from hardy.corrupt.calls import corrupt, corruptions, draw, perturbations, replay
     from hardy.evaluation import compare, evaluate, runs
+    from hardy.report.write import write_report as report
+    from hardy.suites import names as suites
+    from hardy.variants.base_picture import perturb
 
 __version__ = "0.1.0"
 
-# What brings Parquet and more is imported when it is asked for.
-_LATER = dict.fromkeys(("compare", "evaluate", "runs"), "hardy.evaluation")
-_LATER["attack"] = "hardy.attacks.attack"
+# The module that has the name, or the room that is the name.
+_LATER = {
+    "attack": "hardy.attacks.attack",
+    "compare": "hardy.evaluation",
+    "corrupt": "hardy.corrupt",
+    "corruptions": "hardy.corrupt.calls",
+    "draw": "hardy.corrupt.calls",
+    "evaluate": "hardy.evaluation",
+    "perturb": "hardy.variants.base_picture",
+    "perturbations": "hardy.corrupt.calls",
+    "replay": "hardy.corrupt.calls",
+    "report": "hardy.report",
+    "runs": "hardy.evaluation",
+    "suites": "hardy.suites",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "report":
-        return import_module("hardy.report")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    module = import_module(_LATER[name])
+    return module if module.__name__ == f"hardy.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from hardy.api import corrupt, corruptions, perturb
+from hardy.corrupt.calls import corrupt, corruptions
 from hardy.errors import MissingResource
 from hardy.images.clip import check_clip, write_clip
 from hardy.images.image_files import check_output, read_image, write_image
 from hardy.images.recipes import eight_sevenths
 from hardy.images.sheet import contact_sheet
 from hardy.suites import SEVERITIES, editions, load
+from hardy.variants.base_picture import perturb
 
 Track = Callable[[list[str]], Iterable[str]]
 

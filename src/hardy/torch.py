@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hardy import api
+from hardy.corrupt.calls import check_cell, corrupt
 from hardy.engine.keys import Ids
 from hardy.errors import InputError
 
@@ -37,7 +37,7 @@ class Corrupt(torch.nn.Module):
         super().__init__()
         if layout not in LAYOUTS:
             raise InputError(f'expected a layout of "chw" or "hwc", got {layout!r}')
-        api.check_cell(name, severity, edition)
+        check_cell(name, severity, edition)
         self.name, self.severity, self.seed = name, severity, seed
         self.edition, self.layout = edition, layout
         self._count = 0
@@ -57,7 +57,7 @@ class Corrupt(torch.nn.Module):
             ids = self._numbered(len(batch))
         if self.layout == "chw":
             batch = batch.permute(0, 2, 3, 1)
-        made = api.corrupt(
+        made = corrupt(
             batch.contiguous(),
             self.name,
             self.severity,

@@ -1,17 +1,18 @@
-"""Corruptions: images in, corrupted images out. Each formula is written once, against `ops`."""
+"""Corruptions: images in, corrupted images out. Each formula is written once, against `ops`.
 
-from hardy.corrupt import sequences as sequence
-from hardy.corrupt.c_bar import distortions as bar_warps
-from hardy.corrupt.c_bar import shapes as bar_shapes
-from hardy.corrupt.c_bar import waves as bar_noise
+`imagenet_c`, `noc` and `c_bar` hold the formulas of the benchmarks of these names, `sequences` the
+perturbations of ImageNet-P; `corruption` and `perturbation` say what one is and register it,
+`passes` runs it on a batch, and `calls` has the public functions. The package itself can be called:
+`hardy.corrupt(image, "fog", 3)`.
+"""
+
+from hardy.corrupt import sequences
+from hardy.corrupt.c_bar import distortions, shapes, waves
 from hardy.corrupt.corruption import CORRUPTIONS, FORMULAS, Corruption
 from hardy.corrupt.imagenet_c import blur, digital, noise, weather
-from hardy.corrupt.noc import colour as noc_colour
-from hardy.corrupt.noc import geometry as noc_geometry
-from hardy.corrupt.noc import grain as noc_noise
-from hardy.corrupt.noc import obstructions as noc_stamps
-from hardy.corrupt.noc import resampling as noc_blur
+from hardy.corrupt.noc import colour, geometry, grain, obstructions, resampling
 from hardy.corrupt.perturbation import PERTURBATIONS, Perturbation
+from hardy.rooms import call_room
 
 __all__ = [
     "CORRUPTIONS",
@@ -19,17 +20,19 @@ __all__ = [
     "PERTURBATIONS",
     "Corruption",
     "Perturbation",
-    "bar_noise",
-    "bar_shapes",
-    "bar_warps",
     "blur",
+    "colour",
     "digital",
-    "noc_blur",
-    "noc_colour",
-    "noc_geometry",
-    "noc_noise",
-    "noc_stamps",
+    "distortions",
+    "geometry",
+    "grain",
     "noise",
-    "sequence",
+    "obstructions",
+    "resampling",
+    "sequences",
+    "shapes",
+    "waves",
     "weather",
 ]
+
+call_room(__name__, "hardy.corrupt.calls:corrupt")

@@ -16,16 +16,19 @@
 | a side below 8 pixels                            | refused                                       |
 
 Each refusal says what was expected, what came and what to do.
+
+Draws that are to be replayed come in here too: they must fit what the formula reads.
 """
 
 import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from hardy.engine.keys import is_int
 from hardy.engine.ops import is_tensor
 from hardy.errors import InputError
 
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 UInt8 = npt.NDArray[np.uint8]
+HostArray = npt.NDArray[Any]
+# Same type back: an array for an array, an image for an image, a tensor for a tensor.
+Images = TypeVar("Images", UInt8, "Image", "Tensor")
 
 SMALLEST_SIDE = 8
 EXPECTED = "expected a PIL image or a uint8 RGB array or tensor (H, W, 3) or (N, H, W, 3)"
@@ -187,4 +193,40 @@ def _check_side(height: int, width: int) -> None:
         raise InputError(
             f"expected at least {SMALLEST_SIDE} pixels per side, got {height} x {width}; "
             "enlarge the image first"
+        )
+
+
+def check_size(size: object) -> tuple[int, int]:
+    """A size (H, W) as users give it."""
+    if not (isinstance(size, tuple | list) and len(size) == 2 and all(map(is_int, size))):
+        raise InputError(f"expected a size (height, width) of two ints, got {size!r}")
+    if min(size) < SMALLEST_SIDE:
+        raise InputError(f"expected sides of at least {SMALLEST_SIDE} pixels, got {size!r}")
+    return int(size[0]), int(size[1])
+
+
+def per_value(size: tuple[int, int]) -> HostArray:
+    """What a draw with one float64 per channel value of one image looks like."""
+    return np.empty((1, *size, 3))
+
+
+def fitting_draw(name: str, values: object, like: HostArray, count: int) -> HostArray:
+    """A draw for `count` images as an array of the shape and type of `like`, the draw for one."""
+    field, shape = np.ascontiguousarray(values), (count, *like.shape[1:])
+    whole = field.dtype.kind in "iu" and like.dtype.kind in "iu"
+    if field.shape != shape or not (whole or np.can_cast(field.dtype, like.dtype, "same_kind")):
+        raise InputError(
+            f"expected the draw {name!r} as {like.dtype} {shape}, "
+            f"got {field.dtype} {field.shape}; hardy.draw makes one that fits"
+        )
+    return field.astype(like.dtype, copy=False)
+
+
+def check_range(name: str, field: HostArray, low: int, high: int) -> None:
+    """Refuse values that a table has no entry for."""
+    outside = field[(field < low) | (field > high)]
+    if outside.size:
+        raise InputError(
+            f"expected the draw {name} from {low} to {high}, got {outside[0]}; "
+            "hardy.draw makes one that fits"
         )

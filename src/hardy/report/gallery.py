@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from hardy.api import corrupt, perturb
 from hardy.corrupt import CORRUPTIONS, PERTURBATIONS
+from hardy.corrupt.calls import corrupt
 from hardy.images.image_files import read_image
 from hardy.images.inline import data_uri, encode
 from hardy.images.recipes import eight_sevenths
 from hardy.report.thumbnails import strip
 from hardy.suites.suite import Suite
+from hardy.variants.base_picture import perturb
 
 # Sides of the pictures: what the suite has, up to this much. Sequences have five times as many.
 SIDE = {"corruptions": 160, "perturbations": 88}

@@ -13,6 +13,7 @@ from typing import Any
 
 from hardy.errors import InputError
 from hardy.registry import unknown
+from hardy.rooms import call_room
 from hardy.suites import suite_files as given
 from hardy.suites.reference import Reference
 from hardy.suites.steps import FlipReference, Steps
@@ -45,7 +46,12 @@ _FOLDER = Path(__file__).parent
 
 @cache
 def names() -> tuple[str, ...]:
-    """The suites there are."""
+    """List the suites there are; `hardy.suites()` is this function.
+
+    >>> import hardy
+    >>> "imagenet_c" in hardy.suites()
+    True
+    """
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
@@ -110,3 +116,6 @@ def _read(file: str) -> dict[str, Any]:
         return tomllib.loads((_FOLDER / file).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file}: expected a TOML file, but {error}; repair that line") from error
+
+
+call_room(__name__, f"{__name__}:names")

@@ -11,19 +11,27 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hardy.corrupt import passes as engine
+from hardy.corrupt.calls import choose_edition, perturbations
 from hardy.corrupt.perturbation import PERTURBATIONS, Frames, View, Wanted, run, whole
-from hardy.engine.ops import ops_for, to_device
+from hardy.engine import door
+from hardy.engine.door import UInt8
+from hardy.engine.keys import check_seed, image_ids, is_int
+from hardy.engine.ops import is_tensor, ops_for, to_device
 from hardy.engine.rng import derive_key, image_id
+from hardy.errors import InputError
+from hardy.registry import unknown
+from hardy.suites import edition as find_edition
+from hardy.suites import editions
 from hardy.suites.suite import Edition
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+    from torch import Tensor
+
     from hardy.images.image_files import Picture
     from hardy.images.recipes import Recipe
-
-UInt8 = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -123,3 +131,70 @@ class Stage:
 
 def _each(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda images: np.stack([convert(image) for image in images])
+
+
+def perturb(
+    image: UInt8 | Image | Tensor,
+    name: str,
+    *,
+    level: int = 1,
+    seed: int = 0,
+    id: int | str = 0,
+    edition: str = "auto",
+    recipe: str | Recipe | None = None,
+) -> Frames:
+    """Return the frames of a perturbation of one image: iterate, index, or take `.array()`.
+
+    A frame is uint8 (H, W, 3) and is made when it is asked for; `.array()` is (F, H, W, 3). Frames
+    depend on pixels, recipe, edition, name, level, seed and id alone.
+
+    Without a recipe the frames are as large as the image, and black enters at the edge of what
+    moves. With one, such as "resize256_rgb_crop224@1", the image is a picture as it was read: the
+    recipe makes the base image that moves, and then cuts the frame out of it. `level` is the
+    strength of noise, 1 to 3; other perturbations have level 1 only.
+
+    >>> import hardy, numpy
+    >>> image = numpy.full((64, 64, 3), 128, numpy.uint8)
+    >>> hardy.perturb(image, "tilt")[30].shape
+    (64, 64, 3)
+    """
+    if not isinstance(name, str):
+        raise InputError(f'expected the name of a perturbation such as "tilt", got {name!r}')
+    if name not in PERTURBATIONS:
+        raise unknown("perturbation", name, perturbations())
+    if not is_int(level):
+        raise InputError(f"expected a level of 1, 2 or 3 as an int, got {level!r}")
+    batch, _ = door.enter(image)
+    if getattr(image, "ndim", 3) != 3:
+        raise InputError(
+            f"expected one image (H, W, 3), got a batch {tuple(batch.shape)}; go through them one "
+            "by one, each with its id"
+        )
+    # Copies: frames are made later, and the caller may have changed the image by then.
+    if is_tensor(image):
+        stage = _tensor_stage(batch.clone(), recipe)
+    else:
+        picture = batch[0].copy() if isinstance(image, np.ndarray) else image
+        stage = Stage.of(picture, _recipe(recipe))
+    constants = find_edition(choose_edition(edition, stage.size, editions(name)))
+    image_ids([id], 1)
+    return stage.frames(constants, name, int(level), seed=check_seed(seed), id=id)
+
+
+def _tensor_stage(batch: Tensor, recipe: object) -> Stage:
+    if recipe is not None:
+        raise InputError("a recipe expects an array or a PIL image, got a tensor; .cpu().numpy()")
+    return Stage(batch, batch, None)
+
+
+def _recipe(recipe: object) -> Recipe | None:
+    if recipe is None:
+        return None
+    # Imported here: it brings the readers of every kind of image set.
+    from hardy.images.recipes import RECIPES, Recipe
+
+    if isinstance(recipe, Recipe):
+        return recipe
+    if not isinstance(recipe, str):
+        raise InputError(f'expected a recipe such as "resize256_crop224@1", got {recipe!r}')
+    return RECIPES[recipe]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from hardy.api import corrupt, draw
+from hardy.corrupt.calls import corrupt, draw
 from hardy.errors import InputError
 from hardy.images.image_files import (
     check_output,
