@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import brier_score_loss, log_loss, top_k_accuracy_score
 
 from hardy.errors import InputError
-from hardy.metrics import brier, expected_calibration_error, nll, top_k_error, wrong
+from hardy.metrics import Metric, brier, ece, error, nll, top5_error, wrong
 from hardy.metrics.classification import calibration_gap
 
 
@@ -25,11 +25,11 @@ def stored(labels: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, ...]:
     return rank, np.log(label), (p**2).sum(axis=1), p.max(axis=1)
 
 
-@pytest.mark.parametrize("k", [1, 5])
-def test_top_k_error_against_scikit_learn(k: int) -> None:
+@pytest.mark.parametrize(("metric", "k"), [(error, 1), (top5_error, 5)])
+def test_errors_against_scikit_learn(metric: Metric[[np.ndarray]], k: int) -> None:
     labels, p = simulate()
     rank = stored(labels, p)[0]
-    assert top_k_error(rank, k) == pytest.approx(1 - top_k_accuracy_score(labels, p, k=k))
+    assert metric(rank).mean() == pytest.approx(1 - top_k_accuracy_score(labels, p, k=k))
 
 
 def test_nll_and_brier_against_scikit_learn() -> None:
@@ -50,28 +50,28 @@ def test_ece_against_its_definition() -> None:
         if inside.any():
             gap = abs(correct[inside].mean() - confidence[inside].mean())
             expected += inside.mean() * gap
-    assert expected_calibration_error(confidence, correct) == pytest.approx(expected, abs=1e-12)
+    assert ece(confidence, rank).mean() == pytest.approx(expected, abs=1e-12)
 
 
 def test_ece_of_known_cases() -> None:
     sure = np.full(10, 1.0)
-    assert expected_calibration_error(sure, np.ones(10)) == 0
-    assert expected_calibration_error(sure, np.zeros(10)) == 1
-    assert expected_calibration_error(np.full(10, 0.7), np.arange(10) < 7) == pytest.approx(0)
+    assert calibration_gap(sure, np.ones(10)).mean() == 0
+    assert calibration_gap(sure, np.zeros(10)).mean() == 1
+    assert calibration_gap(np.full(10, 0.7), np.arange(10) < 7).mean() == pytest.approx(0)
     # one bin too sure by .2, one too unsure by .2: they must not cancel
     confidence = np.repeat([0.7, 0.3], 10)
     correct = np.concatenate([np.arange(10) < 5, np.arange(10) < 5])
-    assert expected_calibration_error(confidence, correct) == pytest.approx(0.2)
+    assert calibration_gap(confidence, correct).mean() == pytest.approx(0.2)
 
 
 def test_ece_is_taken_per_cell() -> None:
     rng = np.random.default_rng(1)
     confidence, correct = rng.uniform(0.1, 1, (200, 3, 2)), rng.random((200, 3, 2)) < 0.5
-    cells = expected_calibration_error(confidence, correct)
+    cells = calibration_gap(confidence, correct).mean(axis=0)
     assert cells.shape == (3, 2)
     for i in range(3):
         for j in range(2):
-            one = expected_calibration_error(confidence[:, i, j], correct[:, i, j])
+            one = calibration_gap(confidence[:, i, j], correct[:, i, j]).mean()
             assert cells[i, j] == pytest.approx(one, abs=1e-12)
 
 
@@ -96,4 +96,4 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match=r"finite log-probabilities.*log-softmax"):
         nll([-np.inf])
     with pytest.raises(InputError, match="top probability, above 0 and up to 1"):
-        expected_calibration_error([3.2], [1])
+        calibration_gap([3.2], [1])

@@ -14,9 +14,10 @@ from hardy.metrics.bootstrap import (
 from hardy.metrics.classification import (
     Outcomes,
     brier,
-    expected_calibration_error,
+    ece,
+    error,
     nll,
-    top_k_error,
+    top5_error,
     wrong,
 )
 from hardy.metrics.corruption_error import (
@@ -30,6 +31,7 @@ from hardy.metrics.corruption_error import (
 )
 from hardy.metrics.mcnemar import McNemar, mcnemar
 from hardy.metrics.median import median_interval
+from hardy.metrics.metric import METRICS, Metric, metric
 from hardy.metrics.ssim import ms_ssim
 from hardy.metrics.stability import (
     FlipReference,
@@ -45,22 +47,26 @@ from hardy.metrics.stability import (
 from hardy.metrics.subset import stratified_subset
 
 __all__ = [
+    "METRICS",
     "FlipReference",
     "Interval",
     "McNemar",
     "MeasuredReference",
+    "Metric",
     "Outcomes",
     "Reference",
     "Resampling",
     "aude",
     "brier",
     "corruption_error",
-    "expected_calibration_error",
+    "ece",
+    "error",
     "flips",
     "mcnemar",
     "mean_error",
     "measure_reference",
     "median_interval",
+    "metric",
     "ms_ssim",
     "nll",
     "percentile_interval",
@@ -72,7 +78,7 @@ __all__ = [
     "stratified_subset",
     "top5_distance",
     "top5_distances",
-    "top_k_error",
+    "top5_error",
     "wrong",
     "zipf_columns",
     "zipf_distance",

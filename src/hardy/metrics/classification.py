@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
+from hardy.metrics.metric import metric
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -42,13 +43,23 @@ def wrong(rank: npt.ArrayLike, k: int = 1) -> Bools:
     return np.asarray(ranks >= k, bool)
 
 
-def top_k_error(rank: npt.ArrayLike, k: int = 1) -> Floats:
-    """The share of images (axis 0) whose label is outside the k best classes."""
-    return np.asarray(wrong(rank, k).mean(axis=0, dtype=np.float64))
+@metric(
+    "error", mean="mean error", validation="validation error", title="Error", unit="%", decides=True
+)
+def error(rank: npt.ArrayLike) -> Bools:
+    """The share of images whose best class is not the label."""
+    return wrong(rank)
 
 
+@metric("top-5 error", mean="mean top-5 error", single=False, unit="%", group="errors")
+def top5_error(rank: npt.ArrayLike) -> Bools:
+    """The share of images whose label is not among the five best classes."""
+    return wrong(rank, 5)
+
+
+@metric("NLL", title="Negative log-likelihood", group="calibration")
 def nll(log_prob: npt.ArrayLike) -> Floats:
-    """Negative log-likelihood of the label, in nats."""
+    """The negative log-likelihood of the label, in nats."""
     values = -np.asarray(log_prob, np.float64)
     if not np.isfinite(values).all():
         raise InputError(
@@ -58,8 +69,12 @@ def nll(log_prob: npt.ArrayLike) -> Floats:
     return np.maximum(values, 0.0)  # a rounded log-softmax can exceed 0 by an ulp
 
 
+@metric("Brier score", group="calibration")
 def brier(log_prob: npt.ArrayLike, square_sum: npt.ArrayLike) -> Floats:
-    """Σ_k (p_k − [k = label])² = Σ_k p_k² − 2 p_label + 1; from 0 to 2."""
+    """The squared distance of the probabilities to the truth, from 0 to 2.
+
+    Σ_k (p_k − [k = label])² = Σ_k p_k² − 2 p_label + 1.
+    """
     label = np.exp(-nll(log_prob))
     return np.asarray(np.asarray(square_sum, np.float64) - 2.0 * label + 1.0)
 
@@ -91,8 +106,11 @@ def calibration_gap(
     return np.asarray(gap * signs[flat].reshape(gap.shape))
 
 
-def expected_calibration_error(
-    confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: int = ECE_BINS
-) -> Floats:
-    """ECE over axis 0; one number per cell."""
-    return np.asarray(calibration_gap(confidence, correct, bins).mean(axis=0))
+@metric("ECE", title="Expected calibration error", unit="%", group="calibration")
+def ece(confidence: npt.ArrayLike, rank: npt.ArrayLike) -> Floats:
+    """How far the confidence is from the share of right answers, in 15 bins of confidence.
+
+    That of several corruptions is the mean of their cells' ECEs: pooled, over- and underconfident
+    cells would cancel.
+    """
+    return calibration_gap(confidence, ~wrong(rank))

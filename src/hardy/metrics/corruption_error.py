@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hardy.errors import InputError
-from hardy.metrics.classification import Counts, Floats, wrong
+from hardy.metrics.classification import Counts, Floats, error, wrong
+from hardy.metrics.metric import metric
 
 
 class Reference(Protocol):
@@ -65,46 +65,71 @@ def mean_error(errors: npt.ArrayLike) -> Floats:
     return np.asarray(np.asarray(errors, np.float64).mean(axis=-1))
 
 
-def corruption_error(errors: npt.ArrayLike, reference: npt.ArrayLike) -> Floats:
-    """CE_c = e_c / e_c of the reference: a ratio of sums over severities, not a mean of ratios."""
-    divisor = np.asarray(reference, np.float64)
-    _check_divisor(divisor, "the reference's errors to be above 0")
-    return np.asarray(np.asarray(errors, np.float64) / divisor)
+def ratio(values: npt.ArrayLike, divisor: npt.ArrayLike) -> Floats:
+    """NaN where the divisor is not above 0: there is nothing to divide by."""
+    below = np.asarray(divisor, np.float64)
+    return np.asarray(np.asarray(values, np.float64) / np.where(below > 0, below, np.nan))
 
 
+@metric(
+    "CE",
+    of=error,
+    mean="mCE",
+    validation="validation mCE",
+    title="Corruption error",
+    decides=True,
+    undivided="{reference} makes too few errors under {names} to divide by",
+)
+def corruption_error(means: npt.ArrayLike, reference: npt.ArrayLike) -> Floats:
+    """The error under a corruption in percent of the reference model's.
+
+    CE_c = e_c / e_c of the reference: a ratio of sums over severities, not a mean of ratios.
+    """
+    return ratio(means, reference)
+
+
+@metric(
+    "relative CE",
+    of=error,
+    mean="relative mCE",
+    title="Relative corruption error",
+    signed=True,  # a corruption may lower the error
+    undivided="{names} costs {reference} too little to divide by",
+)
 def relative_corruption_error(
-    errors: npt.ArrayLike,
+    means: npt.ArrayLike,
     clean: npt.ArrayLike,
     reference: npt.ArrayLike,
     reference_clean: npt.ArrayLike,
 ) -> Floats:
-    """(e_c − e_0) / (the same of the reference); `clean` has the leading axes of `errors`.
+    """The rise of the error above the clean one in percent of the reference model's.
 
-    The clean error is subtracted from the mean over severities. The paper's formula can be read as
-    subtracting it once from the sum of five, but only this reading gives its tables.
+    (e_c − e_0) / (the same of the reference). The clean error is subtracted from the mean over
+    severities. The paper's formula can be read as subtracting it once from the sum of five, but
+    only this reading gives its tables.
     """
-    divisor = np.asarray(reference, np.float64) - np.asarray(reference_clean, np.float64)
-    _check_divisor(divisor, "every corruption to cost the reference some accuracy")
-    rise = np.asarray(errors, np.float64) - np.asarray(clean, np.float64)[..., None]
-    return np.asarray(rise / divisor)
+    rise, divisor = (
+        np.asarray(errors, np.float64) - np.asarray(start, np.float64)[..., None]
+        for errors, start in ((means, clean), (reference, reference_clean))
+    )
+    return ratio(rise, divisor)
 
 
-def aude(clean: npt.ArrayLike, errors: npt.ArrayLike) -> Floats:
-    """Area under the distortion-error curve (e_0, e_1, ..., e_S), severities along the last axis.
+@metric(
+    "AUDE",
+    of=error,
+    mean="mAUDE",
+    title="Area under the distortion-error curve",
+    unit="%",
+    group="errors",
+)
+def aude(clean: npt.ArrayLike, curve: npt.ArrayLike) -> Floats:
+    """The area under the curve of the error over the severities 0 (clean) to 5.
 
-    The trapezoid rule over severities 0..S, divided by S. (..., corruptions, S) and (...) ->
-    (..., corruptions). It is the metric of the older ImageNet-D paper, which prints no formula.
+    By the trapezoid rule over (e_0, e_1, ..., e_S), divided by S. It is the metric of the older
+    ImageNet-D paper, which prints no formula.
     """
-    curve = np.asarray(errors, np.float64)
-    start = np.broadcast_to(np.asarray(clean, np.float64)[..., None], curve.shape[:-1])
-    total = curve.sum(axis=-1) + (start - curve[..., -1]) / 2
-    return np.asarray(total / curve.shape[-1])
-
-
-def _check_divisor(divisor: Floats, expected: str) -> None:
-    """NaN is nothing to divide by, and gives NaN."""
-    if (divisor <= 0).any():
-        raise InputError(
-            f"expected {expected}, got {divisor.min():g}; name another reference, or none for "
-            "plain errors"
-        )
+    errors = np.asarray(curve, np.float64)
+    start = np.broadcast_to(np.asarray(clean, np.float64)[..., None], errors.shape[:-1])
+    total = errors.sum(axis=-1) + (start - errors[..., -1]) / 2
+    return np.asarray(total / errors.shape[-1])

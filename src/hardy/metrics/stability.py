@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics.classification import Floats
+from hardy.metrics.corruption_error import ratio
+from hardy.metrics.metric import PERTURBATIONS, metric
 
 Ints = npt.NDArray[np.int64]
 
@@ -51,8 +53,20 @@ def pairs(frames: int, *, noise: bool, difficulty: int = 1) -> tuple[Ints, Ints]
     return np.zeros_like(later) if noise else later - step, later
 
 
+@metric(
+    "FP",
+    kind=PERTURBATIONS,
+    mean="flip probability",
+    validation="validation flip probability",
+    title="Flip probability",
+    unit="%",
+    decides=True,
+)
 def flips(top1: npt.ArrayLike, *, noise: bool, difficulty: int = 1) -> Floats:
-    """Per sequence the share of pairs with another top class; top1: (..., frames)."""
+    """The share of compared frames whose best class is another one.
+
+    top1: (..., frames) -> one number per sequence.
+    """
     classes = np.asarray(top1)
     earlier, later = pairs(classes.shape[-1], noise=noise, difficulty=difficulty)
     return np.asarray((classes[..., earlier] != classes[..., later]).mean(axis=-1))
@@ -82,8 +96,19 @@ def top5_distance(sigma: npt.ArrayLike) -> Ints:
     return np.asarray(np.abs(np.arange(1, ranks.shape[-1] + 1) - ranks).sum(axis=-1))
 
 
+@metric(
+    "uT5D",
+    kind=PERTURBATIONS,
+    mean="top-5 distance",
+    validation="validation top-5 distance",
+    title="Top-5 distance, unnormalised",
+    group="stability",
+)
 def top5_distances(top5: npt.ArrayLike, *, noise: bool, difficulty: int = 1) -> Floats:
-    """Per sequence the mean distance d over its pairs; top5: (..., frames, 5)."""
+    """How far the five best classes move between compared frames.
+
+    top5: (..., frames, 5) -> the mean of `top5_distance` over the pairs of each sequence.
+    """
     classes = np.asarray(top5)
     earlier, later = pairs(classes.shape[-2], noise=noise, difficulty=difficulty)
     total = np.zeros(classes.shape[:-2])
@@ -139,8 +164,48 @@ def zipf_columns(scores: npt.ArrayLike) -> Floats:
     return kept
 
 
-def zipf_distances(columns: npt.NDArray[Any], *, noise: bool, difficulty: int = 1) -> Floats:
-    """Per sequence the mean Zipf distance over its pairs, from `zipf_columns`."""
-    _, later = pairs(columns.shape[-2], noise=noise, difficulty=difficulty)
-    kept = np.asarray(columns[..., later, 0 if noise else difficulty], np.float64)
+@metric(
+    "Zipf",
+    kind=PERTURBATIONS,
+    mean="Zipf distance",
+    validation="validation Zipf distance",
+    title="Zipf distance",
+    group="stability",
+)
+def zipf_distances(zipf: npt.NDArray[Any], *, noise: bool, difficulty: int = 1) -> Floats:
+    """How far the ranks of all classes move between compared frames, the best weighted most.
+
+    From `zipf_columns`.
+    """
+    _, later = pairs(zipf.shape[-2], noise=noise, difficulty=difficulty)
+    kept = np.asarray(zipf[..., later, 0 if noise else difficulty], np.float64)
     return np.asarray(kept.mean(axis=-1))
+
+
+@metric(
+    "FR",
+    kind=PERTURBATIONS,
+    of=flips,
+    mean="mFR",
+    validation="validation mFR",
+    title="Flip rate",
+    decides=True,
+    undivided="{reference} flips too rarely under {names} to divide by",
+)
+def flip_rate(means: npt.ArrayLike, reference: npt.ArrayLike) -> Floats:
+    """The flip probability in percent of the reference model's."""
+    return ratio(means, reference)
+
+
+@metric(
+    "T5D",
+    kind=PERTURBATIONS,
+    of=top5_distances,
+    mean="mT5D",
+    validation="validation mT5D",
+    title="Top-5 distance",
+    undivided="",  # a model that never moves never flips, and that is said
+)
+def top5_rate(means: npt.ArrayLike, reference: npt.ArrayLike) -> Floats:
+    """The top-5 distance in percent of the reference model's."""
+    return ratio(means, reference)

@@ -209,7 +209,9 @@ def _group(
         their_clean, theirs = yardstick(means)
         start = their_clean[..., None]
         theirs = positive(theirs[..., index], above=start)
-        return np.asarray(relative_corruption_error(errors(means), clean, theirs, start).mean(-1))
+        return np.asarray(
+            relative_corruption_error(errors(means), clean, theirs, their_clean).mean(-1)
+        )
 
     if labels.ce:
         found.append(Formula(labels.ce, ces, names, reference=True))

@@ -1,0 +1,131 @@
+"""What a metric is, and the registry of all of them: score tables, intervals, files, report, docs
+and help are made from what is declared here, and from nothing else.
+
+A metric is one function under `@metric`. Its docstring says what it means, the first line being
+the caption, and its parameters say what it needs:
+
+    @metric("NLL", group="calibration")
+    def nll(log_prob):
+        \"""Negative log-likelihood of the label, in nats.\"""
+        return -log_prob
+
+Here `log_prob` is a column of the store, and the result is a number per image; its mean over images
+is a score, with an interval from the bootstrap. A metric `of` another one is a formula over the
+means of that one instead, with parameters among `MEANS`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec
+
+import numpy.typing as npt
+
+from hardy.registry import Registry, unknown
+
+P = ParamSpec("P")
+
+CORRUPTIONS, PERTURBATIONS = "corruptions", "perturbations"
+HEADLINE = "headline"
+
+# What a formula over the means of another metric may ask for; leading axes are free, and the result
+# has one number per corruption.
+MEANS = {
+    "means": "(..., corruptions): the means over images and severities",
+    "curve": "(..., corruptions, severities): by severity, where all five were run",
+    "clean": "(...): the mean over clean images",
+    "reference": "`means` of the model that scores are divided by",
+    "reference_clean": "`clean` of that model",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Metric(Generic[P]):
+    """A function, and what is to be known of its numbers; the defaults are the usual.
+
+    Numbers of the unit "%" and ratios are fractions here and shown times 100. A metric of
+    perturbations gets the columns of one perturbation, (images, frames, ...), and by keyword
+    `noise` and `difficulty`, which say what frames are compared.
+    """
+
+    name: str  # of a single corruption's score too: "CE" for "CE fog"
+    compute: Callable[P, npt.NDArray[Any]]
+    mean: str = ""  # the score over all corruptions that count: "mCE"; if left out, the name
+    validation: str | None = None  # the score over those for tuning; None: there is none
+    single: bool = True  # whether each corruption has a score by itself
+    title: str = ""  # in words, for the axes of figures; if left out, the name
+    unit: str = ""  # "%" or nothing
+    lower_is_better: bool = True
+    signed: bool = False  # whether it may be below 0
+    group: str = HEADLINE  # scores of the headline are quoted wherever there are scores
+    decides: bool = False  # whether a model that is worse in it is a regression
+    kind: str = CORRUPTIONS  # of suite: "corruptions" or "perturbations"
+    of: Metric[...] | None = None  # the metric whose means it is a formula of
+    # What is said where a ratio has nothing to divide by; nothing: it is left out quietly.
+    undivided: str = "{reference} has too little under {names} to divide by"
+
+    def __post_init__(self) -> None:
+        for field in ("mean", "title"):
+            object.__setattr__(self, field, getattr(self, field) or self.name)
+        object.__setattr__(self, "__doc__", self.compute.__doc__)
+        for name in self.needs if self.of is not None else ():
+            if name not in MEANS:
+                raise unknown(f"parameter of the metric {self.name}:", name, MEANS)
+
+    def __call__(self, *arguments: P.args, **options: P.kwargs) -> npt.NDArray[Any]:
+        return self.compute(*arguments, **options)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The parameters that have to be given by position: columns, or names of `MEANS`."""
+        parameters = inspect.signature(self.compute).parameters.values()
+        return tuple(
+            one.name
+            for one in parameters
+            if one.default is one.empty and one.kind is not one.KEYWORD_ONLY
+        )
+
+    @property
+    def base(self) -> Metric[...]:
+        """The metric that has a number per image: itself, or the one that it is a formula of."""
+        return self if self.of is None else self.of
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads from the store."""
+        return self.base.needs
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether its numbers are percents of a reference model's, printed without a unit."""
+        return self.of is not None and "reference" in self.needs
+
+    @property
+    def scale(self) -> float:
+        return 100.0 if self.unit == "%" or self.is_ratio else 1.0
+
+    @property
+    def clean(self) -> str | None:
+        """The score over clean images; sequences have none, and formulas do not concern them."""
+        return f"clean {self.name}" if self.of is None and self.kind == CORRUPTIONS else None
+
+    @property
+    def caption(self) -> str:
+        """One plain sentence."""
+        return (self.compute.__doc__ or "").split("\n")[0]
+
+
+METRICS: Registry[Metric[...]] = Registry("metric", "hardy.metrics")
+
+
+def metric(name: str, **facts: Any) -> Callable[[Callable[P, npt.NDArray[Any]]], Metric[P]]:
+    """Register the function as a metric with these facts, which are fields of `Metric`."""
+
+    def decorate(function: Callable[P, npt.NDArray[Any]]) -> Metric[P]:
+        made = Metric(name, function, **facts)
+        METRICS.add(name, made)
+        return made
+
+    return decorate
