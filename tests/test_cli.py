@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,8 @@ from PIL import Image
 import hardy
 from hardy import diagnosis as doctor
 from hardy import pictures
+from hardy.catalogue import KINDS
 from hardy.engine import textures
-from hardy.models.defences import DEFENCES
-from hardy.train.methods import METHODS
-from hardy.train.nets import NETS
 
 RGB = np.random.default_rng(4).integers(0, 256, (40, 32, 3), dtype=np.uint8)
 
@@ -40,43 +39,68 @@ def test_version(run) -> None:
     assert run("--version") == (0, f"hardy {hardy.__version__}\n", "")
 
 
-def test_ls(run) -> None:
-    code, out, err = run("ls", "corruptions")
+@pytest.mark.parametrize("kind", KINDS)
+def test_ls(run, kind: str) -> None:
+    code, out, err = run("ls", kind)
     assert (code, err) == (0, "")
-    assert tuple(line.split()[0] for line in out.splitlines()) == hardy.corruptions()
-    assert all(len(line.split()) > 3 for line in out.splitlines()), "category and summary"
-    code, out, err = run("ls", "suites")
-    assert (code, err) == (0, "")
-    assert tuple(line.split()[0] for line in out.splitlines()) == hardy.suites()
-    assert "Tiny ImageNet-C" in out
-    for kind, registry in (("methods", METHODS), ("nets", NETS), ("defences", DEFENCES)):
-        code, out, err = run("ls", kind)
-        assert (code, err) == (0, "")
-        lines = [line.split(maxsplit=1) for line in out.splitlines()]
-        assert tuple(name for name, _ in lines) == registry.names()
-        assert all(about[0] in "x3" or about[0].isupper() for _, about in lines)
-        assert all(about.endswith(".") for _, about in lines), "a sentence of one line"
-        assert len({about for _, about in lines}) == len(lines)
-    code, _, err = run("ls", "everything")
-    assert code == 2
-    assert "corruptions" in err
+    entries = hardy.names(kind)
+    lines = out.splitlines()
+    assert len(lines) == len(entries) > 1
+    for line, entry in zip(lines, entries, strict=True):
+        assert line.split() == f"{entry.name} {entry.category} {entry.summary}".split()
+    starts = {line.index(entry.summary) for line, entry in zip(lines, entries, strict=True)}
+    assert len(starts) == 1, "summaries stand in a column"
+    assert len({entry.summary for entry in entries}) == len(entries)
 
 
-def test_ls_needs_torch_only_for_training(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    for kind in ("methods", "nets"):
-        code, out, err = run("ls", kind)
-        assert (code, out) == (2, "")
-        assert f"`hardy ls {kind}` needs torch" in err
-        assert 'pip install "hardy[torch]"' in err
-    program = (
-        "import sys; from hardy import cli\n"
-        "for kind in ('corruptions', 'perturbations', 'suites', 'defences'):\n"
-        "    cli.list_names(cli.Kind(kind))\n"
-        "print('torch' in sys.modules)"
-    )
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"suites"}))
+def test_summaries_are_sentences(kind: str) -> None:
+    for entry in hardy.names(kind):
+        first = entry.summary.split()[0]
+        assert not first[0].islower() or len(first) == 1, entry  # a formula begins with x or n
+        assert entry.summary.endswith("."), entry
+
+
+def test_ls_knows_the_public_names(run) -> None:
+    for kind, names in (("corruptions", hardy.corruptions()), ("suites", hardy.suites())):
+        assert tuple(entry.name for entry in hardy.names(kind)) == names
+    assert "Tiny ImageNet-C" in run("ls", "suites")[1]
+    code, out, err = run("ls", "metods")
+    assert (code, out) == (2, "")
+    assert 'unknown kind "metods"; did you mean "methods"? (all: corruptions, ' in err
+
+
+def test_a_plug_in_that_cannot_be_imported_is_listed_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken = EntryPoint("broken", "no_such_module:thing", "hardy.defences")
+    monkeypatch.setattr(KINDS["defences"], "_plugins", {"broken": broken})
+    entry = hardy.names("defences")[-1]
+    assert entry.name == "broken"
+    assert "cannot be imported" in entry.summary
+    assert "No module named 'no_such_module'" in entry.summary
+
+
+def test_ls_needs_torch_only_for_training() -> None:
+    program = """
+import sys
+sys.modules["torch"] = None
+import hardy
+from hardy.catalogue import KINDS
+for kind in KINDS:
+    try:
+        hardy.names(kind)
+    except hardy.MissingResource as error:
+        print(error)
+"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "False", done.stderr
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.partition(", which")[0] for line in lines] == [
+        "the kind methods needs torch",
+        "the kind nets needs torch",
+    ]
+    assert all('pip install "hardy[torch]"' in line for line in lines)
 
 
 def test_corrupt_a_file(run) -> None:

@@ -11,6 +11,7 @@ from hardy.errors import HardyError, InputError, MissingResource
 
 if TYPE_CHECKING:
     from hardy.attacks.attack import attack
+    from hardy.catalogue import names
     from hardy.corrupt.calls import corrupt, corruptions, draw, perturbations, replay
     from hardy.evaluation import compare, evaluate, runs
     from hardy.report.write import write_report as report
@@ -27,6 +28,7 @@ _LATER = {
     "corruptions": "hardy.corrupt.calls",
     "draw": "hardy.corrupt.calls",
     "evaluate": "hardy.evaluation",
+    "names": "hardy.catalogue",
     "perturb": "hardy.variants.base_picture",
     "perturbations": "hardy.corrupt.calls",
     "replay": "hardy.corrupt.calls",
@@ -58,6 +60,7 @@ __all__ = [
     "corruptions",
     "draw",
     "evaluate",
+    "names",
     "perturb",
     "perturbations",
     "replay",

@@ -1,4 +1,4 @@
-"""One registry for everything that has a name: typo help, and plug-ins by entry point."""
+"""Registries: everything a user can name, with help for typing errors and plug-ins."""
 
 from __future__ import annotations
 
@@ -26,27 +26,28 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
 
 
 def summary(thing: object) -> str:
-    """What a list says of it: the first line of its docstring."""
-    return (thing.__doc__ or "").split("\n")[0]
+    """What a list says of a thing: its `summary`, else the first line of its docstring."""
+    said: str | None = getattr(thing, "summary", None)
+    return said or (thing.__doc__ or "").split("\n")[0]
 
 
 class Row(NamedTuple):
-    """An object of ours that is imported when its name is asked for, as plug-ins are."""
+    """A heavy object of Hardy's own: it is imported when its name is asked for, as plug-ins are."""
 
     place: str  # "package.module:object"
-    summary: str  # said of it before it is imported
-    needs: str | None = None  # an optional package it is made with
-    extra: str | None = None  # of Hardy, which brings that package; if left out, called the same
+    summary: str  # what a list says of it, without importing it
+    needs: str | None = None  # the optional package without which it cannot be imported
+    extra: str | None = None  # the extra that installs that package, if it is called otherwise
 
 
 class Registry(Generic[T]):
     """Names in order of registration, each with its object.
 
     What is light is registered by decorator; what imports much is a `Row` of a table. Another
-    package adds a name by an entry point in the registry's group: the entry point is called what
-    the thing is called, and points to the object. Entry points are read at the first look-up and a
-    plug-in is imported when its own name is asked for, so importing Hardy imports nobody else, and
-    a broken plug-in breaks only itself.
+    package adds a name by an entry point in the registry's group: the entry point has the name and
+    points to the object. Entry points are read at the first look-up, and a plug-in is imported when
+    its own name is asked for. So importing Hardy imports no plug-in, and a broken plug-in breaks
+    only itself.
     """
 
     def __init__(
@@ -80,8 +81,12 @@ class Registry(Generic[T]):
         return tuple(dict.fromkeys([*self._rows, *self._objects, *self._entry_points()]))
 
     def summary(self, name: str) -> str:
-        """A line about it: the row's, else the first line of the object's docstring."""
+        """A line about it, for lists; what is a row stays unimported."""
         return self._rows[name].summary if name in self._rows else summary(self[name])
+
+    def category(self, name: str) -> str:
+        """The heading it stands under, such as "noise"; "" where the kind has no headings."""
+        return "" if name in self._rows else getattr(self[name], "category", "")
 
     def __getitem__(self, name: str) -> T:
         plugins = self._entry_points()

@@ -98,7 +98,7 @@ def test_every_suite_names_a_recipe_and_describes_it_alike(name: str) -> None:
     suite = load(name)
     recipe = RECIPES[suite.recipe]
     assert recipe.name == suite.recipe
-    assert recipe.description == suite.recipe_description
+    assert recipe.summary == suite.recipe_description
     assert recipe.id_rule == suite.id_rule
     assert recipe.side in (None, suite.edition.side)
 

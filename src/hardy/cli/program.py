@@ -4,11 +4,12 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import hardy
+from hardy.catalogue import KINDS, names
 from hardy.cli.build_commands import build_suite, verify_folder
 from hardy.cli.correlate_command import correlate_shifts
 from hardy.cli.design_command import design_suite
@@ -31,7 +32,6 @@ from hardy.cli.score_commands import (
 from hardy.cli.train_command import train_model
 from hardy.errors import HardyError, InputError, printable
 from hardy.progress import watch
-from hardy.registry import Registry, summary
 
 app = typer.Typer(
     help="How well does an image classifier hold up under common corruptions?",
@@ -40,15 +40,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Kind(StrEnum):
-    corruptions = "corruptions"
-    perturbations = "perturbations"
-    suites = "suites"
-    methods = "methods"
-    nets = "nets"
-    defences = "defences"
 
 
 class Fetchable(StrEnum):
@@ -72,42 +63,17 @@ def _options(
 
 
 @app.command("ls")
-def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
+def list_names(
+    kind: Annotated[str, typer.Argument(help=f"What to list: {', '.join(KINDS)}.")],
+) -> None:
     """List what can be named: corruptions, suites, methods of training and so on."""
-    from hardy.corrupt import CORRUPTIONS, PERTURBATIONS
-    from hardy.suites import load
-
-    if kind is Kind.corruptions:
-        for name in hardy.corruptions():
-            typer.echo(f"{name:<33}{CORRUPTIONS[name].category:<12}{CORRUPTIONS[name].summary}")
-    elif kind is Kind.perturbations:
-        for name in hardy.perturbations():
-            one = PERTURBATIONS[name]
-            typer.echo(f"{name:<20}{one.category:<10}{one.summary}")
-    elif kind is Kind.suites:
-        for name in hardy.suites():
-            typer.echo(f"{name:<20}{load(name).title}")
-    else:
-        registry = _registry(kind)
-        for name in registry:
-            typer.echo(f"{name:<22}{summary(registry[name])}")
-
-
-def _registry(kind: Kind) -> Registry[Any]:
-    if kind is Kind.defences:
-        from hardy.models.defences import DEFENCES
-
-        return DEFENCES
-    from hardy.errors import need
-
-    need("torch", "torch", f"`hardy ls {kind.value}`")
-    if kind is Kind.nets:
-        from hardy.train.nets import NETS
-
-        return NETS
-    from hardy.train.methods import METHODS
-
-    return METHODS
+    entries = names(kind)
+    wide = max(20, *(len(entry.name) + 2 for entry in entries))
+    headings = max(len(entry.category) for entry in entries)
+    heading = max(10, headings + 1) if headings else 0
+    for entry in entries:
+        line = f"{entry.name:<{wide}}{entry.category:<{heading}}{entry.summary}"
+        typer.echo(printable(line))
 
 
 @app.command("corrupt")

@@ -28,7 +28,7 @@ from hardy.registry import Registry
 @dataclass(frozen=True)
 class Recipe:
     name: str  # with its version: "none@1"
-    description: str
+    summary: str
     id_rule: str  # of the benchmarks made with it; see `hardy.images.source`
     side: int | None  # of the square that comes out; None: the image keeps its size
     base: Convert

@@ -1,0 +1,67 @@
+"""What can be named: one table of the registries, which `hardy ls` and help texts read."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from hardy.errors import HardyError
+from hardy.registry import Registry, Row
+
+KINDS: Registry[Any] = Registry(
+    "kind",
+    rows={
+        "corruptions": Row("hardy.corrupt:CORRUPTIONS", "Formulas that damage an image."),
+        "perturbations": Row("hardy.corrupt:PERTURBATIONS", "Formulas that make a sequence."),
+        "suites": Row("hardy.suites:names", "Benchmarks: corruptions, severities, references."),
+        "methods": Row("hardy.train.methods:METHODS", "Ways to train a net.", "torch"),
+        "nets": Row("hardy.train.nets:NETS", "Architectures to train.", "torch"),
+        "defences": Row("hardy.models.defences:DEFENCES", "Steps before a model."),
+        "models": Row("hardy.models:MODELS", "Where models come from."),
+        "recipes": Row("hardy.images.recipes:RECIPES", "Ways to resize and crop photographs."),
+    },
+)
+
+
+class Entry(NamedTuple):
+    """One name of a kind, as `hardy.names` lists it."""
+
+    name: str
+    category: str  # "" where the kind has none
+    summary: str
+
+
+def names(kind: str) -> list[Entry]:
+    """List what can be named, with a line about each: `hardy ls KIND`.
+
+    Kinds are corruptions, perturbations, suites, methods, nets, defences and so on; an unknown
+    one is refused with the list of all. Plug-ins come after Hardy's own.
+
+    ```python
+    import hardy
+
+    for name, category, summary in hardy.names("corruptions"):
+        if category == "weather":
+            print(name, summary)
+    ```
+    """
+    listed = KINDS[kind]
+    if kind == "suites":
+        from hardy.suites import load
+
+        return [Entry(name, "", load(name).title) for name in listed()]
+    return [_entry(listed, name) for name in _in_order(kind, listed)]
+
+
+def _in_order(kind: str, registry: Registry[Any]) -> tuple[str, ...]:
+    """The benchmark's own order, where the names come from one; else that of registration."""
+    from hardy.corrupt.calls import corruptions, perturbations
+
+    ordered = {"corruptions": corruptions, "perturbations": perturbations}
+    return ordered.get(kind, registry.names)()
+
+
+def _entry(registry: Registry[Any], name: str) -> Entry:
+    try:
+        return Entry(name, registry.category(name), registry.summary(name))
+    except HardyError as error:  # a plug-in that cannot be imported breaks only its own line
+        return Entry(name, "", str(error))
