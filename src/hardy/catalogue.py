@@ -16,7 +16,6 @@ KINDS: Registry[Any] = Registry(
         "methods": Row("hardy.train.methods:METHODS", "Ways to train a net.", "torch"),
         "nets": Row("hardy.train.nets:NETS", "Architectures to train.", "torch"),
         "defences": Row("hardy.models.defences:DEFENCES", "Steps before a model."),
-        "models": Row("hardy.models:MODELS", "Where models come from."),
         "recipes": Row("hardy.images.recipes:RECIPES", "Ways to resize and crop photographs."),
     },
 )
