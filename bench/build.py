@@ -57,6 +57,7 @@ def write_photos(target: Path, count: int) -> None:
 def build_time(photos: Path, out: Path) -> dict[str, float]:
     """Wall seconds of a build, and of its start: until the first images are there."""
     from hardy.execute import executor
+    from hardy.suites.cells import choose_cells
     from hardy.variants.disk.build import build
 
     made_by = variants(photos)
@@ -69,7 +70,7 @@ def build_time(photos: Path, out: Path) -> dict[str, float]:
             first = first or time.perf_counter() - began
             yield one
 
-    cells = made_by.cells
+    cells = choose_cells(made_by.suite)
     build(made_by.suite, made_by.source, out, cells, executor=executor(WORKERS), track=track)
     wall, cpu = time.perf_counter() - began, _cpu() - cpu
     size = sum(path.stat().st_size for path in out.rglob("*.JPEG"))
@@ -84,6 +85,7 @@ def _cpu() -> float:
 
 def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
     """Process-CPU milliseconds per photograph and step, in one process, after a warm-up."""
+    from hardy.suites.cells import choose_cells
     from hardy.variants.disk.build import TOGETHER
     from hardy.variants.disk.layout import open_layout
     from hardy.variants.disk.manifest import UNFINISHED, content_hash, write_file
@@ -97,7 +99,7 @@ def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
         clock.begin()
         chunk = made_by.chunk(indices)
         clock.lap("decode, resize, crop")
-        for cell in made_by.cells:
+        for cell in choose_cells(made_by.suite):
             made = chunk.make(cell)
             clock.lap("corrupt")
             files = [opencv(image) for image in made]

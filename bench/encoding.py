@@ -36,24 +36,26 @@ ENCODERS = {"pillow": pillow, "opencv": opencv}
 
 
 def variants(folder: Path) -> Any:
-    """All 75 outputs of the photographs in a folder, as `build` makes them."""
+    """The outputs of the photographs in a folder, as `build` makes them."""
     from hardy.images.readers import open_images
     from hardy.suites import load
-    from hardy.suites.cells import choose_cells
     from hardy.variants.generated import Generated
 
     suite = load("imagenet_c")
     source = open_images(folder, id_rule=suite.id_rule)
-    return Generated(suite, source, choose_cells(suite), stored=False)
+    return Generated(suite, source, stored=False)
 
 
 def _share(folder: str, indices: Sequence[int], barrier: Any, results: Any) -> None:
     """One process. All meet before and after every timed part, so that they encode together."""
+    from hardy.suites.cells import choose_cells
+
     made_by = variants(Path(folder))
+    cells = choose_cells(made_by.suite)
     seconds = {f"{name}_{clock}": 0.0 for name in ENCODERS for clock in ("wall", "cpu")}
     for start in range(0, len(indices), BLOCK):
         chunk = made_by.chunk(indices[start : start + BLOCK])
-        outputs = [image for cell in made_by.cells for image in chunk.make(cell)]
+        outputs = [image for cell in cells for image in chunk.make(cell)]
         for name, encoder in ENCODERS.items():
             barrier.wait()
             began = time.perf_counter(), time.process_time()

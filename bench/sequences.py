@@ -18,13 +18,13 @@ from bench.photos import PHOTOS, folder
 from bench.table import grid
 from hardy.images.recipes import RECIPES
 from hardy.suites import load
-from hardy.variants.base_picture import Stage
+from hardy.variants.base_picture import BasePicture
 
 BAR_MS = 500.0
 REPEATS = 9
 
 
-def milliseconds(stage: Stage, name: str) -> list[float]:
+def milliseconds(stage: BasePicture, name: str) -> list[float]:
     edition = load("imagenet_p").edition
     times = []
     for _ in range(REPEATS + 1):  # the first one compiles
@@ -38,7 +38,7 @@ def milliseconds(stage: Stage, name: str) -> list[float]:
 def main() -> int:
     package, name = PHOTOS[0]
     with Image.open(folder(package) / name) as photo:
-        stage = Stage.of(photo, RECIPES[load("imagenet_p").recipe])
+        stage = BasePicture.of(photo, RECIPES[load("imagenet_p").recipe])
     rows, total = [], 0.0
     for name in hardy.perturbations():
         frames, times = load("imagenet_p").edition.steps(name).frames, milliseconds(stage, name)

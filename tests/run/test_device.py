@@ -19,7 +19,7 @@ from hardy.run.reduce_torch import reduce_tensor
 from hardy.run.subject import Subject
 from hardy.store.reader import contents_hash
 from hardy.suites import edition
-from hardy.variants.base_picture import Stage
+from hardy.variants.base_picture import BasePicture
 from tests.engine.torch_device import no_waiting
 from tests.photos import random_images
 from tests.suites.helpers import write_photos, write_rows
@@ -107,19 +107,19 @@ def test_photographs_of_several_sizes_stand_together(
 
 def test_sequences_that_do_not_fit_are_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     pictures = random_images(5, 32, 32)
-    stage = Stage(pictures, pictures, None).on(GPU)
+    stage = BasePicture(pictures, pictures, None).on(GPU)
     what: dict[str, Any] = {"name": "tilt", "level": 1, "seed": 0, "ids": range(5)}
     whole = stage.all_frames(edition("cifar"), **what)
     sizes = []
-    really = Stage._maker
+    really = BasePicture._maker
 
-    def full(self: Stage, *arguments: Any) -> Any:
+    def full(self: BasePicture, *arguments: Any) -> Any:
         sizes.append(len(self.base))
         if len(self.base) > 2:
             raise torch.OutOfMemoryError
         return really(self, *arguments)
 
-    monkeypatch.setattr(Stage, "_maker", full)
+    monkeypatch.setattr(BasePicture, "_maker", full)
     assert torch.equal(stage.all_frames(edition("cifar"), **what), whole)
     assert sizes == [5, 2, 2, 1]
 

@@ -17,7 +17,7 @@ from hardy.errors import InputError
 from hardy.execute import Processes, Serial
 from hardy.suites import load
 from hardy.variants.disk import manifest
-from hardy.variants.disk.array_layout import Arrays
+from hardy.variants.disk.array_layout import ArrayLayout
 from hardy.variants.disk.build import build
 from hardy.variants.disk.manifest import (
     HEADER,
@@ -143,7 +143,7 @@ def test_stopped_around_the_work_on_arrays(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Arrays, moment, stop)
+        patch.setattr(ArrayLayout, moment, stop)
         with pytest.raises(KeyboardInterrupt):
             built("cifar10_c", images, out)
     assert not (out / "contrast.npy").exists()

@@ -11,11 +11,11 @@ from hardy.errors import InputError
 from hardy.images.source import Listing
 from hardy.suites import load
 from hardy.suites.cells import Cell
-from hardy.variants.disk.array_layout import Arrays
+from hardy.variants.disk.array_layout import ArrayLayout
 from hardy.variants.disk.layout import (
-    Files,
+    FileLayout,
     Layout,
-    Shards,
+    ShardLayout,
     open_layout,
     units_of,
 )
@@ -111,7 +111,7 @@ def test_shards(tmp_path: Path) -> None:
     long = "x" * 150 + "é"
     files = ["n0/a.png", "n1/b.png", f"n1/{long}.png"]
     layout = layout_of(tmp_path, "tar", source_of(*files, ids=["a", "b", long]))
-    assert isinstance(layout, Shards)
+    assert isinstance(layout, ShardLayout)
     value = layout.write(range(3), FOG, some(2, 8, 8, 3), [0, 2])
     path = tmp_path / "fog/3/000000.tar"
     assert layout.hash(range(3), FOG) == value == content_hash(path.read_bytes())
@@ -124,7 +124,7 @@ def test_shards(tmp_path: Path) -> None:
 
 def test_an_array_is_what_numpy_would_save(tmp_path: Path) -> None:
     layout = layout_of(tmp_path, "npy", source_of(*"abcde"), "cifar10_c")
-    assert isinstance(layout, Arrays)
+    assert isinstance(layout, ArrayLayout)
     wanted = np.zeros((25, 8, 8, 3), np.uint8)
     layout.begin([FOG])
     for unit, cell in ((range(3), FOG), (range(3, 5), FOG), (range(3), Cell("fog", 5))):
@@ -179,7 +179,7 @@ def test_an_array_with_a_damaged_head_is_mended_at_the_start(tmp_path: Path) -> 
 
 def test_other_sizes_of_labels(tmp_path: Path) -> None:
     layout = layout_of(tmp_path, "npy", source_of("a"), "cifar100_c")
-    assert isinstance(layout, Arrays)
+    assert isinstance(layout, ArrayLayout)
     assert np.load(io.BytesIO(layout.beside(np.array([300]))["labels.npy"])).dtype == np.int64
     assert layout.beside(None) == {}
-    assert isinstance(layout_of(tmp_path, "jpeg", source_of("a")), Files)
+    assert isinstance(layout_of(tmp_path, "jpeg", source_of("a")), FileLayout)

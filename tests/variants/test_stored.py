@@ -15,10 +15,11 @@ from PIL import Image
 from hardy.errors import InputError
 from hardy.suites import load
 from hardy.suites.cells import Cell
+from hardy.variants import Variants
 from hardy.variants.disk import encode
 from hardy.variants.disk.manifest import HEADER
 from hardy.variants.disk.verify import verify
-from hardy.variants.generated import Generated, Variants
+from hardy.variants.generated import Generated
 from hardy.variants.stored import open_stored
 from tests.photos import photos
 from tests.suites.helpers import built, cells_of, opened, write_photos, write_rows
@@ -214,7 +215,8 @@ def _decoded(data: bytes, folder: Path) -> np.ndarray:
 
 ENCODE = """
 import sys, numpy
-from hardy.suites import encode, load
+from hardy.suites import load
+from hardy.variants.disk import encode
 sys.stdout.buffer.write(encode.video(numpy.load(sys.argv[1]), load("tiny_imagenet_p").storage))
 """
 
@@ -222,7 +224,7 @@ sys.stdout.buffer.write(encode.video(numpy.load(sys.argv[1]), load("tiny_imagene
 def test_video_does_not_depend_on_what_was_in_memory(tmp_path: Path) -> None:
     """With AVX-512, x264 reads memory that it has not set, and decides by it."""
     suite, images = load("tiny_imagenet_p"), write_photos(tmp_path / "val", 1)
-    frames = Generated(suite, opened(images, suite), ()).chunk([0]).make(Cell("tilt", 1))[0]
+    frames = Generated(suite, opened(images, suite)).chunk([0]).make(Cell("tilt", 1))[0]
     np.save(tmp_path / "frames.npy", frames)
     found = {
         subprocess.run(
@@ -247,7 +249,7 @@ def test_sequences_built_as_arrays_are_exact(tmp_path: Path) -> None:
     stored = open_stored(tmp_path / "1")
     cells = cells_of(suite, *names)
     assert stored.cells == cells
-    made = Generated(suite, opened(images, suite), cells)
+    made = Generated(suite, opened(images, suite))
     for cell in cells:
         frames = suite.edition.steps(cell.name).frames
         now = made.chunk([2, 0]).make(cell)
@@ -265,7 +267,7 @@ def test_sequences_built_as_videos_are_close(tmp_path: Path) -> None:
         assert path.read_bytes() == (tmp_path / "2" / path.relative_to(tmp_path / "1")).read_bytes()
     assert (tmp_path / "1" / "tilt" / "n00000000" / "photo_000.mp4").is_file()
     stored = open_stored(tmp_path / "1")
-    made = Generated(suite, opened(images, suite), stored.cells)
+    made = Generated(suite, opened(images, suite))
     for cell in stored.cells:
         there, now = stored.chunk([1]).make(cell), made.chunk([1]).make(cell)
         assert there.shape == now.shape

@@ -36,7 +36,6 @@ from hardy.store.provenance import session
 from hardy.train.method import Draw, to_pixels
 from hardy.train.methods.ant import Generator, usual_epsilon
 from hardy.train.projection import project
-from hardy.variants.generated import Prepared
 
 if TYPE_CHECKING:
     from hardy.attacks.attack import Chosen, Part
@@ -125,8 +124,7 @@ def run_attack(
 
 def _hashes(images: Tensor) -> npt.NDArray[np.uint64]:
     """Of uint8 (N, 3, H, W), as the store has them of the images it was shown."""
-    arrays = images.permute(0, 2, 3, 1).cpu().numpy()
-    return pixel_hashes([Prepared(array, array.shape) for array in arrays])
+    return pixel_hashes(images.permute(0, 2, 3, 1).cpu().numpy())
 
 
 def _check_apart(hashes: npt.NDArray[np.uint64], chosen: Chosen) -> None:

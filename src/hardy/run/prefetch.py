@@ -39,7 +39,7 @@ class Reading:
         self.take_ahead(1.0)
         self._counts.popleft()
         pieces, self._taken = self._taken, []
-        return self._subject.together(pieces)
+        return self._subject.join(pieces)
 
     def take_ahead(self, share: float) -> None:
         """That share of the pieces of the next block, if there is one; waits where it must."""

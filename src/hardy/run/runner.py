@@ -23,12 +23,7 @@ from hardy.run.adaptation import batches_of, whole_batches
 from hardy.run.predict import Made, Showing
 from hardy.run.prefetch import Reading
 from hardy.run.spot_check import check_unchanged, rehearse
-from hardy.run.subject import (
-    Loaded,
-    Rows,
-    StoredImages,
-    Subject,
-)
+from hardy.run.subject import Loaded, Rows, Subject
 from hardy.run.worst_images import keep_worst
 from hardy.store.identity import Identity
 from hardy.store.writer import Writer
@@ -203,10 +198,10 @@ def _make(item: tuple[Loaded, Cell]) -> Made:
     try:
         return Made(loaded, cell, loaded.chunk.make(cell))
     except InputError:
-        if not isinstance(loaded.chunk, StoredImages):
+        part, bad = loaded.chunk.readable(cell)
+        if not bad:
             raise
-    good, bad = loaded.chunk.readable(cell)
-    part = loaded.chunk.part(good)
+    good = [place for place in range(len(loaded.rows)) if place not in bad]
     faults = {int(loaded.rows[place]): reason for place, reason in bad.items()}
     images = part.make(cell) if good else np.empty((0, 1, 1, 3), np.uint8)
     return Made(Loaded(loaded.rows[good], part, loaded.pixels[good], faults), cell, images)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hardy.run.subject import Rows, Subject
 from hardy.schema import brief
 from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
+from hardy.variants import Variants
 from hardy.variants.generated import Generated
 from hardy.variants.stored import Stored, open_stored
 
@@ -51,22 +53,21 @@ def open_subject(
             f"expected no {option} with files, which bring their own, got {option}={brief(got)}"
         )
     source = None if images is None else _open_source(images, suite, labels, faults)
-    variants: Generated | Stored
-    clean: Generated | None = None
+    variants: Variants
     if files is not None:
         variants = open_stored(files, suite)
         _check_stored(variants, cells, files)
         if source is not None and suite.kind == "corruptions":
-            clean = Generated(suite, source, ())
             _check_same_ids(variants, source)
+            variants = replace(variants, clean=Generated(suite, source))
     elif source is not None:
-        variants = Generated(suite, source, cells, seed)
+        variants = Generated(suite, source, seed)
     else:
         raise InputError(
             "expected images to evaluate on, got none; name them with --images, or a folder that "
             "holds the whole suite with --files"
         )
-    with_clean = suite.kind == "corruptions" and (clean is not None or files is None)
+    with_clean = suite.kind == "corruptions" and source is not None
     if just_clean and not with_clean:
         raise InputError(
             "expected a suite of corruptions and its clean images, since these alone are asked for "
@@ -77,7 +78,6 @@ def open_subject(
     chosen, how = _choose(known, variants, subset, images_per_class)
     return Subject(
         variants,
-        clean,
         (CLEAN, *cells) if with_clean else cells,
         chosen,
         Classes(known.labels[chosen], known.names, known.width),
@@ -103,7 +103,7 @@ def _open_source(images: Images, suite: Suite, labels: Any, faults: Faults) -> S
 
 
 def _choose(
-    known: Classes, variants: Generated | Stored, subset: int | None, per_class: int | None
+    known: Classes, variants: Variants, subset: int | None, per_class: int | None
 ) -> tuple[Rows, dict[str, Any] | None]:
     """All images, or a fixed part with every class in its proportion."""
     if subset is None and per_class is None:

@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hardy.engine.door import UInt8
 from hardy.errors import printable
 from hardy.files import whole_file
-from hardy.run.subject import Subject, UInt8
+from hardy.run.subject import Subject
 from hardy.store.reader import StoredRun, open_run
 from hardy.suites.cells import CLEAN, Cell
-from hardy.variants.stored import Stored
 
 FILE = "worst.parquet"
 PER_CORRUPTION = 3
@@ -61,8 +61,7 @@ def keep_worst(folder: Path, subject: Subject, *, anew: bool) -> None:
 
 def _worst(run: StoredRun, place: dict[Any, int], subject: Subject) -> list[dict[str, Any]]:
     """Of each corruption different images, the least likely label first."""
-    there = subject.variants.cells if isinstance(subject.variants, Stored) else run.cells
-    cells = [cell for cell in run.cells if cell != CLEAN and cell in there]
+    cells = [cell for cell in run.cells if cell in subject.variants.cells]
     known = np.array([row for row, id in enumerate(run.ids) if id in place], np.int64)
     known = known[run.complete(cells)[known]] if cells else known[:0]
     if not len(known):

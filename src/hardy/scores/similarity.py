@@ -90,7 +90,7 @@ def describe(
             f"expected a suite of corruptions to compare with clean images, got {suite.name}, "
             f"whose {suite.kind} are sequences; name another suite"
         )
-    variants = Generated(suite, source, tuple(cells), seed)
+    variants = Generated(suite, source, seed)
 
     def one(place: int) -> Floats:
         chunk = variants.chunk([place])

@@ -1,7 +1,7 @@
-"""A picture, ready for every sequence: what moves, the part of it that is seen, and the picture.
+"""A picture, ready for every sequence: its pixels, and the base image that a recipe makes of it.
 
-Where a perturbation acts is the edition's choice (`Steps.on`), so a stage keeps all that may be
-asked for, made once: the picture's pixels, and the base image the recipe makes of it.
+A perturbation acts on the finished image, on the base it is cut from or on the picture, as the
+edition says (`Steps.on`); so both are kept, made once.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Stage:
+class BasePicture:
+    """One picture or several alike, and their base images."""
+
     pixels: UInt8  # (1, H, W, 3); of several alike (N, H, W, 3)
     base: UInt8  # (1, h, w, 3)
     recipe: Recipe | None
 
     @classmethod
-    def of(cls, picture: Picture, recipe: Recipe | None) -> Stage:
+    def of(cls, picture: Picture, recipe: Recipe | None) -> BasePicture:
         """A picture as it was read; without a recipe it is its own base, and all of it is seen."""
         from hardy.images.image_files import rgb
 
@@ -49,13 +51,13 @@ class Stage:
         return cls(pixels, recipe.base(picture)[None] if recipe else pixels, recipe)
 
     @classmethod
-    def together(cls, stages: Sequence[Stage]) -> Stage:
-        """Of pictures of one size."""
-        ops = ops_for(stages[0].base)
-        pixels, base = (ops.join([getattr(s, part) for s in stages]) for part in ("pixels", "base"))
-        return cls(pixels, base, stages[0].recipe)
+    def batch(cls, pictures: Sequence[BasePicture]) -> BasePicture:
+        """Pictures of one size as one."""
+        ops, recipe = ops_for(pictures[0].base), pictures[0].recipe
+        pixels = ops.join([picture.pixels for picture in pictures])
+        return cls(pixels, ops.join([picture.base for picture in pictures]), recipe)
 
-    def on(self, device: str) -> Stage:
+    def on(self, device: str) -> BasePicture:
         """The base as a tensor on a device, unless Pillow has to finish every frame.
 
         The picture stays: it is asked for only where the recipe, and so Pillow, finishes frames.
@@ -89,7 +91,7 @@ class Stage:
     def all_frames(
         self, edition: Edition, name: str, level: int, *, seed: int, ids: Sequence[int | str]
     ) -> UInt8:
-        """(N, F, H, W, 3): those of every picture on the stage."""
+        """(N, F, H, W, 3): the frames of every picture."""
         steps = edition.steps(name)
         ops = ops_for(self._view(steps.on)[0])
 
@@ -172,19 +174,19 @@ def perturb(
         )
     # Copies: frames are made later, and the caller may have changed the image by then.
     if is_tensor(image):
-        stage = _tensor_stage(batch.clone(), recipe)
+        base = _tensor_base(batch.clone(), recipe)
     else:
         picture = batch[0].copy() if isinstance(image, np.ndarray) else image
-        stage = Stage.of(picture, _recipe(recipe))
-    constants = find_edition(choose_edition(edition, stage.size, editions(name)))
+        base = BasePicture.of(picture, _recipe(recipe))
+    constants = find_edition(choose_edition(edition, base.size, editions(name)))
     image_ids([id], 1)
-    return stage.frames(constants, name, int(level), seed=check_seed(seed), id=id)
+    return base.frames(constants, name, int(level), seed=check_seed(seed), id=id)
 
 
-def _tensor_stage(batch: Tensor, recipe: object) -> Stage:
+def _tensor_base(batch: Tensor, recipe: object) -> BasePicture:
     if recipe is not None:
         raise InputError("a recipe expects an array or a PIL image, got a tensor; .cpu().numpy()")
-    return Stage(batch, batch, None)
+    return BasePicture(batch, batch, None)
 
 
 def _recipe(recipe: object) -> Recipe | None:

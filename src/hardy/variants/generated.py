@@ -1,89 +1,44 @@
-"""A suite's variants of a source's images, made on the fly.
-
-`Variants` is what evaluation sees, whether pixels are made now or were stored: images in order,
-in chunks, and for each chunk the batch of any cell. A chunk decodes its images once for all cells.
-"""
+"""A suite's variants of a source's images, made on the fly."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.corrupt import CORRUPTIONS
 from hardy.corrupt import passes as engine
-from hardy.engine.door import SMALLEST_SIDE
+from hardy.engine.door import SMALLEST_SIDE, UInt8
 from hardy.engine.ops import ops_for, to_device
 from hardy.engine.rng import derive_key, image_id
 from hardy.errors import InputError
 from hardy.images.recipes import RECIPES
 from hardy.images.source import Ids, Labels, Source
-from hardy.suites.cells import CLEAN, Cell
+from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
-from hardy.variants.base_picture import Stage
+from hardy.variants import Chunk, DecodedImage
+from hardy.variants.base_picture import BasePicture
 from hardy.variants.disk import encode
-from hardy.variants.disk.manifest import content_hash
-
-UInt8 = npt.NDArray[np.uint8]
-
-
-class Chunk(Protocol):
-    """Some images of a suite, under any of its cells."""
-
-    def make(self, cell: Cell) -> UInt8:
-        """(N, H, W, 3) of a corruption, (N, F, H, W, 3) of a perturbation."""
-
-    def on(self, device: str) -> Chunk:
-        """The same, from now on made on a device, as tensors."""
-
-
-class Variants(Protocol):
-    suite: Suite
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """Those that are there."""
-
-    @property
-    def ids(self) -> Ids: ...
-
-    @property
-    def labels(self) -> Labels | None: ...
-
-    @property
-    def classes(self) -> tuple[str, ...] | None: ...
-
-    def __len__(self) -> int: ...
-
-    def chunk(self, indices: Sequence[int]) -> Chunk: ...
-
-    def describe(self) -> str: ...
-
-
-class Prepared(NamedTuple):
-    image: Any  # pixels, or the Stage of sequences
-    shape: tuple[int, ...]  # of one image that comes out
-
-    def hash(self) -> str:
-        """Of the pixels it is made of."""
-        pixels = self.image.pixels if isinstance(self.image, Stage) else self.image
-        return content_hash(np.ascontiguousarray(pixels).data.cast("B"))
 
 
 @dataclass(frozen=True)
 class Generated:
-    """On the fly. `stored` applies the suite's storage step, as the published files have it."""
+    """`Variants` made on the fly; `stored` applies the storage step of the published files."""
 
     suite: Suite
     source: Source
-    cells: tuple[Cell, ...]
     seed: int = 0
     stored: bool = True
+    device_can_make: ClassVar[bool] = True
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        return choose_cells(self.suite, ["all"])
 
     @property
     def ids(self) -> Ids:
@@ -97,42 +52,47 @@ class Generated:
     def classes(self) -> tuple[str, ...] | None:
         return self.source.classes
 
+    @property
+    def made(self) -> str:
+        jpeg = self.stored and self.suite.storage and self.suite.kind == "corruptions"
+        return f"on the fly + {self.suite.storage}" if jpeg else "on the fly"
+
     def __len__(self) -> int:
         return len(self.source)
 
-    def chunk(self, indices: Sequence[int]) -> Chunk:
-        """Reads and prepares the images; an image that cannot be read is an InputError."""
-        return self.together(indices, [self.read(index) for index in indices])
-
-    def read(self, index: int) -> Prepared:
-        """One image, ready for all of its cells."""
-        recipe = RECIPES[self.suite.recipe]
+    def read(self, index: int) -> DecodedImage:
+        file, recipe = self.source.files[index], RECIPES[self.suite.recipe]
         if self.suite.kind == "perturbations":
-            stage: Any = partial(Stage.of, recipe=recipe)
-            image: Any = self.source.read(index, stage)
-            least, shape = min(image.pixels.shape[1:3]), (*image.size, 3)
+            to_base: Any = partial(BasePicture.of, recipe=recipe)
+            base: Any = self.source.read(index, to_base)
+            image = DecodedImage(file, base.pixels, base, (*base.size, 3))
         else:
-            image = self.source.read(index, recipe.prepare)
-            least, shape = min(image.shape[:2]), image.shape
+            pixels = self.source.read(index, recipe.prepare)
+            image = DecodedImage(file, pixels, pixels, pixels.shape)
+        least = min(image.pixels.shape[-3:-1])
         if least < SMALLEST_SIDE:
             raise InputError(
-                f"cannot use {self.source.files[index]}: expected at least {SMALLEST_SIDE} pixels "
-                f"per side, got {least}"
+                f"cannot use {file}: expected at least {SMALLEST_SIDE} pixels per side, got {least}"
             )
-        return Prepared(image, shape)
+        return image
 
-    def together(self, indices: Sequence[int], images: Sequence[Prepared]) -> Chunk:
-        ids = [self.source.ids[index] for index in indices]
-        made_of = [image.image for image in images]
+    def chunk(self, indices: Sequence[int], images: Sequence[DecodedImage] | None = None) -> Chunk:
+        if images is None:
+            images = [self.read(index) for index in indices]
         shapes = sorted({image.shape for image in images})
         if len(shapes) > 1:
             raise InputError(
                 f"expected images of one size, got {shapes[0]} and {shapes[-1]}; bring them to one"
             )
+        ids = [self.source.ids[index] for index in indices]
+        made_of = [image.made_of for image in images]
         if self.suite.kind == "perturbations":
             return _Perturbed(self, made_of, ids, range(len(ids)))
         numbers = np.array([image_id(value) for value in ids], np.uint64)
         return _Corrupted(self, np.stack(made_of), numbers)
+
+    def clean_image(self, index: int) -> UInt8:
+        return self.source.read(index, RECIPES[self.suite.recipe].prepare)
 
     def describe(self) -> str:
         step = f" + {self.suite.storage}" if self.stored and self.suite.storage else ""
@@ -141,12 +101,13 @@ class Generated:
 
 @dataclass(frozen=True)
 class _Corrupted:
+    """Clean images of one size, and the corruptions made of them."""
+
     made_by: Generated
     clean: UInt8
     ids: npt.NDArray[np.uint64]
 
     def on(self, device: str) -> _Corrupted:
-        """The same images as tensors on a device: it makes the cells."""
         return replace(self, clean=to_device(self.clean, device))
 
     def make(self, cell: Cell) -> UInt8:
@@ -161,6 +122,9 @@ class _Corrupted:
             made = self._stored(made, encode.jpeg_quality(suite.storage))
         return made
 
+    def readable(self, cell: Cell) -> tuple[Chunk, Mapping[int, str]]:
+        return self, {}  # made of pixels that were read already
+
     def _stored(self, made: UInt8, quality: int) -> UInt8:
         ops, count = ops_for(made), len(made)
         done: UInt8 = engine.in_parts(ops, lambda some: ops.jpeg(made[some], quality), count, count)
@@ -169,22 +133,22 @@ class _Corrupted:
 
 @dataclass(frozen=True)
 class _Perturbed:
-    """Frames as they are made: the video codec belongs to the files, and is not imitated."""
+    """Sequences as they are made: the video codec belongs to the files, and is not imitated."""
 
     made_by: Generated
-    stages: list[Any]  # of Stage, each for one or more pictures
+    bases: list[BasePicture]  # each of one or more pictures
     ids: Sequence[int | str]
-    places: Sequence[int]  # of the pictures, as they come on the stages
+    places: Sequence[int]  # of the pictures, in the order of the bases
 
     def on(self, device: str) -> _Perturbed:
-        """Pictures of one size stand together there, in the order of their first."""
+        """Pictures of one size are batched there, in the order of the first of each size."""
         sizes: dict[Any, list[int]] = {}
-        for place, stage in enumerate(self.stages):
-            sizes.setdefault((stage.pixels.shape, stage.base.shape), []).append(place)
+        for place, base in enumerate(self.bases):
+            sizes.setdefault((base.pixels.shape, base.base.shape), []).append(place)
         return replace(
             self,
-            stages=[
-                Stage.together([self.stages[place] for place in places]).on(device)
+            bases=[
+                BasePicture.batch([self.bases[place] for place in places]).on(device)
                 for places in sizes.values()
             ],
             places=[place for places in sizes.values() for place in places],
@@ -193,10 +157,13 @@ class _Perturbed:
     def make(self, cell: Cell) -> UInt8:
         edition, seed = self.made_by.suite.edition, self.made_by.seed
         ids, made = iter([self.ids[place] for place in self.places]), []
-        for stage in self.stages:
-            some = list(islice(ids, len(stage.base)))
-            made.append(stage.all_frames(edition, cell.name, cell.level, seed=seed, ids=some))
+        for base in self.bases:
+            some = list(islice(ids, len(base.base)))
+            made.append(base.all_frames(edition, cell.name, cell.level, seed=seed, ids=some))
         frames: UInt8 = ops_for(made[0]).join(made)
         if list(self.places) == sorted(self.places):
             return frames
         return frames[np.argsort(self.places)]
+
+    def readable(self, cell: Cell) -> tuple[Chunk, Mapping[int, str]]:
+        return self, {}  # made of pictures that were read already

@@ -14,45 +14,38 @@ that could not be read when it was built are left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.image_files import read_image
 from hardy.images.numpy_files import read_labels
 from hardy.images.readers import open_images
-from hardy.images.source import Fault, Ids, Labels, Listing, Source, identify
+from hardy.images.source import Fault, Ids, Labels, Listing, identify
 from hardy.suites import load
 from hardy.suites import suite_files as given
-from hardy.suites.cells import Cell, cell_folder, choose_cells, levels
+from hardy.suites.cells import CLEAN, Cell, cell_folder, choose_cells, levels
 from hardy.suites.suite import Suite
+from hardy.variants import Chunk, DecodedImage
 from hardy.variants.disk import encode
-from hardy.variants.disk.array_layout import Arrays
-from hardy.variants.disk.layout import (
-    Files,
-    Layout,
-    Shards,
-    open_layout,
-    units_of,
-)
+from hardy.variants.disk.array_layout import map_array, read_rows
+from hardy.variants.disk.layout import open_layout, stack_files, units_of
 from hardy.variants.disk.manifest import read_contents, read_header
+from hardy.variants.generated import Generated
 
-UInt8 = npt.NDArray[np.uint8]
 # The images of a cell at some places: (N, H, W, 3), or (N, F, H, W, 3) of sequences.
-Read = Callable[[Cell, Sequence[int]], UInt8]
-# Shards whose index is remembered: more than there are cells, which are read in turn.
-SHARDS_OPEN = 256
+ReadCell = Callable[[Cell, Sequence[int]], UInt8]
 
 
 @dataclass(frozen=True)
 class Stored:
-    """`Variants` (see generate.py) whose pixels are read."""
+    """`Variants` whose pixels are read; `clean` makes the images they were made of, if given."""
 
     suite: Suite
     cells: tuple[Cell, ...]
@@ -60,30 +53,64 @@ class Stored:
     labels: Labels | None
     classes: tuple[str, ...] | None
     where: str
-    read: Read
+    read_cell: ReadCell
     made: str = "official files"
     seed: int | None = None  # of what was built here; of official files it is not known
+    clean: Generated | None = None
+    device_can_make: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def chunk(self, indices: Sequence[int]) -> StoredChunk:
-        return StoredChunk(self.read, indices)
+    def read(self, index: int) -> DecodedImage | None:
+        return None if self.clean is None else self.clean.read(self._clean_place[self.ids[index]])
+
+    def clean_image(self, index: int) -> UInt8 | None:
+        if self.clean is None:
+            return None
+        return self.clean.clean_image(self._clean_place[self.ids[index]])
+
+    @cached_property
+    def _clean_place(self) -> dict[Any, int]:
+        assert self.clean is not None
+        return {id: place for place, id in enumerate(self.clean.ids)}
+
+    def chunk(self, indices: Sequence[int], images: Sequence[DecodedImage] | None = None) -> Chunk:
+        if images is None:
+            images = [image for index in indices if (image := self.read(index)) is not None]
+        clean = np.stack([image.pixels for image in images]) if images else None
+        return _StoredChunk(self.read_cell, list(indices), clean)
 
     def describe(self) -> str:
         return f"{len(self):,} images, {self.suite.name} stored in {self.where}"
 
 
 @dataclass(frozen=True)
-class StoredChunk:
-    read: Read
-    indices: Sequence[int]
+class _StoredChunk:
+    """Cells out of files, and the clean images they were made of, where these are at hand."""
+
+    read_cell: ReadCell
+    indices: list[int]
+    clean: UInt8 | None
+
+    def on(self, device: str) -> _StoredChunk:
+        return self  # read on the host; the model brings each batch over
 
     def make(self, cell: Cell) -> UInt8:
-        return self.read(cell, self.indices)
+        if cell == CLEAN and self.clean is not None:
+            return self.clean
+        return self.read_cell(cell, self.indices)
 
-    def on(self, device: str) -> StoredChunk:
-        return self  # read on the host; the model brings each batch over
+    def readable(self, cell: Cell) -> tuple[Chunk, Mapping[int, str]]:
+        bad: dict[int, str] = {}
+        for place, index in enumerate(self.indices):
+            try:
+                self.read_cell(cell, [index])
+            except InputError as error:
+                bad[place] = str(error)
+        good = [place for place in range(len(self.indices)) if place not in bad]
+        clean = None if self.clean is None else self.clean[good]
+        return replace(self, indices=[self.indices[place] for place in good], clean=clean), bad
 
 
 def open_stored(folder: Path, suite: Suite | None = None) -> Stored:
@@ -134,7 +161,6 @@ def _open_built(folder: Path, header: dict[str, Any], suite: Suite) -> Stored:
         raise InputError(f"{folder}: no cell is finished; run the same `hardy build` to the end")
     bad = {index for cell in whole for some in contents.bad(cell).values() for index in some}
     good = [index for index in range(len(source)) if index not in bad]
-    read = _reader(layout)
     return Stored(
         suite,
         tuple(whole),
@@ -142,61 +168,10 @@ def _open_built(folder: Path, header: dict[str, Any], suite: Suite) -> Stored:
         None if source.labels is None else source.labels[good],
         source.classes,
         str(folder),
-        lambda cell, indices: read(cell, [good[index] for index in indices]),
+        lambda cell, indices: layout.read(cell, [good[index] for index in indices]),
         f"files of hardy build, {header['format']}",
         header["seed"],
     )
-
-
-def _reader(layout: Layout) -> Read:
-    """How a built layout is read back."""
-    if isinstance(layout, Arrays):
-        arrays = layout
-        return lambda cell, indices: _rows(
-            arrays.folder / arrays.path(cell), arrays.first_row(cell), indices
-        )
-    if isinstance(layout, Shards):
-        shards = layout
-
-        @lru_cache(SHARDS_OPEN)
-        def shard(number: int, cell: Cell) -> tuple[Source, dict[str, int]]:
-            unit = range(number * shards.size, (number + 1) * shards.size)
-            source = open_images(shards.folder / shards.name(unit, cell), id_rule="file_stem")
-            return source, {str(name): place for place, name in enumerate(source.ids)}
-
-        def read_shards(cell: Cell, indices: Sequence[int]) -> UInt8:
-            images = []
-            for index in indices:
-                source, places = shard(index // shards.size, cell)
-                images.append(source.read(places[shards.keys[index]]))
-            return np.stack(images)
-
-        return read_shards
-    files = layout
-    assert isinstance(files, Files)
-    read_one = encode.read_video if files.format == "mp4" else read_image
-    return lambda cell, indices: _stack(
-        [files.folder / files.path(index, cell) for index in indices], read_one
-    )
-
-
-def _rows(path: Path, first: int, indices: Sequence[int]) -> UInt8:
-    array = _mapped(path)
-    rows = array[np.asarray(indices, np.intp) + first]
-    return np.ascontiguousarray(rows)
-
-
-def _mapped(path: Path) -> UInt8:
-    try:
-        array: UInt8 = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    if array.dtype != np.uint8 or array.ndim not in (4, 5) or array.shape[-1] != 3:
-        raise InputError(
-            f"{path}: expected uint8 of shape (N, H, W, 3), or (N, F, H, W, 3) of sequences, "
-            f"got {array.dtype} {array.shape}"
-        )
-    return array
 
 
 def _open_arrays(folder: Path, suite: Suite) -> Stored:
@@ -205,7 +180,7 @@ def _open_arrays(folder: Path, suite: Suite) -> Stored:
     for cell in choose_cells(suite, ["all"]):
         path = folder / _array_name(suite, cell)
         if path.is_file():
-            rows = len(_mapped(path))
+            rows = len(map_array(path))
             parts = len(levels(suite, cell.name)) if suite.kind == "corruptions" else 1
             if rows % parts:
                 raise InputError(
@@ -228,7 +203,7 @@ def _open_arrays(folder: Path, suite: Suite) -> Stored:
 
     def read(cell: Cell, indices: Sequence[int]) -> UInt8:
         first = count * (cell.level - 1) if suite.kind == "corruptions" else 0
-        return _rows(folder / _array_name(suite, cell), first, indices)
+        return read_rows(folder / _array_name(suite, cell), first, indices)
 
     return Stored(suite, tuple(lengths), range(count), labels, None, str(folder), read)
 
@@ -271,20 +246,9 @@ def _open_files(folder: Path, suite: Suite) -> Stored:
     read_one = encode.read_video if suite.kind == "perturbations" else read_image
 
     def read(cell: Cell, indices: Sequence[int]) -> UInt8:
-        return _stack([places[cell] / files[index] for index in indices], read_one)
+        return stack_files([places[cell] / files[index] for index in indices], read_one)
 
     return Stored(suite, tuple(places), _ids(files, suite), labels, classes, str(folder), read)
-
-
-def _stack(paths: Sequence[Path], read_one: Callable[[Path], UInt8]) -> UInt8:
-    images = [read_one(path) for path in paths]
-    for path, image in zip(paths, images, strict=True):
-        if image.shape != images[0].shape:
-            raise InputError(
-                f"expected {paths[0]} and {path} to have one shape, got {images[0].shape} and "
-                f"{image.shape}; fetch or build them again"
-            )
-    return np.stack(images)
 
 
 def _ids(files: list[str], suite: Suite) -> Ids:

@@ -10,19 +10,19 @@ from math import prod
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from hardy.engine.door import UInt8
+from hardy.errors import InputError
 from hardy.images.source import Labels
 from hardy.suites.cells import Cell, cell_folder, levels
 from hardy.suites.suite import Suite
 from hardy.variants.disk.manifest import content_hash, write_file
 
-UInt8 = npt.NDArray[np.uint8]
 PART = ".part"
 
 
 @dataclass(frozen=True)
-class Arrays:
+class ArrayLayout:
     """An array per corruption with the severities one after the other: the layout of CIFAR-10-C.
 
     Of sequences, an array (N, F, H, W, 3) each. Severities that were not built are zeros, as the
@@ -87,6 +87,9 @@ class Arrays:
             file.write(data)
         return content_hash(data)
 
+    def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:
+        return read_rows(self.folder / self.path(cell), self.first_row(cell), indices)
+
     def there(self, unit: range, cell: Cell) -> bool:
         return self._place(cell).exists()
 
@@ -123,6 +126,25 @@ class Arrays:
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         yield from dict.fromkeys(self.path(cell) for cell in cells)
+
+
+def read_rows(path: Path, first: int, indices: Sequence[int]) -> UInt8:
+    """The rows at some places, counted from the row `first`."""
+    return np.ascontiguousarray(map_array(path)[np.asarray(indices, np.intp) + first])
+
+
+def map_array(path: Path) -> UInt8:
+    """The images in a file: (N, H, W, 3), or (N, F, H, W, 3) of sequences."""
+    try:
+        array: UInt8 = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    if array.dtype != np.uint8 or array.ndim not in (4, 5) or array.shape[-1] != 3:
+        raise InputError(
+            f"{path}: expected uint8 of shape (N, H, W, 3), or (N, F, H, W, 3) of sequences, "
+            f"got {array.dtype} {array.shape}"
+        )
+    return array
 
 
 def _or_create(path: str, flags: int) -> int:

@@ -23,6 +23,7 @@ from hardy.images.source import Source
 from hardy.suites import suite_files as given
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
+from hardy.variants import DecodedImage
 from hardy.variants.disk.build_worker import (
     Done,
     Faults,
@@ -38,11 +39,12 @@ from hardy.variants.disk.manifest import (
     UNFINISHED,
     Contents,
     Writer,
+    content_hash,
     read_contents,
     read_header,
 )
 from hardy.variants.disk.space import Plan, check_room, plan
-from hardy.variants.generated import Generated, Prepared
+from hardy.variants.generated import Generated
 
 FORMATS = {"corruptions": ("jpeg", "png", "npy", "tar"), "perturbations": ("mp4", "npy")}
 LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
@@ -101,22 +103,22 @@ def build(
     if not len(source):
         raise InputError(f"expected images to build from, got none: {source.describe()}")
     _check_folder(folder)
-    made_by = Generated(suite, source, tuple(cells), seed, stored=False)
+    made_by = Generated(suite, source, seed, stored=False)
     index, first = _first(made_by)
     job = Job(suite, source, seed, format, str(folder), first.shape)
-    header = describe(job) | {"first_image": [index, first.hash()]}
+    header = describe(job) | {"first_image": [index, content_hash(first.pixels)]}
     _check_same_build(folder, header)
     before = (read_header(folder) or {}).get("cells", ())
     header["cells"] = sorted({*before, *map(str, cells)})  # all that was ever asked for
     layout = layout_of(job)
     layout.check()
     units = units_of(len(source), layout.size)
-    tasks, faults = _tasks(read_contents(folder, len(units)), layout, units, made_by)
+    tasks, faults = _tasks(read_contents(folder, len(units)), layout, units, made_by, cells)
     images = sum(len(units[unit]) for task in tasks for unit in task.units)
     kept = len(source) - images - len(faults)
     if tasks:
         outputs = sum(len(units[u]) * len(task.cells) for task in tasks for u in task.units)
-        sample = made_by.together([index], [first])
+        sample = made_by.chunk([index], [first])
         expected = plan(suite, format, sample, cells, images, outputs, folder)
         check_room(expected, folder)
         announce(expected)
@@ -144,7 +146,7 @@ def build(
     return Outcome(built, kept, [faults[index] for index in sorted(faults)])
 
 
-def _first(made_by: Generated) -> tuple[int, Prepared]:
+def _first(made_by: Generated) -> tuple[int, DecodedImage]:
     """The first image that can be read."""
     fault: InputError | None = None
     for index in range(len(made_by.source)):
@@ -221,10 +223,13 @@ def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
 
 
 def _tasks(
-    contents: Contents, layout: Layout, units: list[range], made_by: Generated
+    contents: Contents,
+    layout: Layout,
+    units: list[range],
+    made_by: Generated,
+    cells: Sequence[Cell],
 ) -> tuple[list[Task], Faults]:
     """What is to be done, in the images' order; and images that were bad, and still are."""
-    cells = made_by.cells
     missing = ~np.stack([contents.listed(cell) for cell in cells], axis=1)
     faults: Faults = {}
     readable: set[int] = set()

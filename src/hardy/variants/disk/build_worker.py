@@ -10,8 +10,9 @@ from hardy.errors import InputError
 from hardy.images.source import Source
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
+from hardy.variants import DecodedImage
 from hardy.variants.disk.layout import Layout, open_layout, units_of
-from hardy.variants.generated import Generated, Prepared
+from hardy.variants.generated import Generated
 
 Faults = dict[int, str]  # an image, and what is wrong with it
 
@@ -47,8 +48,10 @@ class Done(NamedTuple):
     faults: Faults
 
 
-def try_images(made_by: Generated, indices: Iterable[int]) -> tuple[dict[int, Prepared], Faults]:
-    got: dict[int, Prepared] = {}
+def try_images(
+    made_by: Generated, indices: Iterable[int]
+) -> tuple[dict[int, DecodedImage], Faults]:
+    got: dict[int, DecodedImage] = {}
     faults: Faults = {}
     for index in indices:
         try:
@@ -64,7 +67,7 @@ def worker(job: Job) -> Callable[[Task], list[Done]]:
     units = units_of(len(job.source), layout.size)
 
     def work(task: Task) -> list[Done]:
-        made_by = Generated(job.suite, job.source, task.cells, job.seed, stored=False)
+        made_by = Generated(job.suite, job.source, job.seed, stored=False)
         images, faults = try_images(
             made_by, (index for unit in task.units for index in units[unit])
         )
@@ -77,7 +80,7 @@ def worker(job: Job) -> Callable[[Task], list[Done]]:
                 )
         got = {unit: [index for index in units[unit] if index in images] for unit in task.units}
         hashes: dict[int, dict[Cell, str]] = {unit: {} for unit in task.units}
-        chunk = made_by.together(list(images), list(images.values())) if images else None
+        chunk = made_by.chunk(list(images), list(images.values())) if images else None
         for cell in task.cells:
             made = chunk.make(cell) if chunk else None
             start = 0

@@ -1,9 +1,9 @@
 """Where a built suite's bytes lie: the official layouts, and a unit of work for each.
 
 A layout cuts the images into units. `write` stores one unit of one cell and returns the hash of
-what it stored; `hash` reads that back. Paths never leave the folder. Of a unit with images that
-could not be read, `write` gets the others, and the list of those it got; if there are none, it is
-not called.
+what it stored; `hash` finds it again, and `read` gives pixels back. Paths never leave the folder.
+Where images of a unit could not be read, `write` gets the others and the list of their places;
+where none could, it is not called.
 """
 
 from __future__ import annotations
@@ -11,26 +11,29 @@ from __future__ import annotations
 import io
 import os
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
+from hardy.images.image_files import read_image
+from hardy.images.readers import open_images
 from hardy.images.source import Labels, Source
 from hardy.suites.cells import Cell, cell_folder
 from hardy.suites.suite import Suite
 from hardy.variants.disk import encode
-from hardy.variants.disk.array_layout import Arrays
+from hardy.variants.disk.array_layout import ArrayLayout
 from hardy.variants.disk.manifest import content_hash, write_file
 
-UInt8 = npt.NDArray[np.uint8]
 LARGEST_UNIT = 500  # images
 UNIT_BYTES = 1 << 25  # of one cell, which a worker holds in memory a few times
+SHARDS_OPEN = 256  # whose index is remembered: more than there are cells, which are read in turn
 
 
 class Layout(Protocol):
@@ -45,6 +48,9 @@ class Layout(Protocol):
         """Before the first unit, in one process."""
 
     def write(self, unit: range, cell: Cell, images: UInt8, got: Sequence[int]) -> str: ...
+
+    def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:
+        """The images at some places: (N, H, W, 3), or (N, F, H, W, 3) of sequences."""
 
     def there(self, unit: range, cell: Cell) -> bool:
         """Whether there is a file, whatever is in it."""
@@ -76,13 +82,13 @@ def open_layout(
     if format == "tar":
         size = _unit_size(prod(shape))
         keys = [_key(value) for value in source.ids]
-        return Shards(suite, folder, keys, source.labels, size)
+        return ShardLayout(suite, folder, keys, source.labels, size)
     if format == "npy":
         frames = 1
         if suite.kind == "perturbations":
             frames = max(steps.frames for steps in suite.edition.perturbations.values())
-        return Arrays(suite, folder, len(source), shape, _unit_size(prod(shape) * frames))
-    return Files(suite, folder, source.files, format)
+        return ArrayLayout(suite, folder, len(source), shape, _unit_size(prod(shape) * frames))
+    return FileLayout(suite, folder, source.files, format)
 
 
 def _unit_size(row: int) -> int:
@@ -119,7 +125,7 @@ class FilePerUnit:
 
 
 @dataclass(frozen=True)
-class Files(FilePerUnit):
+class FileLayout(FilePerUnit):
     """A file per image and cell, `cell/class/name`: the layout of ImageNet-C and ImageNet-P."""
 
     suite: Suite
@@ -157,8 +163,23 @@ class Files(FilePerUnit):
         write_file(str(self.folder), self.path(unit.start, cell), data)
         return content_hash(data)
 
+    def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:
+        read_one = encode.read_video if self.format == "mp4" else read_image
+        return stack_files([self.folder / self.path(index, cell) for index in indices], read_one)
+
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         return (self.path(index, cell) for cell in cells for index in range(count))
+
+
+def stack_files(paths: Sequence[Path], read_one: Callable[[Path], UInt8]) -> UInt8:
+    images = [read_one(path) for path in paths]
+    for path, image in zip(paths, images, strict=True):
+        if image.shape != images[0].shape:
+            raise InputError(
+                f"expected {paths[0]} and {path} to have one shape, got {images[0].shape} and "
+                f"{image.shape}; fetch or build them again"
+            )
+    return np.stack(images)
 
 
 def encode_one(suite: Suite, format: str, cell: Cell, image: UInt8) -> bytes:
@@ -172,7 +193,7 @@ def encode_one(suite: Suite, format: str, cell: Cell, image: UInt8) -> bytes:
 
 
 @dataclass(frozen=True)
-class Shards(FilePerUnit):
+class ShardLayout(FilePerUnit):
     """Tar files of some hundred images, WebDataset's layout: `key.jpg` beside `key.cls`."""
 
     suite: Suite
@@ -205,6 +226,25 @@ class Shards(FilePerUnit):
         data = file.getbuffer()
         write_file(str(self.folder), self.name(unit, cell), data)
         return content_hash(data)
+
+    def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:
+        images = []
+        for index in indices:
+            source, places = self._shard(index // self.size, cell)
+            images.append(source.read(places[self.keys[index]]))
+        return np.stack(images)
+
+    @cached_property
+    def _shard(self) -> Callable[[int, Cell], tuple[Source, dict[str, int]]]:
+        """Opens a shard, by its number and cell: its images, and the place of each key."""
+
+        @lru_cache(SHARDS_OPEN)
+        def shard(number: int, cell: Cell) -> tuple[Source, dict[str, int]]:
+            unit = range(number * self.size, (number + 1) * self.size)
+            source = open_images(self.folder / self.name(unit, cell), id_rule="file_stem")
+            return source, {str(name): place for place, name in enumerate(source.ids)}
+
+        return shard
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         starts = range(0, count, self.size)

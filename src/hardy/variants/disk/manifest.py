@@ -32,9 +32,10 @@ CHECKPOINT_SECONDS = 5.0
 DIGEST = 16  # bytes
 
 
-def content_hash(data: bytes | memoryview) -> str:
+def content_hash(data: bytes | memoryview | npt.NDArray[np.uint8]) -> str:
     """The first half of SHA-256, which processors have an instruction for."""
-    return sha256(data).hexdigest()[: 2 * DIGEST]
+    plain = np.ascontiguousarray(data).data if isinstance(data, np.ndarray) else data
+    return sha256(plain).hexdigest()[: 2 * DIGEST]
 
 
 def write_file(folder: str, name: str, data: bytes | memoryview) -> None:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from hardy.errors import HardyError
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
+from hardy.variants import Chunk
 from hardy.variants.disk.layout import encode_one
-from hardy.variants.generated import Chunk
 
 # How many cells stand for all. Sequences take long to encode.
 SAMPLES = {"corruptions": 15, "perturbations": 4}
