@@ -1,9 +1,11 @@
 """The command line, from its arguments to its files, messages and exit codes."""
 
+import re
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -310,6 +312,24 @@ def test_doctor_names_a_missing_package(run, monkeypatch: pytest.MonkeyPatch) ->
     code, out, _ = run("doctor")
     assert code == 1
     assert "to do: pip install opencv-python-headless" in out
+
+
+def test_doctor_reads_the_extras_from_the_project(run) -> None:
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    extras = set(project["project"]["optional-dependencies"]) - {"dev", "bench"}
+    assert set(doctor.USES) == extras, "the others are for working on Hardy"
+    lines = run("doctor")[1].splitlines()
+    shown = {line.split()[0] for line in lines}
+    assert {f"hardy[{extra}]" for extra in extras} < shown
+    assert {re.split("[^A-Za-z-]", one)[0] for one in project["project"]["dependencies"]} < shown
+
+
+def test_doctor_says_what_a_missing_extra_is_for(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = doctor.find_spec
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "av" else real(name))
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert 'not installed; needed for MP4 video only: pip install "hardy[video]"' in out
 
 
 def test_doctor_names_a_cache_that_cannot_be_written(run, monkeypatch: pytest.MonkeyPatch) -> None:

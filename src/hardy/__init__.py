@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hardy.attacks.attack import attack
     from hardy.catalogue import names
     from hardy.corrupt.calls import corrupt, corruptions, draw, perturbations, replay
+    from hardy.diagnosis import doctor
     from hardy.evaluation import compare, evaluate, runs
     from hardy.report.write import write_report as report
     from hardy.suites import names as suites
@@ -26,6 +27,7 @@ _LATER = {
     "compare": "hardy.evaluation",
     "corrupt": "hardy.corrupt",
     "corruptions": "hardy.corrupt.calls",
+    "doctor": "hardy.diagnosis",
     "draw": "hardy.corrupt.calls",
     "evaluate": "hardy.evaluation",
     "names": "hardy.catalogue",
@@ -58,6 +60,7 @@ __all__ = [
     "compare",
     "corrupt",
     "corruptions",
+    "doctor",
     "draw",
     "evaluate",
     "names",

@@ -1,36 +1,32 @@
-"""What is installed here, what is missing, and how to get it."""
+"""`hardy doctor`: what is installed here, what is missing, and how to get it."""
 
 import importlib
 import os
 import platform
+import re
 import shutil
-from importlib.metadata import version
+from importlib.metadata import requires, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from hardy import __version__
 from hardy.engine import textures
 from hardy.execute import processors
 from hardy.images import datasets
 
-# Distribution and module; without any of them corruptions do not run.
-NEEDED = {
-    "numpy": "numpy",
-    "numba": "numba",
-    "opencv-python-headless": "cv2",
-    "pillow": "PIL",
-    "pyarrow": "pyarrow",
-}
+# Packages whose module has another name than what pip installs.
+MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL", "scikit-learn": "sklearn"}
 
-# Extra, module, and what it is for.
-EXTRAS = {
-    "demo": ("sklearn", "`hardy demo`"),
-    "video": ("av", "MP4 video"),
-    "torch": ("torch", "models in torch"),
-    "torchvision": ("torchvision", "torchvision:NAME"),
-    "timm": ("timm", "timm:NAME"),
-    "onnx": ("onnxruntime", "onnx:FILE"),
-    "report": ("plotly", "`hardy report` and `hardy leaderboard`"),
-    "plot": ("matplotlib", "`hardy plot`"),
+# What a user gets from each extra; pyproject.toml says which packages it installs.
+USES = {
+    "demo": "`hardy demo`",
+    "video": "MP4 video",
+    "torch": "models in torch",
+    "torchvision": "torchvision:NAME",
+    "timm": "timm:NAME",
+    "onnx": "onnx:FILE",
+    "report": "`hardy report` and `hardy leaderboard`",
+    "plot": "`hardy plot`",
 }
 
 
@@ -40,25 +36,54 @@ class Finding(NamedTuple):
     todo: str | None = None  # None: all is well
 
 
-def examine() -> list[Finding]:
-    system = Finding(
-        "python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"
-    )
-    packages = [_package(name, module) for name, module in NEEDED.items()]
+def doctor() -> list[Finding]:
+    """Look at versions, processors, photographs and extras: what is here, and what to do.
+
+    A finding has a `todo` where something Hardy cannot do without is missing or broken. Optional
+    packages that are missing are none: `found` says what they would be for.
+
+    ```python
+    import hardy
+
+    for what, found, todo in hardy.doctor():
+        print(what, found, f"to do: {todo}" if todo else "", sep="  ")
+    ```
+    """
+    system = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
+    packages = [_package(name) for name in _installs("")]
     missing = any(package.todo for package in packages)
-    compiled = [] if missing else [_compiled()]
-    extras = [_extra(name, module, use) for name, (module, use) in EXTRAS.items()]
-    return [system, *packages, _threads(), *compiled, _engine(), _textures(), _cifar(), *extras]
+    return [
+        Finding("hardy", __version__),
+        Finding("python", system),
+        *packages,
+        _threads(),
+        *([] if missing else [_compiled()]),
+        _engine(),
+        _textures(),
+        _cifar(),
+        *(_extra(extra, use) for extra, use in USES.items()),
+    ]
 
 
-def _package(distribution: str, module: str) -> Finding:
-    # Imported, not only looked up: a library that lacks a system library fails here as it would
+def _installs(extra: str) -> list[str]:
+    """The packages that pip installs with Hardy itself (""), or with one of its extras."""
+    found = []
+    for line in requires("hardy") or []:
+        name, _, condition = line.partition(";")
+        asked = re.search("extra == ['\"](.+)['\"]", condition)
+        if (asked[1] if asked else "") == extra:
+            found.append(re.split("[^A-Za-z0-9_.-]", name)[0])
+    return [name for name in found if name != "hardy"]
+
+
+def _package(name: str) -> Finding:
+    # Imported, not only looked up: a package that lacks a system library fails here as it would
     # later.
     try:
-        loaded = importlib.import_module(module)
+        loaded = importlib.import_module(MODULES.get(name, name))
     except ImportError as error:
-        return Finding(distribution, f"missing ({error})", f"pip install {distribution}")
-    return Finding(distribution, str(getattr(loaded, "__version__", None) or version(distribution)))
+        return Finding(name, f"missing ({error})", f"pip install {name}")
+    return Finding(name, str(getattr(loaded, "__version__", None) or version(name)))
 
 
 def _threads() -> Finding:
@@ -130,12 +155,15 @@ def _cifar() -> Finding:
     return Finding("CIFAR-10", f"not here; if you want it: {how}")
 
 
-def _extra(name: str, module: str, use: str) -> Finding:
-    if find_spec(module) is not None:
+def _extra(extra: str, use: str) -> Finding:
+    what = f"hardy[{extra}]"
+    modules = [MODULES.get(name, name) for name in _installs(extra)]
+    if any(find_spec(module) is None for module in modules):
+        return Finding(what, f'not installed; needed for {use} only: pip install "{what}"')
+    for module in modules:
         try:
             importlib.import_module(module)
         except Exception as error:  # a broken installation raises anything
             reason = str(error).partition("\n")[0]
-            return Finding(f"hardy[{name}]", f"{module} is here, but does not load: {reason}")
-        return Finding(f"hardy[{name}]", f"{module} is here, for {use}")
-    return Finding(f"hardy[{name}]", f'not here; only {use} wants it: pip install "hardy[{name}]"')
+            return Finding(what, f"{module} is installed, but does not load: {reason}")
+    return Finding(what, f"installed, for {use}")

@@ -185,14 +185,11 @@ def fetch(what: Annotated[Fetchable, typer.Argument(help="What to fetch.")]) -> 
 @app.command()
 def doctor() -> None:
     """Show versions, threads and textures; say what is missing and how to get it."""
-    from hardy.diagnosis import examine
-
-    findings = examine()
-    typer.echo(f"{'hardy':<24}{hardy.__version__}")
-    for finding in findings:
-        typer.secho(f"{finding.what:<24}{finding.found}", fg="red" if finding.todo else None)
-        if finding.todo:
-            typer.echo(f"{'':<24}to do: {finding.todo}")
+    findings = hardy.doctor()
+    for what, found, todo in findings:
+        typer.secho(f"{what:<24}{found}", fg="red" if todo else None)
+        if todo:
+            typer.echo(f"{'':<24}to do: {todo}")
     if any(finding.todo for finding in findings):
         raise typer.Exit(1)
 
