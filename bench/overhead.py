@@ -38,7 +38,7 @@ class Free:
     """Logits of nothing: the same for every image."""
 
     name, identity = "free", "free"
-    preprocessing = known_accuracy = None
+    preprocessing = None
     device, precision = "cpu", "float32"
 
     def __init__(self, classes: int) -> None:

@@ -17,6 +17,7 @@ from experiments import kept, measures
 from experiments.plan import TUNED, Configuration, chosen
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation, Run
+from hardy.models import facts_of
 from hardy.scores import Scores
 from hardy.store.provenance import session
 from hardy.train.loop import train
@@ -223,7 +224,7 @@ def _measures(
 
     def announced(evaluation: Evaluation) -> None:
         if configuration.adapts:
-            adapts_in(evaluation.models[0].adapts_in)
+            adapts_in(facts_of(evaluation.models[0]).adapts_in)
 
     def evaluated(suite: str, **options: Any) -> Scores:
         if configuration.defend is not None:

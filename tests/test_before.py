@@ -109,6 +109,23 @@ def test_the_same_call_computes_nothing_and_scores_the_same(name: str, folder: P
     assert str(again.score()) == expected["text"] + NOTES.get(name, "")
 
 
+@pytest.mark.parametrize(
+    ("name", "defence", "setting"), [("defended", "clahe", None), ("trained", "bn_adapt", "16")]
+)
+def test_a_defence_was_a_sentence_and_is_data(
+    name: str, defence: str, setting: str | None, folder: Path
+) -> None:
+    """Read as data at once, and written as such when the run is resumed."""
+    (before,) = find_runs(folder / "runs" / EXPECTED["runs"][name]["folder"])
+    assert before.details["defence"] == before.defence
+    (read,) = before.defences
+    assert (read.name, read.setting) == (defence, setting)
+    CALLS[name]()
+    (after,) = find_runs(before.folder)
+    assert after.details["defence"] == [{"name": defence, "setting": setting, "words": read.words}]
+    assert (after.defence, after.identity) == (before.defence, before.identity)
+
+
 def test_a_store_is_listed_and_reported_whole(folder: Path) -> None:
     assert {run.folder.name for run in find_runs(folder / "runs")} == {
         one["folder"] for one in EXPECTED["runs"].values()

@@ -57,5 +57,7 @@ def test_provenance(run) -> None:
     run("fake:10", "--defend", "nlm")
     (stored,) = find_runs(Path("runs"))
     details = json.loads((stored.folder / "run.json").read_text())
-    assert details["defence"].startswith("nlm: non-local means, strength 0.5 of the noise")
+    (defence,) = details["defence"]
+    assert (defence["name"], defence["setting"]) == ("nlm", None)
+    assert defence["words"].startswith("non-local means, strength 0.5 of the noise")
     assert details["batches"] is None

@@ -20,7 +20,7 @@ from hardy.errors import InputError
 from hardy.execute import Executor, Serial, Threads, count_workers
 from hardy.images.source import Fault
 from hardy.metrics import stratified_subset
-from hardy.models import Model, Override, Preprocessing
+from hardy.models import Model, Override, Preprocessing, facts_of
 from hardy.models.defences import defend as behind
 from hardy.run import runner
 from hardy.run.adaptation import mixed
@@ -30,9 +30,9 @@ from hardy.run.preprocessing_check import check
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
 from hardy.scores import Compared, Scores
-from hardy.store.provenance import session
+from hardy.store.provenance import said, session
 from hardy.store.reader import StoredRun, find_runs, open_run
-from hardy.store.run_file import read_details
+from hardy.store.records import read_details
 from hardy.suites import load
 
 # Enough to tell 7 points of accuracy from chance; with fewer than the least, nothing is told.
@@ -97,8 +97,7 @@ class Evaluation:
         """Whether the models were trained on the classes of these images: warnings, or an error."""
         names, own = subject.classes.names, self.own_classes
         told = [
-            # No part of `Model`: the user's own ones need not know of it.
-            check_trained_on(getattr(model, "class_names", None), names, model.name, own=own)
+            check_trained_on(facts_of(model).class_names, names, model.name, own=own)
             for model in self.models
         ]
         return [warning for warning in told if warning]
@@ -151,9 +150,7 @@ class Evaluation:
                 workers=self.workers,
                 engine=engine_name(self.subject.device),
                 checked_accuracy=accuracy.get(model.name),
-                # No parts of `Model`: the user's own ones need not know of them.
-                seen_corruptions=getattr(model, "seen_corruptions", None),
-                trained_as=getattr(model, "trained_as", None),
+                **said(facts_of(model)),
             )
             for model in self.models
         ]

@@ -9,7 +9,7 @@ class Echo:
     """A model that keeps what it was shown."""
 
     name, identity = "echo", "0"
-    preprocessing = known_accuracy = None
+    preprocessing = None
     device, precision = "cpu", "float32"
 
     def logits(self, images, preprocessing=None):

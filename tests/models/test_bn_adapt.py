@@ -10,6 +10,7 @@ from hardy.errors import HardyError, InputError
 from hardy.models import load
 from hardy.models.defences import defend, trained_behind
 from hardy.models.defences.input_filters import FILTERS
+from hardy.models.model import in_words
 from tests.models.tiny import Tiny, tiny
 from tests.photos import random_images
 
@@ -58,13 +59,13 @@ def test_the_statistics_are_mixed(defence, source) -> None:
 def test_batches_are_of_the_size_that_was_asked_for_and_the_last_is_smaller() -> None:
     module = settled()
     model = defend(load(module, name="tiny", batch=4), "bn_adapt:2")
-    assert model.adapts_in == 4
+    assert model.facts.adapts_in == 4
     by_hand = [expected(module, pixels_of(IMAGES[start : start + 4]), 2) for start in (0, 4, 8)]
     np.testing.assert_allclose(model.logits(IMAGES), np.concatenate(by_hand), rtol=1e-4, atol=1e-5)
 
 
 def test_a_batch_is_64_unless_another_is_asked_for() -> None:
-    assert defend(load(settled(), name="tiny"), "bn_adapt").adapts_in == 64
+    assert defend(load(settled(), name="tiny"), "bn_adapt").facts.adapts_in == 64
 
 
 def test_identities_and_names() -> None:
@@ -82,7 +83,7 @@ def test_identities_and_names() -> None:
         "tiny+bn_adapt:16 (adapted)",
     ]
     assert found[1].identity == defend(plain, "bn_adapt:16").identity
-    assert "of up to 64 test images at a time" in found[1].defence
+    assert "of up to 64 test images at a time" in found[1].facts.defences[0].words
 
 
 def test_the_module_that_was_lent_stays_as_it_is() -> None:
@@ -158,7 +159,7 @@ def test_behind_the_filter_that_it_was_trained_behind() -> None:
     np.testing.assert_allclose(
         model.logits(IMAGES), expected(module, shown, 2), rtol=1e-4, atol=1e-5
     )
-    assert "as it was trained; bn_adapt:2: batch norm by" in model.defence
+    assert "as it was trained; bn_adapt:2: batch norm by" in in_words(model.facts.defences)
 
 
 def test_a_model_without_batch_norm_is_refused() -> None:

@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 
 from hardy.errors import InputError
-from hardy.models import Preprocessing, load
+from hardy.models import ModelFacts, Preprocessing, load
 from hardy.models.adapters.fake_model import FakeModel
 from hardy.models.model import AS_TRAINED
 from hardy.run.preprocessing_check import STANDARD, binomial_tail, check
@@ -125,7 +125,7 @@ class Stated(FakeModel):
 
     def __init__(self, known_accuracy: float) -> None:
         super().__init__(10)
-        self.known_accuracy = known_accuracy
+        self.facts = ModelFacts(known_accuracy=known_accuracy)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_model_without_its_weights_is_noticed():
     """Right as often as a coin among its classes: most likely the checkpoint was forgotten."""
 
     class Guess:
-        name, identity, known_accuracy, device, precision = "guess", "guess", None, "cpu", "float32"
+        name, identity, device, precision = "guess", "guess", "cpu", "float32"
         preprocessing = Preprocessing((0.5,) * 3, (0.5,) * 3)
 
         def __init__(self, right: float) -> None:

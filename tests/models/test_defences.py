@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from hardy.errors import InputError
-from hardy.models import Model, Preprocessing, load
+from hardy.models import Model, ModelFacts, Preprocessing, load
 from hardy.models.defences import (
     DEFENCES,
     Defended,
@@ -171,7 +171,8 @@ def test_what_was_trained_behind_a_filter_keeps_its_name_and_filter() -> None:
     trained = trained_behind(plain, "clahe")
     assert trained.name == "fake:5"
     assert trained.identity == defend(plain, "clahe").identity != plain.identity
-    assert "as it was trained" in trained.defence
+    (applied,) = trained.facts.defences
+    assert "as it was trained" in applied.words
     np.testing.assert_array_equal(trained.logits(IMAGES), defend(plain, "clahe").logits(IMAGES))
     assert undefended(defend(trained, "median")) is trained
     for behind in (trained, defend(trained, "median")):
@@ -184,7 +185,7 @@ def test_what_was_trained_behind_a_filter_keeps_its_name_and_filter() -> None:
 
 def test_the_check_asks_the_model_itself_and_measures_the_defended_one() -> None:
     class Labelled(Echo):
-        known_accuracy = 0.0
+        facts = ModelFacts(known_accuracy=0.0)
 
         def logits(self, images, preprocessing=None):
             return np.eye(256, dtype=np.float32)[images[:, 0, 0, 0]]
@@ -202,8 +203,8 @@ def test_the_check_asks_the_model_itself_and_measures_the_defended_one() -> None
 
 def test_seen_corruptions_go_with_the_model() -> None:
     echo = Echo()
-    echo.seen_corruptions = ("fog",)
-    assert defend(echo, "median").seen_corruptions == ("fog",)
+    echo.facts = ModelFacts(seen_corruptions=("fog",))
+    assert defend(echo, "median").facts.seen_corruptions == ("fog",)
 
 
 def test_a_plug_in(monkeypatch) -> None:

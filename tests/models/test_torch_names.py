@@ -43,7 +43,7 @@ def test_torchvision_with_a_checkpoint(checkpoint, tmp_path):
     assert logits.shape == (2, 1000)
     assert model.preprocessing == Preprocessing(IMAGENET_MEAN, IMAGENET_STD, 224)
     assert "torchvision's IMAGENET1K_V1" in str(model.preprocessing)
-    assert model.known_accuracy is None  # these are not the weights that torchvision measured
+    assert model.facts.known_accuracy is None  # these are not the weights that torchvision measured
     elsewhere = checkpoint.rename(tmp_path / "moved.pth")
     assert load(f"torchvision:{SMALL}", checkpoint=elsewhere, batch=1).identity == model.identity
 
@@ -54,11 +54,11 @@ def test_torchvisions_own_weights_bring_their_known_accuracy(checkpoint, monkeyp
     weights = torch.load(checkpoint, weights_only=True)
     monkeypatch.setattr(SqueezeNet1_1_Weights, "get_state_dict", lambda *a, **k: weights)
     model = load(f"torchvision:{SMALL}")
-    assert model.known_accuracy == pytest.approx(0.58178)
+    assert model.facts.known_accuracy == pytest.approx(0.58178)
     assert load(f"torchvision:{SMALL}.IMAGENET1K_V1").identity == model.identity
     assert load(f"torchvision:{SMALL}", checkpoint=checkpoint).identity == model.identity
     other = Preprocessing((0, 0, 0), (1, 1, 1), 224)
-    assert load(f"torchvision:{SMALL}", preprocessing=other).known_accuracy is None
+    assert load(f"torchvision:{SMALL}", preprocessing=other).facts.known_accuracy is None
 
 
 def test_timm_with_a_checkpoint(torchvision, tmp_path):
@@ -69,7 +69,7 @@ def test_timm_with_a_checkpoint(torchvision, tmp_path):
     assert model.logits(photos(64)[:2]).shape == (2, 1000)
     assert model.preprocessing == Preprocessing((0.5,) * 3, (0.5,) * 3, 160, "bicubic")
     assert "timm config" in str(model.preprocessing)
-    assert model.known_accuracy is None
+    assert model.facts.known_accuracy is None
 
 
 @pytest.mark.parametrize("name", ["torchvision:squeezenet1_1", "timm:test_vit"])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hardy.errors import InputError
+from hardy.models.model import in_words
 from hardy.report.figures import figures
 from hardy.report.gathered import gather
 from hardy.report.headline import summary
@@ -21,6 +22,7 @@ from hardy.scores import Scores, compare, score
 from hardy.scores.listing import compared_table, score_tables
 from hardy.scores.result_files import read_results, result_of, write_results
 from hardy.scores.text_tables import to_csv, to_markdown, to_text
+from hardy.store.records import read_defences
 from tests.scores.helpers import FEW, errors, write_run
 
 MARKED = "mine+bn_adapt:16 (adapted)"
@@ -84,8 +86,12 @@ def test_result_files(scored: list[Scores], tmp_path: Path) -> None:
     path.write_text(write_results([result_of(one) for one in scored]), encoding="utf-8")
     plain, filtered, adapted = read_results(path)
     assert (plain.model["defence"], plain.model["adapted"]) == (None, False)
-    assert (filtered.model["defence"], filtered.model["adapted"]) == ("clahe: equalised", False)
-    assert (adapted.model["defence"], adapted.model["adapted"]) == (WORDS, True)
+    assert (filtered.model["defence"], filtered.model["adapted"]) == (
+        [{"name": "clahe", "setting": None, "words": "equalised"}],
+        False,
+    )
+    assert (in_words(adapted.defences), adapted.model["adapted"]) == (WORDS, True)
+    assert [one.label for one in adapted.defences] == ["bn_adapt:16"]
     assert TOLD in adapted.notes
 
 
@@ -94,7 +100,11 @@ def test_result_files(scored: list[Scores], tmp_path: Path) -> None:
     [
         ({"adapted": None}, "model.adapted: expected true or false, got None"),
         ({"adapted": "no"}, "model.adapted: expected true or false, got 'no'"),
-        ({"defence": 3}, "model.defence: expected text of at most 10,000 letters or null, got 3"),
+        (
+            {"defence": 3},
+            r"model.defence: expected a list of defences \(name, setting, words\), text of at most "
+            "10,000 letters or null, got 3",
+        ),
     ],
 )
 def test_wrong_fields(change, message, scored: list[Scores], tmp_path: Path) -> None:
@@ -214,7 +224,7 @@ def test_where_all_are_adapted_none_is_best(tmp_path: Path) -> None:
     ],
 )
 def test_defences_by_name(words: str, name: str) -> None:
-    assert defence_name(words, adapted=False) == name
+    assert defence_name(read_defences(words), adapted=False) == name
 
 
 def test_plots_shorten_a_name_but_not_its_mark() -> None:

@@ -14,7 +14,6 @@ class Counting:
     """A model that counts the images it is shown."""
 
     preprocessing = None
-    known_accuracy = None
     device = "cpu"
     precision = "float32"
 

@@ -11,6 +11,7 @@ import numpy as np
 from hardy.metrics import Resampling, zipf_columns
 from hardy.store.identity import Identity
 from hardy.store.reader import StoredRun, find_runs
+from hardy.store.records import read_defences
 from hardy.store.writer import Writer
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
@@ -34,7 +35,8 @@ def identity(model: str, suite: str, **changes: Any) -> Identity:
         "preprocessing": "none",
         "precision": "float32",
     }
-    return Identity(**(fields | changes))
+    defence = read_defences(changes.pop("defence", None))
+    return Identity(**(fields | changes), defence=defence)
 
 
 def write_run(

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from hardy.models.model import Trained
 from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.scores import score
 from hardy.scores.result_files import result_of, write_results
+from hardy.store.provenance import read_trained
 from hardy.store.reader import StoredRun
-from hardy.store.trained import Trained, read_trained
 from tests.report.pages import Parsed, check_safe
 from tests.scores.helpers import FEW, errors, run_in, write_run
 

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from hardy.evaluation import Run, evaluate
+from hardy.models import ModelFacts
 from hardy.models.adapters.fake_model import FakeModel
 from hardy.run.selection import open_subject
 from hardy.suites import load
 from tests.suites.helpers import write_rows
 
-TORCH = SimpleNamespace(device="cuda:0", takes_tensors=True)
+TORCH = SimpleNamespace(device="cuda:0", facts=ModelFacts(takes_tensors=True))
 ONNX = SimpleNamespace(device="cuda:0")  # arrays only, wherever it runs
-HOST = SimpleNamespace(device="cpu", takes_tensors=True)
+HOST = SimpleNamespace(device="cpu", facts=ModelFacts(takes_tensors=True))
 
 
 @pytest.mark.parametrize(

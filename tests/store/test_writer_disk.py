@@ -18,7 +18,7 @@ from hardy.errors import HardyError, InputError
 from hardy.files import UNFINISHED
 from hardy.store import parts, writer
 from hardy.store.reader import contents_hash, find_runs, open_run
-from hardy.store.run_file import read_details
+from hardy.store.records import read_details
 from tests.store.stores import (
     CELLS,
     extend,

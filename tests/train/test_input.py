@@ -58,7 +58,7 @@ def test_train_and_load(run) -> None:
     model = load("hardy:out", device="cpu")
     images = np.load("set.npz")["images"][:5]
     assert model.name == "hardy:out"
-    assert model.defence.endswith("as it was trained")
+    assert model.facts.defences[-1].words.endswith("as it was trained")
     np.testing.assert_array_equal(
         model.logits(images), model.model.logits(input_filter("clahe")(images))
     )

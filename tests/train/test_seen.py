@@ -14,6 +14,7 @@ from hardy import evaluate
 from hardy.evaluation import Run
 from hardy.models import Model, load
 from hardy.models.defences import defend
+from hardy.models.model import Trained
 from hardy.report.circumstances import describe_run
 from hardy.report.gathered import gather
 from hardy.report.leaderboard import find_results, render_leaderboard
@@ -55,16 +56,16 @@ def test_from_training_to_scores(
 ) -> None:
     train(method, small_data(tmp_path), tmp_path / "out", replace(NARROW, epochs=1))
     model = load(f"hardy:{tmp_path / 'out'}")
-    assert model.seen_corruptions == seen
-    assert defend(model, "median").seen_corruptions == seen
-    assert model.trained_as == {"net": "narrow", "methods": [method]}
-    assert defend(model, "median").trained_as == model.trained_as
+    assert model.facts.seen_corruptions == seen
+    assert defend(model, "median").facts.seen_corruptions == seen
+    assert model.facts.trained_as == Trained("narrow", (method,))
+    assert defend(model, "median").facts.trained_as == model.facts.trained_as
     run = evaluated(model, tmp_path / "runs")
     assert run.stored.seen == seen
     assert ("† trained on gaussian_noise" in str(run.score())) == bool(seen)
-    assert run.stored.trained == ("narrow", (method,))
+    assert run.stored.trained == Trained("narrow", (method,))
     # It is no part of what tells runs apart: one that does not say so goes on in the same place.
-    model.trained_as = None
+    model.facts = replace(model.facts, trained_as=None)
     again = evaluated(model, tmp_path / "runs", severities=2)
     assert again.folder == run.folder
     assert len(again.stored.details["sessions"]) == 2
@@ -80,8 +81,8 @@ def test_training_on_takes_nothing_back(narrow, monkeypatch, tmp_path: Path) -> 
     train("corrupted", data, third, STILL, settings=named, init=second / "model.safetensors")
     assert seen_in_record(third) == ["gaussian_noise", "noc_gaussian", "contrast"]
     model = load(f"hardy:{third}")
-    assert model.seen_corruptions == ("gaussian_noise", "noc_gaussian", "contrast")
-    assert model.trained_as == {"net": "narrow"}
+    assert model.facts.seen_corruptions == ("gaussian_noise", "noc_gaussian", "contrast")
+    assert model.facts.trained_as == Trained("narrow")
     run = evaluated(model, tmp_path / "runs")
     assert "† trained on gaussian_noise, contrast" in str(run.score())
 
@@ -114,8 +115,8 @@ def test_what_nobody_says_is_not_stated_anywhere(narrow, monkeypatch, tmp_path: 
     out, store = tmp_path / "out", tmp_path / "runs"
     train("standard", small_data(tmp_path), out, STILL, init=tmp_path / "weights.pt")
     model = load(f"hardy:{out}")
-    assert model.seen_corruptions is None
-    assert defend(model, "median").seen_corruptions is None
+    assert model.facts.seen_corruptions is None
+    assert defend(model, "median").facts.seen_corruptions is None
     run = evaluated(model, store)
     assert run.stored.seen is None
     scores = run.score()
@@ -192,5 +193,4 @@ def test_the_mark_is_that_of_the_weights_not_of_where_they_lie(narrow, tmp_path:
 def test_all_that_a_record_says_was_to_help(changes, methods) -> None:
     record = {**described("narrow", 3), "method": {"name": "ant"}, "init": None, **changes}
     said = trained_as(record)
-    assert said["net"] == "narrow"
-    assert said.get("methods") == methods
+    assert said == Trained("narrow", None if methods is None else tuple(methods))

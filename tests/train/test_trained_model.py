@@ -10,7 +10,7 @@ import pytest
 from hardy.errors import InputError
 from hardy.models import Model
 from hardy.models.defences import input_filter
-from hardy.models.model import Options
+from hardy.models.model import Options, Trained, in_words
 from hardy.train import trained_model
 from tests.models.tiny import tiny
 from tests.photos import random_images
@@ -33,11 +33,11 @@ def test_it_is_shown_what_it_was_trained_on(monkeypatch) -> None:
     np.testing.assert_allclose(filtered.logits(IMAGES), expected, rtol=1e-6)
     assert filtered.name == "hardy:out"
     assert filtered.identity != plain.identity
-    assert filtered.seen_corruptions == ("fog",)
-    assert filtered.trained_as == {"net": "tiny"}
+    assert filtered.facts.seen_corruptions == ("fog",)
+    assert filtered.facts.trained_as == Trained("tiny")
     assert str(filtered.preprocessing) == str(plain.preprocessing)
-    assert filtered.defence.startswith("clahe: ")
-    assert filtered.defence.endswith(", as it was trained")
+    assert in_words(filtered.facts.defences).startswith("clahe: ")
+    assert in_words(filtered.facts.defences).endswith(", as it was trained")
 
 
 def test_an_input_that_nobody_knows(monkeypatch) -> None:

@@ -30,6 +30,7 @@ from hardy.metrics import (
 from hardy.models import Model
 from hardy.models.adapters.torch_model import TorchModel
 from hardy.models.defences import Defended, undefended
+from hardy.models.model import in_words
 from hardy.run.subject import pixel_hashes
 from hardy.store.attack_files import Attacked, Measured, hash_set
 from hardy.store.provenance import session
@@ -50,11 +51,11 @@ EDGES, COUNTED = np.linspace(-4.0, 4.0, 33), 64
 
 def check_differentiable(model: Model) -> TorchModel:
     if isinstance(model, Defended):
-        bare = undefended(model)
+        bare, through = undefended(model), in_words(model.facts.defences)
         todo = "it cannot be attacked" if bare is model else f"attack {bare.name} without it"
         raise InputError(
             f"expected a model that torch can differentiate, got {model.name}, whose gradients end "
-            f"at what its images go through ({model.defence}); {todo}"
+            f"at what its images go through ({through}); {todo}"
         )
     if not isinstance(model, TorchModel):
         raise InputError(

@@ -183,6 +183,8 @@ def evaluate_models(
 
 
 def describe(evaluation: Evaluation) -> list[str]:
+    from hardy.models.model import facts_of, in_words
+
     subject = evaluation.subject
     lines = [subject.variants.describe()]
     if subject.subset:
@@ -196,8 +198,8 @@ def describe(evaluation: Evaluation) -> list[str]:
     for model in evaluation.models:
         taken = model.preprocessing or "bytes as they are"
         lines.append(f"{model.name} on {model.device}, {model.precision}: {taken}")
-        if defence := getattr(model, "defence", None):
-            lines.append(f"  behind {defence}")
+        if defences := facts_of(model).defences:
+            lines.append(f"  behind {in_words(defences)}")
     return lines
 
 

@@ -14,10 +14,27 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hardy.errors import InputError, need, printable
-from hardy.models.model import PRECISIONS, Model, Options, Override, Preprocessing
+from hardy.models.model import (
+    PRECISIONS,
+    Model,
+    ModelFacts,
+    Options,
+    Override,
+    Preprocessing,
+    facts_of,
+)
 from hardy.registry import Registry, Row
 
-__all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load"]
+__all__ = [
+    "MODELS",
+    "Model",
+    "ModelFacts",
+    "Options",
+    "Override",
+    "Preprocessing",
+    "facts_of",
+    "load",
+]
 
 Adapter = Callable[[str, Options], Model]
 

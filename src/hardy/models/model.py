@@ -76,12 +76,67 @@ class Override:
         return replace(own, **said, source=f"given{rest}") if said else own
 
 
+PLAIN = "standard"  # the training method that adds nothing
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How `hardy train` made a model."""
+
+    net: str
+    methods: tuple[str, ...] | None = None  # None: unknown, since its weights began as others'
+
+    def standalone(self, *, defended: bool) -> bool | None:
+        """Whether a single technique makes it robust; None where no technique is known."""
+        used = [one for one in self.methods or () if one != PLAIN]
+        return len(used) == 1 and not defended if used else None
+
+
+@dataclass(frozen=True)
+class DefenceFacts:
+    """One defence in front of a model: its name and setting as one types them, and what it does."""
+
+    name: str
+    setting: str | None
+    words: str
+
+    @property
+    def label(self) -> str:
+        """Such as "clahe" or "bn_adapt:16"."""
+        return self.name if self.setting is None else f"{self.name}:{self.setting}"
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.words}" if self.words else self.label
+
+
+def in_words(defences: Iterable[DefenceFacts]) -> str:
+    return "; ".join(map(str, defences))
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a model says of itself, beyond what every model must have. None means: unknown."""
+
+    class_names: tuple[str, ...] | None = None  # in the order of its outputs
+    seen_corruptions: tuple[str, ...] | None = None  # those it was trained on
+    trained_as: Trained | None = None
+    # Clean top-1, as a fraction, that its library states for exactly these weights.
+    known_accuracy: float | None = None
+    takes_tensors: bool = False  # `logits` takes tensors on its device, and answers with one
+    adapts_in: int | None = None  # images whose statistics it takes together; None: each by itself
+    defences: tuple[DefenceFacts, ...] = ()  # the one nearest to the model first
+
+
+NO_FACTS = ModelFacts()
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 @runtime_checkable
 class Model(Protocol):
-    """Logits, not probabilities; a model that only has those gives their logarithms."""
+    """Logits, not probabilities; a model that only has those gives their logarithms.
+
+    A model may also have `facts`, a `ModelFacts`; `facts_of` reads them.
+    """
 
     @property
     def name(self) -> str:
@@ -96,10 +151,6 @@ class Model(Protocol):
         """None: it takes the bytes as they are."""
 
     @property
-    def known_accuracy(self) -> float | None:
-        """Clean top-1, as a fraction, that its library states for exactly these weights."""
-
-    @property
     def device(self) -> str:
         """Such as "cpu" or "cuda:0"."""
 
@@ -109,6 +160,12 @@ class Model(Protocol):
 
     def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
         """uint8 (N, H, W, 3) -> float32 (N, K). Only `check` has a use for the override."""
+
+
+def facts_of(model: Model) -> ModelFacts:
+    """What a model says of itself; a user's own class need not say anything."""
+    said: ModelFacts = getattr(model, "facts", NO_FACTS)
+    return said
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
+from hardy.models.model import in_words
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
 from hardy.report.submitted import find_results, left_out, on_our_suite
@@ -17,7 +18,7 @@ from hardy.report.targets import check_outside_runs, write_whole
 from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
 from hardy.scores.result_files import Result
 from hardy.scores.score import Circumstances, Score, differences
-from hardy.store.trained import read_trained
+from hardy.store.provenance import read_trained
 from hardy.suites import load, published
 
 
@@ -36,11 +37,11 @@ class Row(NamedTuple):
 
     @property
     def defence_name(self) -> str:
-        return defence_name(self.result.model["defence"], self.result.model["adapted"])
+        return defence_name(self.result.defences, self.result.model["adapted"])
 
     @property
     def defence(self) -> str:
-        return defended(self.result.model["defence"], self.result.model["adapted"])
+        return defended(in_words(self.result.defences), self.result.model["adapted"])
 
     @property
     def backbone(self) -> str:

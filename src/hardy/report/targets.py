@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hardy.errors import HardyError, InputError
 from hardy.files import whole_file
-from hardy.store.run_file import RUN
+from hardy.store.records import RUN
 
 
 def check_target(target: Path) -> None:

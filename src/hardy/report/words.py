@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from hardy.models.model import DefenceFacts
 from hardy.scores.score import Score
 
 LONGEST = 36  # letters of a name inside a plot
 NOT_STATED = "not stated"
 ADAPTED = "(adapted)"  # how the names of models end that take statistics of the test images
-NAMED = re.compile(r"(?:^|; )([\w.-]+(?::[\w.-]+)?): ")  # defences, in what is said of them
 
 
 def spoken(name: str) -> str:
@@ -43,11 +42,11 @@ def defended(defence: str | None, adapted: bool) -> str:
     return f"adapted to the test images: {defence or NOT_STATED}"
 
 
-def defence_name(defence: str | None, adapted: bool) -> str:
-    """As one types it, "clahe" or "clahe+bn_adapt:16", of the words "name: what it does; ..."."""
-    if not defence:
+def defence_name(defences: Sequence[DefenceFacts], adapted: bool) -> str:
+    """As one types it, "clahe" or "clahe+bn_adapt:16"."""
+    if not defences:
         return NOT_STATED if adapted else "none"
-    return short("+".join(NAMED.findall(defence)) or defence)
+    return short("+".join(one.label for one in defences))
 
 
 def left_out(why: str) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.models import Model
+from hardy.models import Model, facts_of
 from hardy.run.labels import Classes
 from hardy.run.subject import Rows, Subject
 
@@ -28,7 +28,7 @@ def mixed(models: Sequence[Model], subject: Subject) -> Subject:
     """Where a model adapts: the images in the order of hashes of their ids, in every layout the
     same. Sources often come class by class, which it would take for the distribution. And whole
     batches of sequences."""
-    sizes = [size for model in models if (size := seen_together(model)) is not None]
+    sizes = [size for model in models if (size := facts_of(model).adapts_in) is not None]
     if not sizes:
         return subject
     hashes = [sha256(str(id).encode(errors="backslashreplace")).digest() for id in subject.ids]
@@ -45,7 +45,7 @@ def batches_of(model: Model, subject: Subject) -> str | None:
 
     The same on devices that take their blocks in other sizes, as long as the batches are the same.
     """
-    size = seen_together(model)
+    size = facts_of(model).adapts_in
     if size is None:
         return None
     together = [rows.stop - rows.start for rows in _batches(subject, size)]
@@ -74,7 +74,7 @@ def whole_batches(
     adapting = [
         (place, model, list(_batches(subject, size)))
         for place, model in enumerate(models)
-        if (size := seen_together(model)) is not None
+        if (size := facts_of(model).adapts_in) is not None
     ]
     for place, model, batches in adapting:
         for rows in batches:
@@ -96,11 +96,6 @@ def whole_batches(
                         "only some of them; evaluate the two one by one"
                     )
     return left_out
-
-
-def seen_together(model: Model) -> int | None:
-    """Of one that adapts: how many images it sees together."""
-    return getattr(model, "adapts_in", None)
 
 
 def _batches(subject: Subject, size: int) -> Iterator[slice]:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.ops import is_tensor
-from hardy.models import Model
-from hardy.run.adaptation import cut, seen_together
+from hardy.models import Model, facts_of
+from hardy.run.adaptation import cut
 from hardy.run.reduce import (
     Columns,
     check_finite,
@@ -48,7 +48,7 @@ class _Asked(NamedTuple):
 
 def answers(model: Model, images: Any, rows: Rows, subject: Subject) -> Any:
     """The logits of each image, or of each frame of each, that are made of these rows."""
-    width, size = subject.classes.width, seen_together(model)
+    width, size = subject.classes.width, facts_of(model).adapts_in
     if size is None:
         return _ask(model, images.reshape(-1, *images.shape[-3:]), width)
     said = []

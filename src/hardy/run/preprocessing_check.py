@@ -24,6 +24,7 @@ from hardy.models.model import (
     Model,
     Triple,
     UInt8,
+    facts_of,
 )
 
 # A warning needs both: a difference that matters, and one that chance does not make.
@@ -68,10 +69,11 @@ def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
     wrong = np.asarray(logits.argmax(axis=1) != truth)
     accuracy = 1 - float(wrong.mean())
     warnings = _probabilities(model, logits)
-    if model.known_accuracy is not None:
-        warnings += _against_known(model, len(images), int((~wrong).sum()))
+    stated = facts_of(model).known_accuracy
+    if stated is not None:
+        warnings += _against_known(model, len(images), int((~wrong).sum()), stated)
     # A model that reaches its published figure is fed what it expects; trying more costs time.
-    if model.known_accuracy is None or accuracy < model.known_accuracy - POINTS:
+    if stated is None or accuracy < stated - POINTS:
         warnings += _against_standard(model, images, truth, wrong)
     if not warnings:
         warnings = _by_chance(model, wrong, logits.shape[1])
@@ -102,8 +104,7 @@ def _by_chance(model: Model, wrong: npt.NDArray[np.bool_], classes: int) -> list
     ]
 
 
-def _against_known(model: Model, number: int, hits: int) -> list[str]:
-    stated = model.known_accuracy or 0.0
+def _against_known(model: Model, number: int, hits: int, stated: float) -> list[str]:
     difference = hits / number - stated
     if abs(difference) <= POINTS or binomial_tail(hits, number, stated) >= CHANCE:
         return []

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial
-from hardy.models import Model
+from hardy.models import Model, facts_of
 from hardy.run.adaptation import batches_of, whole_batches
 from hardy.run.predict import Made, Showing
 from hardy.run.prefetch import Reading
@@ -60,7 +60,7 @@ def identify(model: Model, subject: Subject, *, own_classes: bool) -> Identity:
         labels="own" if own_classes else "suite",
         preprocessing=str(model.preprocessing or "none"),
         precision=model.precision,
-        defence=getattr(model, "defence", None),
+        defence=facts_of(model).defences,
         batches=batches_of(model, subject),
     )
 

@@ -14,7 +14,7 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.recipes import RECIPES
 from hardy.images.source import Ids
-from hardy.models import Model
+from hardy.models import Model, facts_of
 from hardy.run.labels import Classes
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
@@ -62,9 +62,7 @@ class Subject:
     def near(self, models: Sequence[Model]) -> Subject:
         """Made on the one GPU that all models are on and take tensors from; else, or where it is
         read, on the host."""
-        devices = {
-            model.device if getattr(model, "takes_tensors", False) else "cpu" for model in models
-        }
+        devices = {model.device if facts_of(model).takes_tensors else "cpu" for model in models}
         here = len(devices) == 1 and "cuda" in next(iter(devices))
         if not here or not self.variants.device_can_make:
             return self

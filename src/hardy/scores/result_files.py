@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 from hardy.errors import InputError
 from hardy.metrics import Interval
 from hardy.metrics.bootstrap import LEVEL
+from hardy.models.model import DefenceFacts
 from hardy.schema import (
     TABLE,
     TABLES,
@@ -46,6 +48,7 @@ from hardy.scores.scores import (
     Scores,
 )
 from hardy.store.reader import StoredRun
+from hardy.store.records import defences_of, read_defences
 from hardy.suites import load, names
 
 VERSION = 1
@@ -65,6 +68,10 @@ class Result(NamedTuple):
     def name(self) -> str:
         return str(self.model["name"])
 
+    @property
+    def defences(self) -> tuple[DefenceFacts, ...]:
+        return read_defences(self.model["defence"])
+
 
 # What people state about a model; null where nobody did.
 STATED = {
@@ -80,7 +87,7 @@ MODEL = {
     "identity": TEXT,
     "preprocessing": LONG_TEXT,
     "precision": TEXT,
-    "defence": or_null(LONG_TEXT),  # what stands before the model
+    "defence": defences_of(LONG_TEXT),  # what stands before the model
     "adapted": Field("true or false", lambda v: v is True or v is False),  # to the images of a test
     **STATED,
 }
@@ -134,7 +141,7 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
             "identity": details["model_identity"],
             "preprocessing": details["preprocessing"],
             "precision": details["precision"],
-            "defence": scores.run.defence,
+            "defence": [asdict(one) for one in scores.run.defences] or None,
             "adapted": scores.run.adapted,
             **dict.fromkeys(STATED),
             **_trained(scores.run),

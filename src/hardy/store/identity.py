@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from hardy.errors import printable
+from hardy.models.model import DefenceFacts
 
 SLUG_LENGTH = 60
 
@@ -28,7 +29,7 @@ class Identity:
     labels: str  # "suite" or "own"
     preprocessing: str  # prose
     precision: str
-    defence: str | None = None  # prose; what it changes is in the model's identity
+    defence: tuple[DefenceFacts, ...] = ()  # what they change is in the model's identity
     # Of a model that adapts to the images: a hash of which ones it sees together.
     batches: str | None = None
 

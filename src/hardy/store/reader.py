@@ -18,10 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
+from hardy.models.model import DefenceFacts, Trained, in_words
 from hardy.registry import unknown
 from hardy.store.identity import Identity
 from hardy.store.parts import COLUMNS, damaged
-from hardy.store.run_file import RUN, read_details, read_images
+from hardy.store.provenance import read_seen, read_trained
+from hardy.store.records import RUN, read_defences, read_details, read_images
 from hardy.store.scan import (
     Bools,
     Contents,
@@ -29,7 +31,6 @@ from hardy.store.scan import (
     batches,
     scan,
 )
-from hardy.store.trained import Trained, read_trained
 from hardy.suites import load
 from hardy.suites import suite_files as given
 from hardy.suites.cells import Cell
@@ -96,7 +97,8 @@ class StoredRun:
 
     @property
     def identity(self) -> Identity:
-        return Identity(**{field.name: self.details[field.name] for field in fields(Identity)})
+        said = {field.name: self.details[field.name] for field in fields(Identity)}
+        return Identity(**said | {"defence": self.defences})
 
     @property
     def model(self) -> str:
@@ -112,10 +114,14 @@ class StoredRun:
         return None if names is None else tuple(names)
 
     @property
+    def defences(self) -> tuple[DefenceFacts, ...]:
+        """What stands before the model, the nearest first."""
+        return read_defences(self.details["defence"])
+
+    @property
     def defence(self) -> str | None:
-        """What stands before the model, in words."""
-        defence: str | None = self.details["defence"]
-        return defence
+        """The same in words."""
+        return in_words(self.defences) or None
 
     @property
     def adapted(self) -> bool:
@@ -125,9 +131,7 @@ class StoredRun:
     @property
     def seen(self) -> tuple[str, ...] | None:
         """Corruptions that the model was trained on; None where no session says."""
-        stated = [session.get("seen_corruptions") for session in self.details["sessions"]]
-        named = [one for one in stated if isinstance(one, list | tuple)]
-        return tuple(map(str, named[-1])) if named else None
+        return read_seen(self.details["sessions"])
 
     @property
     def trained(self) -> Trained | None:

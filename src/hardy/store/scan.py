@@ -20,7 +20,7 @@ from hardy.store.parts import (
     plain_type,
     read_groups,
 )
-from hardy.store.run_file import id_array
+from hardy.store.records import id_array
 from hardy.suites.cells import Cell
 
 LEVELS = 128  # severities are int8

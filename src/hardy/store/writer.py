@@ -40,7 +40,7 @@ from hardy.store.parts import (
     sweep,
     table,
 )
-from hardy.store.run_file import (
+from hardy.store.records import (
     RUN,
     check_store,
     id_array,
@@ -106,6 +106,7 @@ class Writer:
         before = read_details(self.folder)
         now: dict[str, Any] = {
             **asdict(identity),
+            "defence": [asdict(one) for one in identity.defence] or None,
             "identity": identity.hash(),
             "classes": None if classes is None else list(classes),
             "width": None,

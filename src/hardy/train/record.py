@@ -27,6 +27,7 @@ from torch import nn
 
 from hardy.errors import InputError
 from hardy.files import begin, lasting, write_file, write_record
+from hardy.models.model import Trained
 from hardy.models.weights import load_checkpoint
 from hardy.schema import (
     TABLE,
@@ -227,19 +228,19 @@ def _check_run(run: Mapping[str, Any], path: Path) -> None:
     expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
 
 
-def trained_as(run: Mapping[str, Any]) -> dict[str, Any]:
+def trained_as(run: Mapping[str, Any]) -> Trained:
     """For those who compare results: the net, and all that was to make it robust, but for the
     filter of its input, which is told as a defence. Of weights from a file nobody knows."""
     recipe, method = run["recipe"], run.get("method")
     name = method.get("name") if isinstance(method, dict) else None
-    if not TEXT.fits(name) or run.get("init") is not None:
-        return {"net": recipe["net"]}
+    if not isinstance(name, str) or run.get("init") is not None:
+        return Trained(recipe["net"])
     more = {
         "stylised images": run.get("stylised") is not None,
         f"antialias {recipe['antialias']}": recipe["antialias"] > 1,
         "blur_after_conv": recipe["blur_after_conv"],
     }
-    return {"net": recipe["net"], "methods": [name, *(one for one, used in more.items() if used)]}
+    return Trained(recipe["net"], (name, *(one for one, used in more.items() if used)))
 
 
 def read_log(folder: Path) -> list[dict[str, float]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from hardy.errors import InputError
 from hardy.models.adapters.torch_sources import finish_model
 from hardy.models.defences import trained_behind
-from hardy.models.model import AS_TRAINED, Model, Options, Preprocessing
+from hardy.models.model import AS_TRAINED, Model, ModelFacts, Options, Preprocessing
 from hardy.train.record import trained_as, trained_net
 
 
@@ -23,10 +23,11 @@ def trained_model(rest: str, options: Options) -> Model:
     net, run = trained_net(folder)
     figures = run["preprocessing"]
     own = Preprocessing(tuple(figures["mean"]), tuple(figures["std"]), source=AS_TRAINED)
-    model = finish_model(net, replace(options, checkpoint=None), own)
-    seen = run["seen_corruptions"]
-    model.seen_corruptions = None if seen is None else tuple(seen)
-    model.trained_as = trained_as(run)
-    names = run["data"]["names"]
-    model.class_names = None if names is None else tuple(names)
+    seen, names = run["seen_corruptions"], run["data"]["names"]
+    facts = ModelFacts(
+        class_names=None if names is None else tuple(names),
+        seen_corruptions=None if seen is None else tuple(seen),
+        trained_as=trained_as(run),
+    )
+    model = finish_model(net, replace(options, checkpoint=None), own, facts)
     return trained_behind(model, run["input"]) if run["input"] else model

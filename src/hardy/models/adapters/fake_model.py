@@ -38,7 +38,6 @@ class FakeModel:
     """
 
     preprocessing = None
-    known_accuracy = None
     device = "cpu"
     precision = "float32"
 

@@ -19,7 +19,6 @@ class FunctionModel:
     """
 
     preprocessing = None
-    known_accuracy = None
     device = "cpu"
     precision = "float32"
 

@@ -40,8 +40,6 @@ class OnnxModel:
     be seen from outside: export it without one, or its calibration is measured wrongly.
     """
 
-    known_accuracy = None
-
     def __init__(self, path: Path, options: Options) -> None:
         options.refuse(
             checkpoint="the file holds its weights",

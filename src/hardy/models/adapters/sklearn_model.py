@@ -29,7 +29,6 @@ class SklearnModel:
     """
 
     preprocessing = None
-    known_accuracy = None
     device = "cpu"
     precision = "float32"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -17,7 +18,7 @@ from torch.nn.parameter import is_lazy
 from hardy.engine.ops import out_of_memory
 from hardy.errors import HardyError, InputError
 from hardy.models.calling import as_logits, check_images, check_logits, check_widths, failure
-from hardy.models.model import Options, Preprocessing, digest
+from hardy.models.model import NO_FACTS, ModelFacts, Options, Preprocessing, digest
 from hardy.models.torch_identity import hash_weights, structure
 
 FIRST_BATCH = {"cpu": 64}
@@ -32,20 +33,13 @@ class TorchModel:
     there. `logits` also takes a uint8 tensor on the model's device and then answers with one.
     """
 
-    takes_tensors = True
-    # Those that it was trained on; None: nobody says.
-    seen_corruptions: tuple[str, ...] | None = None
-    class_names: tuple[str, ...] | None = None  # in the order of its outputs, where that is known
-    # By `hardy train`: its net and methods.
-    trained_as: dict[str, Any] | None = None
-
     def __init__(
         self,
         module: torch.nn.Module,
         options: Options,
         preprocessing: Preprocessing,
         device: torch.device,
-        known_accuracy: float | None = None,
+        facts: ModelFacts = NO_FACTS,
         source: str = "",
     ) -> None:
         """`source` is that of the factory, where one made the module."""
@@ -53,7 +47,7 @@ class TorchModel:
         check_weights(plain, options.name)
         self.name = options.name
         self.preprocessing = preprocessing
-        self.known_accuracy = known_accuracy
+        self.facts = replace(facts, takes_tensors=True)
         self.device = str(device)
         self.precision = options.precision
         self.identity = digest(

@@ -14,7 +14,14 @@ import torch
 
 from hardy.errors import HardyError, InputError, MissingResource, need
 from hardy.models.adapters.torch_model import TorchModel, check_weights, uncompiled
-from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Options, Preprocessing
+from hardy.models.model import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    NO_FACTS,
+    ModelFacts,
+    Options,
+    Preprocessing,
+)
 from hardy.models.torch_identity import module_source
 from hardy.models.weights import load_checkpoint
 
@@ -46,7 +53,8 @@ def torchvision_model(rest: str, options: Options) -> TorchModel:
     with _fetching(options):
         module = models.get_model(name, weights=weights)
     stated = weights.meta["_metrics"].get("ImageNet-1K", {}).get("acc@1")
-    return finish_model(module, options, preprocessing, None if stated is None else stated / 100)
+    facts = ModelFacts(known_accuracy=None if stated is None else stated / 100)
+    return finish_model(module, options, preprocessing, facts)
 
 
 def timm_model(rest: str, options: Options) -> TorchModel:
@@ -125,7 +133,7 @@ def finish_model(
     module: torch.nn.Module,
     options: Options,
     preprocessing: Preprocessing,
-    known_accuracy: float | None = None,
+    facts: ModelFacts = NO_FACTS,
     source: str = "",
 ) -> TorchModel:
     check_weights(module, options.name)
@@ -138,14 +146,14 @@ def finish_model(
         )
     wanted = options.prepared_as(preprocessing)
     if wanted != preprocessing:
-        preprocessing, known_accuracy = wanted, None
+        preprocessing, facts = wanted, replace(facts, known_accuracy=None)
     device = find_device(options)
     for parameter in module.parameters():  # `requires_grad_` of the whole is not TorchScript's
         parameter.requires_grad_(False)
     module = module.to(device)
     if any(isinstance(part, torch.nn.Conv2d) for part in module.modules()):
         module = module.to(memory_format=torch.channels_last)
-    return TorchModel(module, options, preprocessing, device, known_accuracy, source)
+    return TorchModel(module, options, preprocessing, device, facts, source)
 
 
 def find_device(options: Options) -> torch.device:

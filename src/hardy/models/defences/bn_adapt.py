@@ -40,8 +40,8 @@ class Adapted(Defended):
             f"batch norm by the statistics of up to {size} test images at a time, mixed with its "
             f"own at a weight of {source} images"
         )
-        super().__init__(model, label, settings, words, name=f"{model.name}+{label} (adapted)")
-        self.adapts_in = size
+        name = f"{model.name}+{label} (adapted)"
+        super().__init__(model, label, settings, words, name=name, adapts_in=size)
         adapted = core.with_module(_adapting(core, source), size)
         self._shown = _around(model, adapted)
 

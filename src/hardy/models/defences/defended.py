@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from hardy.models.model import Model, Preprocessing, digest
+from hardy.models.model import DefenceFacts, Model, Preprocessing, digest, facts_of
 
 
 class Defended(ABC):
     """A model behind a defence. Its own predictions, and those of another setting, never mix with
     these: the name has the defence, and the identity all of its settings."""
 
-    # Its library states it for the model alone.
-    known_accuracy = None
+    trained = False  # whether the model was trained behind it, and is therefore never without it
 
     def __init__(
         self,
@@ -24,8 +24,9 @@ class Defended(ABC):
         words: str,
         *,
         name: str | None = None,
+        adapts_in: int | None = None,
     ) -> None:
-        """`defence` as one types it, `words` as results explain it."""
+        """`defence` as one types it, "bn_adapt:16"; `words` say in results what it does."""
         self.model = model
         self.name = name or f"{model.name}+{defence}"
         self.identity = digest(
@@ -34,14 +35,15 @@ class Defended(ABC):
         self.preprocessing = model.preprocessing
         self.device = model.device
         self.precision = model.precision
-        self.takes_tensors: bool = getattr(model, "takes_tensors", False)
-        inner = getattr(model, "defence", None)
-        self.defence: str = f"{inner}; {defence}: {words}" if inner else f"{defence}: {words}"
-        # Images whose statistics it takes together; None: it sees each image for itself.
-        self.adapts_in: int | None = getattr(model, "adapts_in", None)
-        self.seen_corruptions: tuple[str, ...] | None = getattr(model, "seen_corruptions", None)
-        self.trained_as: dict[str, Any] | None = getattr(model, "trained_as", None)
-        self.class_names: tuple[str, ...] | None = getattr(model, "class_names", None)
+        its = facts_of(model)
+        label, colon, setting = defence.partition(":")
+        applied = DefenceFacts(label, setting if colon else None, words)
+        self.facts = replace(
+            its,
+            known_accuracy=None,  # stated for the model alone
+            adapts_in=adapts_in or its.adapts_in,
+            defences=(*its.defences, applied),
+        )
 
     @abstractmethod
     def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any: ...
@@ -57,6 +59,6 @@ def unwrapped(model: Model) -> Iterator[Model]:
 
 def undefended(model: Model) -> Model:
     """The model itself; what it was trained behind is part of it."""
-    while isinstance(model, Defended) and not getattr(model, "trained", False):
+    while isinstance(model, Defended) and not model.trained:
         model = model.model
     return model

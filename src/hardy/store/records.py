@@ -17,12 +17,15 @@ import pyarrow.parquet as pq
 from hardy.errors import InputError
 from hardy.files import whole_file
 from hardy.images.source import Ids
+from hardy.models.model import DefenceFacts
 from hardy.schema import (
+    TABLE,
     TABLES,
     TEXT,
     TEXTS,
     WHOLE,
     Field,
+    all_of,
     check_fields,
     is_whole,
     or_null,
@@ -37,6 +40,26 @@ from hardy.store.parts import (
 RUN, IMAGES = "run.json", "images.parquet"
 VERSION = 1
 
+# A sentence of Hardy 0.1.0: "clahe: what it does; bn_adapt:16: what it does".
+SENTENCE = re.compile(r"(?:^|; )([\w.-]+)(?::([\w.-]+))?: ")
+
+
+def defences_of(text: Field) -> Field:
+    """What `read_defences` can read, of texts of a kind."""
+
+    def is_one(table: Any) -> bool:
+        return (
+            TABLE.fits(table)
+            and table.keys() == {"name", "setting", "words"}
+            and text.fits(table["name"])
+            and (table["setting"] is None or text.fits(table["setting"]))
+            and (table["words"] == "" or text.fits(table["words"]))
+        )
+
+    expected = f"a list of defences (name, setting, words), {text.expected} or null"
+    return Field(expected, lambda v: v is None or text.fits(v) or all_of(is_one)(v))
+
+
 FIELDS = {
     **dict.fromkeys(("model", "model_identity", "suite", "suite_hash", "recipe", "made"), TEXT),
     **dict.fromkeys(("preprocessing", "precision", "identity"), TEXT),
@@ -45,7 +68,8 @@ FIELDS = {
     "labels": Field('"suite" or "own"', ("suite", "own").__contains__),
     "classes": or_null(TEXTS),
     "width": or_null(WHOLE),
-    **dict.fromkeys(("defence", "batches"), or_null(TEXT)),
+    "batches": or_null(TEXT),
+    "defence": defences_of(TEXT),
     "frames": Field(
         "a table of whole numbers above 0",
         lambda value: isinstance(value, dict) and all(map(is_whole, value.values())),
@@ -78,6 +102,20 @@ def read_details(folder: Path) -> dict[str, Any] | None:
     details = {"defence": None, "batches": None, **details}  # older ones have neither
     check_fields(details, FIELDS, str(path), todo)
     return details
+
+
+def read_defences(said: Any) -> tuple[DefenceFacts, ...]:
+    """The defences of a record: tables, or the sentence that Hardy 0.1.0 wrote."""
+    if not isinstance(said, str):
+        return tuple(DefenceFacts(**one) for one in said or ())
+    named = list(SENTENCE.finditer(said))
+    if not named:
+        return (DefenceFacts(said, None, ""),)
+    ends = [*(match.start() for match in named[1:]), len(said)]
+    return tuple(
+        DefenceFacts(match[1], match[2], said[match.end() : end])
+        for match, end in zip(named, ends, strict=True)
+    )
 
 
 def write_details(folder: Path, details: Mapping[str, Any]) -> None:
