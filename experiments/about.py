@@ -9,7 +9,7 @@ from typing import Any
 from experiments.compared import scores_of
 from experiments.kept import Records, has_other_rounds
 from experiments.plan import REPEATED
-from hardy.train.methods import make_method
+from hardy.train.method import make_method
 
 GROUPS = ("methods", "architecture")
 

@@ -108,13 +108,13 @@ def _place(options: argparse.Namespace) -> Place:
     import torch
 
     from experiments.runs import Place
-    from hardy.train.settings import Recipe
+    from hardy.train.hyperparameters import Hyperparameters
 
     name = options.device
     if name == "auto":
         name = "cuda:0" if torch.cuda.is_available() else "cpu"
     device = torch.device(name)
-    recipe = Recipe(
+    recipe = Hyperparameters(
         net=options.net, batch=options.batch, lr=options.lr, precision=options.precision
     )
     place = Place(

@@ -22,11 +22,10 @@ from hardy.metrics import Resampling
 from hardy.scores.formulas import Formula, Table, build_scores
 from hardy.scores.score import Circumstances, Score
 from hardy.train.cuda_graphs import Recorded, can_record, running
+from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import Training
-from hardy.train.method import to_pixels
-from hardy.train.methods import make_method
+from hardy.train.method import make_method, to_pixels
 from hardy.train.methods.augmix import AugMix, agreement
-from hardy.train.settings import Recipe
 from hardy.train.training_data import Data, crop_and_flip
 
 SEED = 0  # of the shifts
@@ -66,7 +65,7 @@ def shifted(images: Any, draws: np.random.Generator) -> Any:
     ]
 
 
-def speed(data: Data, recipe: Recipe, device: torch.device, epochs: int) -> dict[str, Any]:
+def speed(data: Data, recipe: Hyperparameters, device: torch.device, epochs: int) -> dict[str, Any]:
     """Steps of the standard training against their forward and backward pass alone, and AugMix's
     mixing against its net's. The first epoch is warm-up; a pass alone has its batch ready on the
     device, normalised by the model and recorded like a step."""

@@ -53,7 +53,7 @@ from hardy.schema import (
 )
 from hardy.suites import load
 from hardy.suites.cells import NONE
-from hardy.train.record import read_log
+from hardy.train.checkpoint import read_log
 
 FORMAT = 1
 

@@ -20,9 +20,10 @@ from hardy.evaluation import Evaluation, Run
 from hardy.models import facts_of
 from hardy.scores import Scores
 from hardy.store.provenance import session
-from hardy.train.loop import train
-from hardy.train.record import MODEL, read_log, read_run
-from hardy.train.settings import Recipe
+from hardy.train.checkpoint import read_log
+from hardy.train.hyperparameters import Hyperparameters
+from hardy.train.loop import run_training
+from hardy.train.record import MODEL, read_run
 from hardy.train.training_data import Data, read_data
 
 # Of the suites; validation corruptions choose settings and count in no mean.
@@ -45,7 +46,7 @@ class Place:
     work: Path
     data: str
     test: str
-    recipe: Recipe  # the common one
+    recipe: Hyperparameters  # the common one
     device: torch.device
     batch: int | str  # of evaluations
     tuning_epochs: int = 10
@@ -117,7 +118,7 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
     if configuration.of is None:
         _allow_many_shapes(place.device)
         first = configuration.init_of
-        train(
+        run_training(
             configuration.method,
             place.training_data(),
             folder,
@@ -183,7 +184,7 @@ def _allow_many_shapes(device: torch.device) -> None:
 
 def _settled(
     configuration: Configuration, place: Place, finished: dict[str, dict[str, Any]]
-) -> tuple[dict[str, str], Recipe]:
+) -> tuple[dict[str, str], Hyperparameters]:
     settings = dict(configuration.settings)
     if method := configuration.chosen_for:
         value = chosen(kept.validation_errors(finished), method)

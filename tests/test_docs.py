@@ -20,10 +20,9 @@ from typer.testing import CliRunner
 from hardy import cli
 from hardy.suites import load
 from hardy.suites.suite import parse_suite
-from hardy.train.method import METHODS
-from hardy.train.methods import make_method
-from hardy.train.nets import NETS
-from hardy.train.settings import LOWEST_LR, Recipe
+from hardy.train import METHODS, NETS
+from hardy.train.hyperparameters import LOWEST_LR, Hyperparameters
+from hardy.train.method import make_method
 from tests.train.small import NEEDED, narrow, write_arrays
 
 __all__ = ["narrow"]
@@ -125,7 +124,7 @@ def test_the_page_on_torch_runs_from_top_to_bottom_and_is_so(torchvision) -> Non
 
 
 def test_the_recipe_is_the_one_that_is_used() -> None:
-    usual = Recipe()
+    usual = Hyperparameters()
     for words in (
         f"momentum of {usual.momentum}",
         f"| {usual.lr}, along a {usual.schedule} to {LOWEST_LR:.0e}".replace("e-0", "e-"),

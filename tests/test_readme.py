@@ -19,8 +19,7 @@ from hardy.design.accuracy import square_csv
 from hardy.images import datasets
 from hardy.store.reader import find_runs
 from hardy.suites import load
-from hardy.train.methods import METHODS
-from hardy.train.nets import NETS
+from hardy.train import METHODS, NETS
 from tests.design.matrices import blocks
 from tests.train.small import make_narrow
 

@@ -1,7 +1,7 @@
 """How well does an image classifier hold up under common corruptions? `hardy.corrupt` and more.
 
 Each public function lives in its room and is imported when it is first asked for. `corrupt`,
-`report` and `suites` are rooms that can be called (see `hardy.rooms`).
+`report`, `suites` and `train` are rooms that can be called (see `hardy.rooms`).
 """
 
 from importlib import import_module
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hardy.evaluation import compare, evaluate, runs
     from hardy.report.write import write_report as report
     from hardy.suites import names as suites
+    from hardy.train.training import train
     from hardy.variants.base_picture import perturb
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ _LATER = {
     "report": "hardy.report",
     "runs": "hardy.evaluation",
     "suites": "hardy.suites",
+    "train": "hardy.train",
 }
 
 
@@ -70,4 +72,5 @@ __all__ = [
     "report",
     "runs",
     "suites",
+    "train",
 ]

@@ -16,9 +16,8 @@ from hardy.attacks.noise_generator import (
     smallest_distance,
 )
 from hardy.errors import InputError
+from hardy.train.adversarial_noise import Generator, project, usual_epsilon
 from hardy.train.method import Draw
-from hardy.train.methods.ant import Generator, usual_epsilon
-from hardy.train.projection import project
 
 CPU = torch.device("cpu")
 SHAPE = (3, 8, 8)

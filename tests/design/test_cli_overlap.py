@@ -16,7 +16,7 @@ from hardy.design.proxy import Agreement, Features, shared_errors, similarities
 from hardy.design.results import Results
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.metrics import Interval
-from hardy.train.settings import Recipe
+from hardy.train.hyperparameters import Hyperparameters
 from tests.design.commands import NO_ROOM, full_disk, run
 from tests.design.test_overlap import three
 
@@ -154,7 +154,7 @@ def test_what_is_trained(run, monkeypatch) -> None:
     training = ("--suite", "noc_23", "--data", "cifar10", "--net", "resnet_18", "--epochs", "9")
     run("overlap", *training, "--out", ".", "--only", "fog,snow", "--device", "cpu", "--proxy")
     recipe = asked["recipe"]
-    assert isinstance(recipe, Recipe)
+    assert isinstance(recipe, Hyperparameters)
     assert (recipe.net, recipe.epochs, recipe.precision) == ("resnet_18", 9, "float32")
     assert (asked["suite"], asked["data"], asked["images"]) == ("noc_23", "cifar10", None)
     assert (asked["only"], asked["device"]) == (["fog", "snow"], "cpu")

@@ -64,7 +64,7 @@ def turned(run: StoredRun) -> StoredRun:
 def finished(tmp_path_factory) -> Path:
     """Killed as the third model was about to begin, after the proxy had been asked for alone."""
     patch = pytest.MonkeyPatch()
-    from hardy.train.nets import NETS
+    from hardy.train import NETS
     from tests.train.small import make_narrow
 
     patch.setitem(NETS._objects, "narrow", make_narrow)

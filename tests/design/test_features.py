@@ -15,8 +15,8 @@ from hardy.run.selection import open_subject
 from hardy.run.subject import Subject
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
-from hardy.train.loop import train
-from hardy.train.record import trained_net
+from hardy.train.loop import run_training
+from hardy.train.trained_model import trained_net
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 
 __all__ = ["narrow"]
@@ -26,7 +26,9 @@ NAMES = ("brightness", "contrast")
 
 @pytest.fixture
 def trained(tmp_path, narrow):
-    train("standard", small_data(tmp_path / "a"), tmp_path / "net", replace(NARROW, epochs=1))
+    run_training(
+        "standard", small_data(tmp_path / "a"), tmp_path / "net", replace(NARROW, epochs=1)
+    )
     return tmp_path / "net"
 
 

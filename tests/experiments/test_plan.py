@@ -6,8 +6,9 @@ import pytest
 
 from experiments.plan import TUNED, chosen, plan, select
 from hardy.errors import InputError
-from hardy.train.methods import METHODS, make_method
-from hardy.train.settings import Recipe
+from hardy.train import METHODS
+from hardy.train.hyperparameters import Hyperparameters
+from hardy.train.method import make_method
 
 ASKED = {
     *("standard", "gauss_single", "gauss_mult", "speckle", "ant", "ant3x3", "augmix"),
@@ -26,13 +27,13 @@ def test_every_method_is_run_under_the_common_schedule() -> None:
 @pytest.mark.parametrize("configuration", plan(), ids=lambda c: c.name)
 def test_settings_and_recipes_are_understood(configuration) -> None:
     make_method(configuration.method, configuration.settings)
-    Recipe(**configuration.recipe)
+    Hyperparameters(**configuration.recipe)
 
 
 def test_the_standard_training_is_repeated_with_another_seed() -> None:
     first, again = select(["standard"])[0], select(["standard-again"])[0]
     assert (first.method, first.settings) == (again.method, again.settings)
-    assert Recipe(**first.recipe).seed != Recipe(**again.recipe).seed
+    assert Hyperparameters(**first.recipe).seed != Hyperparameters(**again.recipe).seed
 
 
 def test_names_are_apart_and_fit_for_files() -> None:

@@ -9,15 +9,16 @@ import pytest
 import torch
 
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+from hardy.train import NETS
 from hardy.train.blurpool import STRIDES, Halving
-from hardy.train.nets import NETS, WideResNet
-from hardy.train.settings import Recipe
+from hardy.train.hyperparameters import Hyperparameters
+from hardy.train.nets import WideResNet
 from hardy.train.training_data import Data, read_data
 
 CPU = torch.device("cpu")
 # What a method cannot do without.
 NEEDED = {"corrupted": {"corruption": "contrast"}}
-NARROW = Recipe(net="narrow", epochs=2, batch=24, lr=0.05)
+NARROW = Hyperparameters(net="narrow", epochs=2, batch=24, lr=0.05)
 
 
 def make_narrow(classes: int, halving: Halving = STRIDES) -> torch.nn.Module:

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from hardy.errors import InputError
-from hardy.train.method import Draw
-from hardy.train.methods import make_method
+from hardy.train.method import Draw, make_method
 from hardy.train.methods.alp import AdversarialLogitPairing
 from tests.train.small import CPU
 from tests.train.tiny import bytes_of, linear_net, no_waiting, softmax, tiny_net

@@ -9,9 +9,9 @@ import torch
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.method import Draw
-from hardy.train.methods import make_method
-from hardy.train.methods.ant import Ant, Generator, Shares
+from hardy.train.adversarial_noise import Generator
+from hardy.train.method import Draw, make_method
+from hardy.train.methods.ant import Ant, Shares
 from tests.train.small import CPU, make_narrow
 
 

@@ -14,14 +14,10 @@ import torch
 
 from hardy.errors import HardyError, InputError
 from hardy.train import loop
-from hardy.train.loop import train
-from hardy.train.record import MODEL, trained_net
-from hardy.train.run_folder import (
-    CHECKPOINT,
-    alone_in,
-    read_tensors,
-    write_tensors,
-)
+from hardy.train.checkpoint import CHECKPOINT, read_tensors, write_tensors
+from hardy.train.loop import run_training
+from hardy.train.record import MODEL, alone_in
+from hardy.train.trained_model import trained_net
 from hardy.train.training_data import Data, read_data
 from tests.train.small import CPU, NARROW, narrow, small_data
 from tests.train.test_loop import killed_in
@@ -56,17 +52,17 @@ def test_one_process_at_a_time(tmp_path, narrow) -> None:
     assert held.wait(60)
     try:
         with pytest.raises(InputError, match="another process is training in"):
-            train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+            run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW)
     finally:
         done.set()
         other.join()
-    train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+    run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW)
 
 
 def test_what_a_kill_in_the_first_instant_leaves_is_no_run(tmp_path, narrow) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".abc.hardy-unfinished").write_bytes(b"")
-    assert train("standard", small_data(tmp_path), tmp_path / "run", NARROW).epochs == 2
+    assert run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW).epochs == 2
 
 
 def test_a_kill_after_the_last_save_leaves_no_checkpoint_for_ever(
@@ -81,9 +77,9 @@ def test_a_kill_after_the_last_save_leaves_no_checkpoint_for_ever(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", killed)
         with pytest.raises(KeyboardInterrupt):
-            train("standard", data, out, NARROW)
+            run_training("standard", data, out, NARROW)
     assert {MODEL, CHECKPOINT} <= {path.name for path in out.iterdir()}
-    assert train("standard", data, out, NARROW).epochs == 0
+    assert run_training("standard", data, out, NARROW).epochs == 0
     assert CHECKPOINT not in {path.name for path in out.iterdir()}
     assert MODEL in {path.name for path in out.iterdir()}
 
@@ -91,7 +87,7 @@ def test_a_kill_after_the_last_save_leaves_no_checkpoint_for_ever(
 def test_a_method_that_would_never_begin(tmp_path, narrow) -> None:
     def begun_in(start: str) -> int:
         data, settings = small_data(tmp_path), {"start": start}
-        return train(
+        return run_training(
             "groupwise_inhibition", data, tmp_path / start, NARROW, settings=settings
         ).epochs
 
@@ -105,7 +101,7 @@ def test_a_method_that_would_never_begin(tmp_path, narrow) -> None:
 def only_begun(data: Data, out: Path) -> None:
     """A run that was stopped before it saved anything."""
     with pytest.raises(KeyboardInterrupt):
-        train("standard", data, out, NARROW, track=killed_in(1))
+        run_training("standard", data, out, NARROW, track=killed_in(1))
     assert [path.name for path in out.iterdir()] == ["run.json"]
 
 
@@ -114,13 +110,15 @@ def test_a_run_that_saved_nothing_yet_may_be_begun_anew_otherwise(tmp_path, narr
     only_begun(data, out)
     (out / ".abc.hardy-unfinished").write_bytes(b"")
     corrected = replace(NARROW, lr=0.01, epochs=1)
-    assert train("gauss_single", data, out, corrected, settings={"sigma": "0.2"}).epochs == 1
+    assert run_training("gauss_single", data, out, corrected, settings={"sigma": "0.2"}).epochs == 1
     found = json.loads((out / "run.json").read_text())
     assert found["method"] == {"name": "gauss_single", "sigma": 0.2}
     assert (found["recipe"]["lr"], found["recipe"]["epochs"]) == (0.01, 1)
     assert not list(out.glob(".*"))
     with pytest.raises(InputError, match=r"holds another run: recipe\.lr is 0\.05 and was 0\.01"):
-        train("gauss_single", data, out, replace(corrected, lr=0.05), settings={"sigma": "0.2"})
+        run_training(
+            "gauss_single", data, out, replace(corrected, lr=0.05), settings={"sigma": "0.2"}
+        )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +130,7 @@ def test_but_not_where_anything_else_lies(tmp_path, narrow, name) -> None:
     (out / name).write_bytes(b"work")
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     with pytest.raises(InputError, match=r"holds another run: recipe\.lr is 0\.01 and was 0\.05"):
-        train("standard", data, out, replace(NARROW, lr=0.01))
+        run_training("standard", data, out, replace(NARROW, lr=0.01))
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
@@ -141,7 +139,7 @@ def test_nor_over_what_is_no_record_of_a_training(tmp_path, narrow) -> None:
     record = tmp_path / "run" / "run.json"
     record.write_text('{"format": 1, "model": "onnx:model.onnx"}')
     with pytest.raises(InputError, match="holds another run"):
-        train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+        run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW)
     assert json.loads(record.read_text())["model"] == "onnx:model.onnx"
 
 
@@ -151,7 +149,7 @@ def test_nor_over_a_record_whose_method_and_recipe_are_something_else(tmp_path, 
     record.write_text('{"format": 1, "method": "my precious", "recipe": "two eggs", "data": {}}')
     before = record.read_bytes()
     with pytest.raises(InputError, match="holds another run"):
-        train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+        run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW)
     assert [path.name for path in record.parent.iterdir()] == ["run.json"]
     assert record.read_bytes() == before
 
@@ -159,13 +157,13 @@ def test_nor_over_a_record_whose_method_and_recipe_are_something_else(tmp_path, 
 def test_the_record_of_what_was_begun_before_is_kept(tmp_path, narrow) -> None:
     """Its net may be finished, and lie elsewhere."""
     data, out = small_data(tmp_path), tmp_path / "run"
-    train("standard", data, out, NARROW)
+    run_training("standard", data, out, NARROW)
     first = (out / "run.json").read_bytes()
     for name in ("model.safetensors", "log.csv", "log.jsonl"):
         (out / name).rename(tmp_path / name)
     for recipe in (NARROW, replace(NARROW, lr=0.01), replace(NARROW, lr=0.02)):
         with pytest.raises(KeyboardInterrupt):
-            train("standard", data, out, recipe, track=killed_in(1))
+            run_training("standard", data, out, recipe, track=killed_in(1))
     assert {path.name for path in out.iterdir()} == {"run.json", "run.json.old1", "run.json.old2"}
     assert (out / "run.json.old1").read_bytes() == first
     assert json.loads((out / "run.json.old2").read_text())["recipe"]["lr"] == 0.01
@@ -174,7 +172,7 @@ def test_the_record_of_what_was_begun_before_is_kept(tmp_path, narrow) -> None:
 def test_a_folder_instead_of_the_record(tmp_path, narrow) -> None:
     (tmp_path / "run" / "run.json").mkdir(parents=True)
     with pytest.raises(InputError, match=r"got .*run\.json \(it is no file\); name another"):
-        train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+        run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW)
 
 
 def test_nor_while_it_trains(tmp_path, narrow) -> None:
@@ -183,11 +181,11 @@ def test_nor_while_it_trains(tmp_path, narrow) -> None:
 
     def meanwhile(steps, total, unit):
         with pytest.raises(InputError, match="another process is training in") as raised:
-            train("standard", data, out, replace(NARROW, lr=0.01))
+            run_training("standard", data, out, replace(NARROW, lr=0.01))
         refused.append(raised.value)
         return steps
 
-    train("standard", data, out, NARROW, track=meanwhile)
+    run_training("standard", data, out, NARROW, track=meanwhile)
     assert len(refused) == NARROW.epochs
     assert json.loads((out / "run.json").read_text())["recipe"]["lr"] == NARROW.lr
 
@@ -197,9 +195,9 @@ def test_a_full_disk_before_anything_was_saved(tmp_path, narrow, monkeypatch) ->
         raise HardyError(todo)
 
     monkeypatch.setattr(loop, "SAVE_SECONDS", math.inf)
-    monkeypatch.setattr("hardy.train.run_folder.write_file", full)
+    monkeypatch.setattr("hardy.train.checkpoint.write_file", full)
     with pytest.raises(HardyError, match=r"nothing had been saved; .* trains from the beginning"):
-        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
+        run_training("standard", small_data(tmp_path), tmp_path / "out", NARROW)
 
 
 @pytest.mark.parametrize(
@@ -214,12 +212,12 @@ def test_a_checkpoint_with_another_log(tmp_path, narrow, monkeypatch, log) -> No
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
     data, out = small_data(tmp_path), tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        train("standard", data, out, NARROW, track=killed_in(2))
+        run_training("standard", data, out, NARROW, track=killed_in(2))
     path = out / "checkpoint.safetensors"
     tensors, notes = read_tensors(path)
     write_tensors(path, tensors, {**notes, "log": log})
     with pytest.raises(InputError, match="is no checkpoint of this run"):
-        train("standard", data, out, NARROW)
+        run_training("standard", data, out, NARROW)
 
 
 def test_a_checkpoint_of_another_run(tmp_path, narrow, monkeypatch) -> None:
@@ -228,12 +226,12 @@ def test_a_checkpoint_of_another_run(tmp_path, narrow, monkeypatch) -> None:
     data = small_data(tmp_path)
     for method in ("gauss_mult", "standard"):
         with pytest.raises(KeyboardInterrupt):
-            train(method, data, tmp_path / method, NARROW, track=killed_in(2))
+            run_training(method, data, tmp_path / method, NARROW, track=killed_in(2))
     noisy, plain = (tmp_path / method / CHECKPOINT for method in ("gauss_mult", "standard"))
     plain.write_bytes(noisy.read_bytes())
     with pytest.raises(InputError, match=r"no checkpoint of this run .*saved by another.*delete"):
-        train("standard", data, tmp_path / "standard", NARROW)
-    assert train("gauss_mult", data, tmp_path / "gauss_mult", NARROW).epochs == 1
+        run_training("standard", data, tmp_path / "standard", NARROW)
+    assert run_training("gauss_mult", data, tmp_path / "gauss_mult", NARROW).epochs == 1
 
 
 @pytest.mark.parametrize(
@@ -255,7 +253,7 @@ def test_too_little_memory(tmp_path, narrow, monkeypatch, error, followed) -> No
 
     monkeypatch.setattr(loop.Training, "_update", full)
     with pytest.raises(HardyError, match="memory on cpu to train narrow in batches of 24"):
-        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
+        run_training("standard", small_data(tmp_path), tmp_path / "out", NARROW)
 
 
 def test_other_errors_are_not_taken_for_it(tmp_path, narrow, monkeypatch) -> None:
@@ -264,7 +262,7 @@ def test_other_errors_are_not_taken_for_it(tmp_path, narrow, monkeypatch) -> Non
 
     monkeypatch.setattr(loop.Training, "_update", broken)
     with pytest.raises(RuntimeError, match="a bug"):
-        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
+        run_training("standard", small_data(tmp_path), tmp_path / "out", NARROW)
 
 
 @pytest.mark.parametrize(
@@ -278,12 +276,12 @@ def test_a_checkpoint_with_other_tensors(tmp_path, narrow, monkeypatch, name, sp
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
     data, out = small_data(tmp_path), tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        train("standard", data, out, NARROW, track=killed_in(2))
+        run_training("standard", data, out, NARROW, track=killed_in(2))
     path = out / "checkpoint.safetensors"
     tensors, notes = read_tensors(path)
     write_tensors(path, tensors | {name: spoilt(tensors[name])}, notes)
     with pytest.raises(InputError, match=r"no checkpoint of this run .*head\.\w+ is .* instead of"):
-        train("standard", data, out, NARROW)
+        run_training("standard", data, out, NARROW)
 
 
 @pytest.mark.parametrize(
@@ -293,21 +291,21 @@ def test_a_checkpoint_with_other_tensors(tmp_path, narrow, monkeypatch, name, sp
 )
 def test_a_finished_run_whose_log_was_damaged(tmp_path, narrow, content) -> None:
     data, out = small_data(tmp_path), tmp_path / "run"
-    train("standard", data, out, NARROW)
+    run_training("standard", data, out, NARROW)
     (out / "log.jsonl").unlink()
     if content is not None:
         (out / "log.jsonl").write_bytes(content)
     with pytest.raises(InputError, match=r"has finished, .* its log .*log\.jsonl cannot be read"):
-        train("standard", data, out, NARROW)
+        run_training("standard", data, out, NARROW)
 
 
 def test_a_finished_net_that_was_damaged_is_not_called_finished(tmp_path, narrow) -> None:
     data, out = small_data(tmp_path), tmp_path / "run"
-    train("standard", data, out, NARROW)
+    run_training("standard", data, out, NARROW)
     content = (out / "model.safetensors").read_bytes()
     (out / "model.safetensors").write_bytes(content[:1000])
     with pytest.raises(InputError, match=r"model\.safetensors"):
-        train("standard", data, out, NARROW)
+        run_training("standard", data, out, NARROW)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +328,7 @@ def test_a_finished_net_that_was_damaged_is_not_called_finished(tmp_path, narrow
     ],
 )
 def test_a_record_that_was_edited(tmp_path, narrow, place, value, message) -> None:
-    train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+    run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW)
     path = tmp_path / "run" / "run.json"
     run = json.loads(path.read_text())
     inner = run[place[0]] if len(place) == 2 else run

@@ -13,7 +13,7 @@ from PIL import Image
 from hardy import attack, evaluate
 from hardy.errors import InputError
 from hardy.evaluation import Run
-from hardy.train.loop import train
+from hardy.train.loop import run_training
 from hardy.train.training_data import read_data
 from tests.train.small import CPU, NARROW, narrow
 
@@ -34,7 +34,7 @@ def write_folders(folder: Path, names: tuple[str, ...]) -> Path:
 @pytest.fixture
 def trained(tmp_path, narrow) -> Path:
     data = read_data(str(write_folders(tmp_path / "train", NAMES)), CPU)
-    train("standard", data, tmp_path / "out", replace(NARROW, epochs=1))
+    run_training("standard", data, tmp_path / "out", replace(NARROW, epochs=1))
     return tmp_path / "out"
 
 
@@ -74,7 +74,7 @@ def test_classes_of_other_numbers_are_refused(names, said, trained, tmp_path) ->
 def test_forgotten_own_classes_are_named(tmp_path, narrow) -> None:
     """Some of the suite's, which the net has other numbers for than the suite."""
     data = write_folders(tmp_path / "train", ("cat", "dog", "frog"))
-    train("standard", read_data(str(data), CPU), tmp_path / "out", replace(NARROW, epochs=1))
+    run_training("standard", read_data(str(data), CPU), tmp_path / "out", replace(NARROW, epochs=1))
     assert shown(tmp_path / "out", data).model
     with pytest.raises(InputError, match=r"if these are its own classes, say --own-classes"):
         shown(tmp_path / "out", data, own_classes=False)

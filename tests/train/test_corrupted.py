@@ -13,9 +13,8 @@ from hardy.design.designed_suite import suite_toml
 from hardy.engine.rng import derive_key
 from hardy.errors import InputError
 from hardy.suites import load
-from hardy.train.loop import train
-from hardy.train.method import Draw
-from hardy.train.methods import make_method
+from hardy.train.loop import run_training
+from hardy.train.method import Draw, make_method
 from hardy.train.methods.corrupted import Corrupted
 from hardy.train.record import read_run
 from tests.photos import random_images
@@ -109,7 +108,9 @@ def test_the_data_stay_clean() -> None:
 
 def test_a_run_says_what_it_has_seen(tmp_path, narrow) -> None:
     settings = {"corruption": "contrast", "suite": "cifar10_c"}
-    train("corrupted", small_data(tmp_path / "data"), tmp_path / "out", NARROW, settings=settings)
+    run_training(
+        "corrupted", small_data(tmp_path / "data"), tmp_path / "out", NARROW, settings=settings
+    )
     run = read_run(tmp_path / "out")
     assert run["seen_corruptions"] == ["contrast"]
     suite_hash = load("cifar10_c").content_hash()
@@ -125,14 +126,14 @@ def test_a_suite_of_the_users_is_known_by_its_contents(tmp_path, narrow) -> None
         changed_in_c = text.replace("fog", "snow") if place == "c" else text
         (tmp_path / place / "mine.toml").write_text(changed_in_c)
     settings = {"corruption": "contrast", "suite": str(tmp_path / "a/mine.toml")}
-    train("corrupted", data, out, NARROW, settings=settings)
+    run_training("corrupted", data, out, NARROW, settings=settings)
     assert read_run(out)["method"]["suite"] == "mine"
     (tmp_path / "a/mine.toml").unlink()
     again = settings | {"suite": str(tmp_path / "b/mine.toml")}
-    assert train("corrupted", data, out, NARROW, settings=again).epochs == 0
+    assert run_training("corrupted", data, out, NARROW, settings=again).epochs == 0
     other = settings | {"suite": str(tmp_path / "c/mine.toml")}
     with pytest.raises(InputError, match=r"another run: method\.suite_hash is '"):
-        train("corrupted", data, out, NARROW, settings=other)
+        run_training("corrupted", data, out, NARROW, settings=other)
 
 
 def test_the_suite_is_read_once(tmp_path) -> None:

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from hardy.errors import InputError
 from hardy.models.tensors import SUM
 from hardy.train import loop
-from hardy.train.loop import train
-from hardy.train.record import trained_net
-from hardy.train.run_folder import read_tensors, write_tensors
+from hardy.train.checkpoint import read_tensors, write_tensors
+from hardy.train.loop import run_training
+from hardy.train.trained_model import trained_net
 from tests.train.small import NARROW, narrow, small_data
 from tests.train.test_loop import killed_in
 
@@ -48,42 +48,42 @@ def without_sum(path: Path) -> None:
 
 def test_weights_with_a_flipped_bit_are_no_model(tmp_path) -> None:
     data, out = small_data(tmp_path), tmp_path / "run"
-    train("standard", data, out, NARROW)
+    run_training("standard", data, out, NARROW)
     flip(out / MODEL, (out / MODEL).stat().st_size // 2)
     message = r"model\.safetensors is damaged .*; bring back the file, or train anew in another"
     with pytest.raises(InputError, match=message):
         trained_net(out)
     with pytest.raises(InputError, match=message):
-        train("standard", data, out, NARROW)
+        run_training("standard", data, out, NARROW)
 
 
 def test_weights_with_a_flipped_bit_are_no_start(tmp_path) -> None:
     data, out = small_data(tmp_path), tmp_path / "run"
-    train("standard", data, out, NARROW)
+    run_training("standard", data, out, NARROW)
     flip(out / MODEL, (out / MODEL).stat().st_size // 2)
     with pytest.raises(InputError, match=r"is damaged .*; take another copy of it"):
-        train("standard", data, tmp_path / "on", NARROW, init=out / MODEL)
+        run_training("standard", data, tmp_path / "on", NARROW, init=out / MODEL)
 
 
 def test_a_checkpoint_with_a_flipped_bit_is_not_gone_on_with(tmp_path) -> None:
     data, out = small_data(tmp_path), tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        train("standard", data, out, NARROW, track=killed_in(2))
+        run_training("standard", data, out, NARROW, track=killed_in(2))
     flip(out / CHECKPOINT, (out / CHECKPOINT).stat().st_size // 2)
     with pytest.raises(
         InputError, match=r"checkpoint\.safetensors is damaged .*; delete it to begin anew"
     ):
-        train("standard", data, out, NARROW)
+        run_training("standard", data, out, NARROW)
     (out / CHECKPOINT).unlink()
-    assert train("standard", data, out, NARROW).epochs == 2
+    assert run_training("standard", data, out, NARROW).epochs == 2
 
 
 def test_files_of_earlier_versions_are_still_read(tmp_path) -> None:
     data, out = small_data(tmp_path), tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        train("standard", data, out, NARROW, track=killed_in(2))
+        run_training("standard", data, out, NARROW, track=killed_in(2))
     without_sum(out / CHECKPOINT)
-    assert train("standard", data, out, NARROW).epochs == 1
+    assert run_training("standard", data, out, NARROW).epochs == 1
     trained = load_file(out / MODEL)
     without_sum(out / MODEL)
     found = trained_net(out)[0].state_dict()
@@ -142,18 +142,18 @@ def test_a_method_s_own_tensors_are_neither_stretched_nor_cast(tmp_path, name, s
     data, out, recipe = small_data(tmp_path), tmp_path / "run", replace(NARROW, epochs=3)
     few = {"restart_steps": "1"}
     with pytest.raises(KeyboardInterrupt):
-        train("ant", data, out, recipe, settings=few, track=killed_in(3))
+        run_training("ant", data, out, recipe, settings=few, track=killed_in(3))
     tensors, notes = read_tensors(out / CHECKPOINT)
     write_tensors(out / CHECKPOINT, tensors | {name: spoilt(tensors[name])}, notes)
     with pytest.raises(InputError, match=r"no checkpoint of this run .*(history|kept) is .* inst"):
-        train("ant", data, out, recipe, settings=few)
+        run_training("ant", data, out, recipe, settings=few)
 
 
 @pytest.mark.parametrize("name", ["run.json", "log.jsonl"])
 def test_a_pipe_is_not_waited_for(name, tmp_path) -> None:
     data, out = small_data(tmp_path), tmp_path / "out"
-    train("standard", data, out, NARROW)
+    run_training("standard", data, out, NARROW)
     (out / name).unlink()
     os.mkfifo(out / name)
     with pytest.raises(InputError, match=rf"{name}.* \(it is no file\)"):
-        train("standard", data, out, NARROW)
+        run_training("standard", data, out, NARROW)

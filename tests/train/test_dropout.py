@@ -8,11 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from hardy.train import loop
+from hardy.train import NETS, loop
 from hardy.train.blurpool import STRIDES, Halving
-from hardy.train.loop import train
+from hardy.train.loop import run_training
 from hardy.train.method import Draw
-from hardy.train.nets import NETS
 from hardy.train.processes import Ranks
 from tests.train.small import CPU, NARROW, make_narrow, small_data
 from tests.train.test_loop import killed_in, same, weights
@@ -35,13 +34,13 @@ def dropping(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("dropping")
 def test_a_killed_run_resumes_to_the_same_weights_whatever_else_was_drawn(tmp_path) -> None:
     data = small_data(tmp_path)
-    train("standard", data, tmp_path / "whole", DROPPING)
+    run_training("standard", data, tmp_path / "whole", DROPPING)
     torch.rand(1)
     with pytest.raises(KeyboardInterrupt):
-        train("standard", data, tmp_path / "cut", DROPPING, track=killed_in(3))
+        run_training("standard", data, tmp_path / "cut", DROPPING, track=killed_in(3))
     torch.rand(1)
     before = torch.random.get_rng_state()
-    assert train("standard", data, tmp_path / "cut", DROPPING).epochs == 1
+    assert run_training("standard", data, tmp_path / "cut", DROPPING).epochs == 1
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
     assert torch.equal(torch.random.get_rng_state(), before)
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from hardy.train import loop
+from hardy.train import NETS, loop
 from hardy.train.blurpool import STRIDES, Halving
-from hardy.train.loop import train
-from hardy.train.nets import NETS
+from hardy.train.loop import run_training
 from tests.train.small import NARROW, make_narrow, small_data
 from tests.train.test_loop import FEW, killed_in, weights
 
@@ -29,10 +28,10 @@ def test_frozen_weights_stay_as_they_are(method, tmp_path, monkeypatch) -> None:
     data, recipe = small_data(tmp_path), replace(NARROW, net="half_frozen", deterministic=True)
     settings, out = FEW.get(method), tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        train(method, data, out, recipe, settings=settings, track=killed_in(2))
-    assert train(method, data, out, recipe, settings=settings).epochs == 1
+        run_training(method, data, out, recipe, settings=settings, track=killed_in(2))
+    assert run_training(method, data, out, recipe, settings=settings).epochs == 1
     made = weights(out)
-    train("standard", data, tmp_path / "still", replace(recipe, epochs=1, lr=1e-30))
+    run_training("standard", data, tmp_path / "still", replace(recipe, epochs=1, lr=1e-30))
     fresh = weights(tmp_path / "still")
     assert torch.equal(made["stem.weight"], fresh["stem.weight"])
     assert not torch.equal(made["head.weight"], fresh["head.weight"])

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from hardy.train import loop
+from hardy.train import METHODS, loop
 from hardy.train.cuda_graphs import WARM_UP, Recorded, running
-from hardy.train.loop import train
-from hardy.train.methods import METHODS
+from hardy.train.loop import run_training
 from hardy.train.training_data import read_data
 from tests.train.small import NARROW, narrow, write_arrays
 from tests.train.test_dropout import DROPPING, dropping
@@ -73,7 +72,7 @@ def test_a_recorded_run_learns_as_a_plain_one(tmp_path, narrow, name) -> None:
     for deterministic in (False, True):
         out = tmp_path / f"run-{deterministic}"
         chosen = replace(recipe, deterministic=deterministic)
-        log = train(name, data, out, chosen, settings=LIKE_PLAIN[name], device=GPU).log
+        log = run_training(name, data, out, chosen, settings=LIKE_PLAIN[name], device=GPU).log
         losses[deterministic] = [row["loss"] for row in log]
     assert losses[False] == pytest.approx(losses[True], rel=0.05)
     assert losses[True][-1] < 0.9 * losses[True][0]  # moves by more than they may differ
@@ -82,10 +81,10 @@ def test_a_recorded_run_learns_as_a_plain_one(tmp_path, narrow, name) -> None:
 def test_a_recorded_run_that_was_stopped_goes_on(tmp_path, narrow, monkeypatch) -> None:
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
     data = read_data(str(write_arrays(tmp_path, count=24 * 12)), GPU)
-    whole = train("augmix", data, tmp_path / "whole", NARROW, device=GPU).log
+    whole = run_training("augmix", data, tmp_path / "whole", NARROW, device=GPU).log
     with pytest.raises(KeyboardInterrupt):
-        train("augmix", data, tmp_path / "cut", NARROW, device=GPU, track=killed_in(2))
-    resumed = train("augmix", data, tmp_path / "cut", NARROW, device=GPU)
+        run_training("augmix", data, tmp_path / "cut", NARROW, device=GPU, track=killed_in(2))
+    resumed = run_training("augmix", data, tmp_path / "cut", NARROW, device=GPU)
     assert resumed.epochs == 1
     assert resumed.log[1]["loss"] == pytest.approx(whole[1]["loss"], rel=0.05)
 
@@ -103,7 +102,7 @@ def test_every_method_is_recorded(tmp_path, narrow, monkeypatch, name) -> None:
     data = read_data(str(write_arrays(tmp_path, count=24 * 6 + 5)), GPU)
     recipe = replace(NARROW, precision="bfloat16")
     settings = QUICK.get(name, NEEDED.get(name, {}))
-    log = train(name, data, tmp_path / "run", recipe, settings=settings, device=GPU).log
+    log = run_training(name, data, tmp_path / "run", recipe, settings=settings, device=GPU).log
     assert len(log) == 2
     assert (tmp_path / "run" / "model.safetensors").exists()
     assert recorded
@@ -111,14 +110,14 @@ def test_every_method_is_recorded(tmp_path, narrow, monkeypatch, name) -> None:
 
 def test_what_nets_draw_by_themselves_is_seeded_too(tmp_path, dropping) -> None:
     data = read_data(str(write_arrays(tmp_path, count=24 * 12)), GPU)
-    train("standard", data, tmp_path / "whole", DROPPING, device=GPU)
+    run_training("standard", data, tmp_path / "whole", DROPPING, device=GPU)
     with pytest.raises(KeyboardInterrupt):
-        train("standard", data, tmp_path / "cut", DROPPING, device=GPU, track=killed_in(3))
+        run_training("standard", data, tmp_path / "cut", DROPPING, device=GPU, track=killed_in(3))
     torch.rand(1, device=GPU)
     before = torch.cuda.get_rng_state()
-    assert train("standard", data, tmp_path / "cut", DROPPING, device=GPU).epochs == 1
+    assert run_training("standard", data, tmp_path / "cut", DROPPING, device=GPU).epochs == 1
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
     recorded = replace(DROPPING, deterministic=False)
-    log = train("standard", data, tmp_path / "recorded", recorded, device=GPU).log
+    log = run_training("standard", data, tmp_path / "recorded", recorded, device=GPU).log
     assert log[-1]["loss"] < 0.9 * log[0]["loss"]
     assert torch.equal(torch.cuda.get_rng_state(), before)

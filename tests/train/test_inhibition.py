@@ -12,9 +12,9 @@ from torch import nn
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.loop import Training, train
-from hardy.train.method import Classifier, Draw
-from hardy.train.methods import inhibition, make_method
+from hardy.train.loop import Training, run_training
+from hardy.train.method import Classifier, Draw, make_method
+from hardy.train.methods import inhibition
 from hardy.train.methods.inhibition import GroupwiseInhibition, cluster, mean_of, overlaps
 from hardy.train.nets import WideResNet
 from tests.photos import random_images
@@ -228,9 +228,9 @@ def test_it_trains(tmp_path) -> None:
     """Extra steps change the weights, and it learns with them."""
     data, recipe = small_data(tmp_path), replace(NARROW, epochs=6, batch=16)
     settings = {"start": "4", "every": "2"}
-    log = train("groupwise_inhibition", data, tmp_path / "a", recipe, settings=settings).log
+    log = run_training("groupwise_inhibition", data, tmp_path / "a", recipe, settings=settings).log
     assert log[-1]["loss"] < 0.6 * np.log(3)
-    without = train("standard", data, tmp_path / "b", recipe).log
+    without = run_training("standard", data, tmp_path / "b", recipe).log
     assert log[0]["loss"] == without[0]["loss"]
     assert log[-1]["loss"] != without[-1]["loss"]
 

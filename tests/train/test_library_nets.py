@@ -11,11 +11,12 @@ from torch import nn
 from hardy.errors import MissingResource
 from hardy.models import load
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
-from hardy.train.loop import train
+from hardy.train.checkpoint import write_tensors
+from hardy.train.hyperparameters import Hyperparameters
+from hardy.train.loop import run_training
 from hardy.train.nets import cut_in_two, make_net, normalisation
-from hardy.train.record import MODEL, open_run, trained_net
-from hardy.train.run_folder import write_tensors
-from hardy.train.settings import Recipe
+from hardy.train.record import MODEL, open_run
+from hardy.train.trained_model import trained_net
 from tests.photos import random_images
 from tests.train.small import described, small_data
 
@@ -41,8 +42,8 @@ def test_a_run_starts_from_released_weights_of_a_library_net(torchvision, tmp_pa
     name, released = "torchvision:squeezenet1_1", tmp_path / "released.pth"
     started = make_net(name, 3).state_dict()
     torch.save({"weights": {f"module.{key}": t for key, t in started.items()}}, released)
-    still = Recipe(net=name, epochs=1, batch=32, lr=1e-30)
-    train("standard", small_data(tmp_path, side=32), tmp_path / "out", still, init=released)
+    still = Hyperparameters(net=name, epochs=1, batch=32, lr=1e-30)
+    run_training("standard", small_data(tmp_path, side=32), tmp_path / "out", still, init=released)
     made, run = trained_net(tmp_path / "out")
     for key, weight in made.named_parameters():
         torch.testing.assert_close(weight.detach(), started[key], rtol=0, atol=1e-25)

@@ -15,12 +15,11 @@ import torch
 from safetensors.torch import load_file
 
 from hardy.errors import HardyError, InputError
-from hardy.train import loop
-from hardy.train.loop import Training, train
-from hardy.train.method import Draw
-from hardy.train.methods import METHODS, make_method
+from hardy.train import METHODS, loop
+from hardy.train.hyperparameters import Hyperparameters, learning_rate
+from hardy.train.loop import Training, run_training
+from hardy.train.method import Draw, make_method
 from hardy.train.methods.noise_baselines import Standard
-from hardy.train.settings import Recipe, learning_rate
 from hardy.train.training_data import read_data
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 
@@ -66,11 +65,11 @@ def killed_in(epoch: int):
 def test_a_killed_run_resumes_to_the_same_weights(method, tmp_path) -> None:
     data, recipe = small_data(tmp_path), replace(NARROW, epochs=3, deterministic=True)
     settings = FEW.get(method)
-    whole = train(method, data, tmp_path / "whole", recipe, settings=settings)
+    whole = run_training(method, data, tmp_path / "whole", recipe, settings=settings)
     with pytest.raises(KeyboardInterrupt):
-        train(method, data, tmp_path / "cut", recipe, settings=settings, track=killed_in(3))
+        run_training(method, data, tmp_path / "cut", recipe, settings=settings, track=killed_in(3))
     assert not (tmp_path / "cut/model.safetensors").exists()
-    resumed = train(method, data, tmp_path / "cut", recipe, settings=settings)
+    resumed = run_training(method, data, tmp_path / "cut", recipe, settings=settings)
     assert (whole.epochs, resumed.epochs) == (3, 1)
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
     assert [row["loss"] for row in whole.log] == [row["loss"] for row in resumed.log]
@@ -90,8 +89,8 @@ def test_settings_stay_those_that_were_asked_for(method, tmp_path) -> None:
 def test_each_method_acts_in_so_short_a_run(method, tmp_path) -> None:
     """Else it would resume to the same weights whatever it forgets."""
     data, recipe = small_data(tmp_path), replace(NARROW, epochs=1)
-    train("standard", data, tmp_path / "standard", recipe)
-    train(method, data, tmp_path / "out", recipe, settings=FEW.get(method))
+    run_training("standard", data, tmp_path / "standard", recipe)
+    run_training(method, data, tmp_path / "out", recipe, settings=FEW.get(method))
     assert not same(weights(tmp_path / "standard"), weights(tmp_path / "out"))
 
 
@@ -99,7 +98,7 @@ def test_another_seed_is_another_run_and_the_global_generator_is_left_alone(tmp_
     data = small_data(tmp_path)
     before = torch.random.get_rng_state()
     for seed in (0, 1):
-        train("standard", data, tmp_path / str(seed), replace(NARROW, epochs=1, seed=seed))
+        run_training("standard", data, tmp_path / str(seed), replace(NARROW, epochs=1, seed=seed))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert not same(weights(tmp_path / "0"), weights(tmp_path / "1"))
 
@@ -107,14 +106,16 @@ def test_another_seed_is_another_run_and_the_global_generator_is_left_alone(tmp_
 def test_the_generators_of_gpus_are_left_alone(tmp_path, monkeypatch) -> None:
     seeds: list[int] = []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
-    train("standard", small_data(tmp_path), tmp_path / "out", replace(NARROW, epochs=1))
+    run_training("standard", small_data(tmp_path), tmp_path / "out", replace(NARROW, epochs=1))
     assert not seeds
 
 
 def test_it_learns_and_says_how(tmp_path) -> None:
     out = tmp_path / "out"
     recipe = replace(NARROW, epochs=6, batch=16)
-    log = train("gauss_mult", small_data(tmp_path), out, recipe, settings={"sigmas": "0.1"}).log
+    log = run_training(
+        "gauss_mult", small_data(tmp_path), out, recipe, settings={"sigmas": "0.1"}
+    ).log
     assert log[-1]["loss"] < 0.6 * math.log(3)
     run = json.loads((out / "run.json").read_text())
     assert run["method"] == {"name": "gauss_mult", "sigmas": [0.1]}
@@ -131,36 +132,42 @@ def test_it_learns_and_says_how(tmp_path) -> None:
         rows = list(csv.DictReader(file))
     assert [float(row["loss"]) for row in rows] == [row["loss"] for row in log]
     assert [row["epoch"] for row in rows] == list("123456")
-    again = train("gauss_mult", small_data(tmp_path), out, recipe, settings={"sigmas": "0.1"})
+    again = run_training(
+        "gauss_mult", small_data(tmp_path), out, recipe, settings={"sigmas": "0.1"}
+    )
     assert again.epochs == 0
 
 
 def test_weights_to_start_from(tmp_path) -> None:
     data, first = small_data(tmp_path), tmp_path / "first"
-    train("standard", data, first, replace(NARROW, epochs=1))
+    run_training("standard", data, first, replace(NARROW, epochs=1))
     still, file = replace(NARROW, epochs=1, lr=1e-30), first / "model.safetensors"
-    train("standard", data, tmp_path / "second", still, init=file)
+    run_training("standard", data, tmp_path / "second", still, init=file)
     started, made = weights(first), weights(tmp_path / "second")
     learned = [name for name in made if "running" not in name and "tracked" not in name]
     assert all(torch.equal(started[name], made[name]) for name in learned)
     with pytest.raises(InputError, match=r"another run: init is None and was '\w+…;"):
-        train("standard", data, tmp_path / "second", still)
+        run_training("standard", data, tmp_path / "second", still)
     with pytest.raises(InputError, match=r"does not fit the model: .* missing \(blocks.0"):
-        train("standard", data, tmp_path / "third", replace(still, net="resnet_18"), init=file)
+        run_training(
+            "standard", data, tmp_path / "third", replace(still, net="resnet_18"), init=file
+        )
     assert not (tmp_path / "third").exists()
 
 
 def test_mixed_precision_trains_float32_weights(tmp_path) -> None:
     recipe = replace(NARROW, epochs=1, precision="bfloat16")
     for method in ("augmix", "ant"):
-        train(method, small_data(tmp_path), tmp_path / method, recipe, settings=FEW.get(method))
+        run_training(
+            method, small_data(tmp_path), tmp_path / method, recipe, settings=FEW.get(method)
+        )
         made = weights(tmp_path / method)
         assert made["stem.weight"].dtype == torch.float32
         assert all(torch.isfinite(tensor).all() for tensor in made.values())
 
 
 def test_schedules() -> None:
-    cosine, step = Recipe(lr=0.1), Recipe(lr=0.1, schedule="step")
+    cosine, step = Hyperparameters(lr=0.1), Hyperparameters(lr=0.1, schedule="step")
     assert learning_rate(cosine, 0, 100) == pytest.approx(0.1)
     assert learning_rate(cosine, 50, 100) == pytest.approx((0.1 + 1e-6) / 2)
     assert learning_rate(cosine, 100, 100) == pytest.approx(1e-6)
@@ -183,7 +190,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_checkpoint(
         "folder, a lower learning rate"
     )
     with pytest.raises(HardyError, match=message):
-        train("exploding", small_data(tmp_path), tmp_path / "out", NARROW)
+        run_training("exploding", small_data(tmp_path), tmp_path / "out", NARROW)
     kept = load_file(tmp_path / "out/checkpoint.safetensors")
     assert all(torch.isfinite(tensor.float()).all() for tensor in kept.values())
     assert not (tmp_path / "out/model.safetensors").exists()
@@ -196,14 +203,14 @@ def test_a_loss_that_is_no_number_before_anything_was_saved(tmp_path, monkeypatc
         "in epoch 2, step 2 of 3; nothing has been saved yet; try a lower learning rate, or milder"
     )
     with pytest.raises(HardyError, match=message):
-        train("exploding", small_data(tmp_path), tmp_path / "out", NARROW)
+        run_training("exploding", small_data(tmp_path), tmp_path / "out", NARROW)
     assert not (tmp_path / "out/checkpoint.safetensors").exists()
 
 
 def test_a_full_disk_keeps_what_was_saved(tmp_path, monkeypatch) -> None:
     data, out = small_data(tmp_path), tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        train("standard", data, out, NARROW, track=killed_in(2))
+        run_training("standard", data, out, NARROW, track=killed_in(2))
     before = {path.name: path.read_bytes() for path in out.iterdir()}
 
     def full(handle: int) -> None:
@@ -212,43 +219,43 @@ def test_a_full_disk_keeps_what_was_saved(tmp_path, monkeypatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(HardyError, match=r"could not be written \(No space left.*resumes"):
-            train("standard", data, out, NARROW)
+            run_training("standard", data, out, NARROW)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-    assert train("standard", data, out, NARROW).epochs == 1
+    assert run_training("standard", data, out, NARROW).epochs == 1
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path) -> None:
     data = small_data(tmp_path)
     with pytest.raises(InputError, match="holds other things than a training run; name a folder"):
-        train("standard", data, tmp_path, NARROW)
-    train("standard", data, tmp_path / "out", NARROW)
+        run_training("standard", data, tmp_path, NARROW)
+    run_training("standard", data, tmp_path / "out", NARROW)
     other = replace(NARROW, lr=0.2)
     with pytest.raises(InputError, match=r"another run: recipe.lr is 0.2 and was 0.05; ask for"):
-        train("standard", data, tmp_path / "out", other)
+        run_training("standard", data, tmp_path / "out", other)
     with pytest.raises(InputError, match=r"method.name is 'augmix' and was 'standard'"):
-        train("augmix", data, tmp_path / "out", NARROW)
+        run_training("augmix", data, tmp_path / "out", NARROW)
     with pytest.raises(InputError, match=r"another run: the images or labels are not those"):
-        train("standard", small_data(tmp_path / "more", count=65), tmp_path / "out", NARROW)
+        run_training("standard", small_data(tmp_path / "more", count=65), tmp_path / "out", NARROW)
 
 
 @pytest.mark.parametrize("content", [b"", b"no tensors at all" * 9])
 def test_a_damaged_checkpoint_is_refused(content, tmp_path) -> None:
     data, out = small_data(tmp_path), tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        train("standard", data, out, NARROW, track=killed_in(2))
+        run_training("standard", data, out, NARROW, track=killed_in(2))
     (out / "checkpoint.safetensors").write_bytes(content)
     with pytest.raises(InputError, match=r"no checkpoint that can be read .*delete it to begin"):
-        train("standard", data, out, NARROW)
+        run_training("standard", data, out, NARROW)
 
 
 def test_a_damaged_sidecar_is_refused(tmp_path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/run.json").write_text('{"format":')
     with pytest.raises(InputError, match=r"run.json is damaged .*train anew in another folder"):
-        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
+        run_training("standard", small_data(tmp_path), tmp_path / "out", NARROW)
     (tmp_path / "out/run.json").write_text('{"format": 99}')
     with pytest.raises(InputError, match="expected format 1, got 99; update hardy"):
-        train("standard", small_data(tmp_path), tmp_path / "out", NARROW)
+        run_training("standard", small_data(tmp_path), tmp_path / "out", NARROW)
 
 
 @pytest.mark.parametrize(
@@ -266,15 +273,15 @@ def test_a_damaged_sidecar_is_refused(tmp_path) -> None:
 )
 def test_recipes_that_cannot_be(change, message) -> None:
     with pytest.raises(InputError, match=message):
-        Recipe(**change)
+        Hyperparameters(**change)
 
 
 def test_the_same_data_elsewhere_is_the_same_run(tmp_path) -> None:
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        train("standard", small_data(tmp_path / "a"), out, NARROW, track=killed_in(2))
+        run_training("standard", small_data(tmp_path / "a"), out, NARROW, track=killed_in(2))
     moved = write_arrays(tmp_path / "b")
-    assert train("standard", read_data(str(moved), CPU), out, NARROW).epochs == 1
+    assert run_training("standard", read_data(str(moved), CPU), out, NARROW).epochs == 1
 
 
 def test_weights_that_are_no_numbers_are_not_written(tmp_path, narrow, monkeypatch) -> None:
@@ -291,14 +298,14 @@ def test_weights_that_are_no_numbers_are_not_written(tmp_path, narrow, monkeypat
         loop, "learning_rate", lambda recipe, step, steps: 0.05 * (step < steps - 1)
     )
     with pytest.raises(HardyError, match=r"no numbers after epoch 2; .* epoch 1 is kept"):
-        train("standard", small_data(tmp_path), tmp_path / "run", NARROW)
+        run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW)
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
 def test_a_finished_run_tells_its_log_again(tmp_path, narrow) -> None:
     data = small_data(tmp_path)
-    first = train("standard", data, tmp_path / "run", NARROW)
-    again = train("standard", data, tmp_path / "run", NARROW)
+    first = run_training("standard", data, tmp_path / "run", NARROW)
+    again = run_training("standard", data, tmp_path / "run", NARROW)
     assert again.epochs == 0
     assert again.log == first.log
 

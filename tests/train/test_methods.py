@@ -11,11 +11,11 @@ from torch.nn import functional
 
 import hardy
 from hardy.errors import InputError
-from hardy.train.loop import train
-from hardy.train.method import Draw, Method
-from hardy.train.methods import METHODS, augmix, make_method
-from hardy.train.methods.augmix import jsd
-from hardy.train.methods.augmix_operations import NOTHING, OPERATIONS
+from hardy.train import METHODS
+from hardy.train.loop import run_training
+from hardy.train.method import Draw, Method, make_method
+from hardy.train.methods import augmix
+from hardy.train.methods.augmix import NOTHING, OPERATIONS, jsd
 from hardy.train.methods.patch import patches
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, NEEDED, narrow, small_data
@@ -59,10 +59,10 @@ def test_images_of_a_few_pixels_are_trained_on_or_refused(name, narrow, tmp_path
         if side < SMALLEST.get(name, 1):
             wanted = rf"{name}: expected images of at least .*, got {side} x {side}; enlarge them"
             with pytest.raises(InputError, match=wanted):
-                train(name, data, out, NARROW, settings=settings.get(name))
+                run_training(name, data, out, NARROW, settings=settings.get(name))
             assert not out.exists()
         else:
-            assert train(name, data, out, NARROW, settings=settings.get(name)).epochs == 2
+            assert run_training(name, data, out, NARROW, settings=settings.get(name)).epochs == 2
 
 
 def test_standard_is_cross_entropy() -> None:

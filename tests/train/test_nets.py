@@ -12,17 +12,14 @@ from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.models import load
+from hardy.train import NETS
 from hardy.train.blurpool import BlurPool, Halving
-from hardy.train.loop import Training, train
-from hardy.train.methods import make_method
-from hardy.train.nets import NETS, Net, ResNet18, ResNeXt29, WideResNet, make_net
-from hardy.train.record import (
-    MODEL,
-    open_run,
-    read_run,
-    trained_net,
-)
-from hardy.train.run_folder import write_tensors
+from hardy.train.checkpoint import write_tensors
+from hardy.train.loop import Training, run_training
+from hardy.train.method import make_method
+from hardy.train.nets import Net, ResNet18, ResNeXt29, WideResNet, make_net
+from hardy.train.record import MODEL, open_run, read_run
+from hardy.train.trained_model import trained_net
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, described, narrow, small_data
 
@@ -224,7 +221,7 @@ def test_runs_say_what_is_reconstructed_and_are_loaded_so(tmp_path) -> None:
 @pytest.mark.usefixtures("narrow")
 def test_a_run_blurs_after_convolutions(tmp_path) -> None:
     data, recipe = small_data(tmp_path), replace(NARROW, epochs=1, blur_after_conv=True)
-    train("standard", data, tmp_path / "out", recipe)
+    run_training("standard", data, tmp_path / "out", recipe)
     net, run = trained_net(tmp_path / "out")
     assert run["recipe"]["blur_after_conv"]
     for each in (net, Training(make_method("standard"), data, recipe, CPU).net):

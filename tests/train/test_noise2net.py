@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.method import Classifier, Draw
-from hardy.train.methods import make_method
+from hardy.train.method import Classifier, Draw, make_method
 from hardy.train.methods.noise2net import Noise2Net, convolve
 from tests.train.small import CPU
 from tests.train.tiny import bytes_of, linear_net, no_waiting, tiny_net

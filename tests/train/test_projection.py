@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hardy.train.projection import find_scale, project
+from hardy.train.adversarial_noise import find_scale, project
 
 
 def draw(count: int, side: int, seed: int, dtype: torch.dtype = torch.float32) -> tuple:

@@ -12,10 +12,9 @@ import torch
 from safetensors.torch import load_file
 
 from hardy.errors import InputError
+from hardy.train import NETS
 from hardy.train.loop import Training
-from hardy.train.method import Draw
-from hardy.train.methods import make_method
-from hardy.train.nets import NETS
+from hardy.train.method import Draw, make_method
 from hardy.train.processes import ALONE, Ranks, joined
 from hardy.train.training_data import batches
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays

@@ -20,8 +20,8 @@ from hardy.report.gathered import gather
 from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.report.page import render_report
 from hardy.scores.result_files import result_of, write_results
-from hardy.train.loop import train
-from hardy.train.record import trained_as
+from hardy.train.loop import run_training
+from hardy.train.trained_model import trained_as
 from tests.photos import random_images
 from tests.run.runs import one
 from tests.train.small import NARROW, described, make_narrow, narrow, small_data
@@ -54,7 +54,7 @@ def evaluated(model: Model, store: Path, **more: object) -> Run:
 def test_from_training_to_scores(
     narrow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str, seen: tuple[str, ...]
 ) -> None:
-    train(method, small_data(tmp_path), tmp_path / "out", replace(NARROW, epochs=1))
+    run_training(method, small_data(tmp_path), tmp_path / "out", replace(NARROW, epochs=1))
     model = load(f"hardy:{tmp_path / 'out'}")
     assert model.facts.seen_corruptions == seen
     assert defend(model, "median").facts.seen_corruptions == seen
@@ -74,11 +74,11 @@ def test_from_training_to_scores(
 
 def test_training_on_takes_nothing_back(narrow, monkeypatch, tmp_path: Path) -> None:
     data, first, second, third = small_data(tmp_path), *map(tmp_path.joinpath, "abc")
-    train("gauss_single", data, first, STILL)
-    train("standard", data, second, STILL, init=first / "model.safetensors")
+    run_training("gauss_single", data, first, STILL)
+    run_training("standard", data, second, STILL, init=first / "model.safetensors")
     assert seen_in_record(second) == ["gaussian_noise", "noc_gaussian"]
     named = {"corruption": "contrast"}
-    train("corrupted", data, third, STILL, settings=named, init=second / "model.safetensors")
+    run_training("corrupted", data, third, STILL, settings=named, init=second / "model.safetensors")
     assert seen_in_record(third) == ["gaussian_noise", "noc_gaussian", "contrast"]
     model = load(f"hardy:{third}")
     assert model.facts.seen_corruptions == ("gaussian_noise", "noc_gaussian", "contrast")
@@ -104,16 +104,16 @@ def test_of_other_weights_nobody_says(narrow, tmp_path: Path, record: str | None
     if record is not None:
         (tmp_path / "run.json").write_text(record)
     weights = tmp_path / "weights.pt"
-    train("standard", small_data(tmp_path), tmp_path / "out", STILL, init=weights)
+    run_training("standard", small_data(tmp_path), tmp_path / "out", STILL, init=weights)
     assert seen_in_record(tmp_path / "out") is None
-    train("gauss_single", small_data(tmp_path), tmp_path / "noise", STILL, init=weights)
+    run_training("gauss_single", small_data(tmp_path), tmp_path / "noise", STILL, init=weights)
     assert seen_in_record(tmp_path / "noise") == ["gaussian_noise", "noc_gaussian"]
 
 
 def test_what_nobody_says_is_not_stated_anywhere(narrow, monkeypatch, tmp_path: Path) -> None:
     torch.save(make_narrow(3).state_dict(), tmp_path / "weights.pt")
     out, store = tmp_path / "out", tmp_path / "runs"
-    train("standard", small_data(tmp_path), out, STILL, init=tmp_path / "weights.pt")
+    run_training("standard", small_data(tmp_path), out, STILL, init=tmp_path / "weights.pt")
     model = load(f"hardy:{out}")
     assert model.facts.seen_corruptions is None
     assert defend(model, "median").facts.seen_corruptions is None
@@ -139,38 +139,38 @@ def test_the_mark_is_that_of_the_first_session(narrow, tmp_path: Path) -> None:
     """Weights that were moved since, or a record by an earlier Hardy, are no other run."""
     data, first, second = small_data(tmp_path), tmp_path / "first", tmp_path / "second"
     file = first / "model.safetensors"
-    train("gauss_single", data, first, STILL)
-    train("standard", data, second, STILL, init=file)
+    run_training("gauss_single", data, first, STILL)
+    run_training("standard", data, second, STILL, init=file)
     (first / "run.json").unlink()
-    assert train("standard", data, second, STILL, init=file).epochs == 0
+    assert run_training("standard", data, second, STILL, init=file).epochs == 0
     assert seen_in_record(second) == ["gaussian_noise", "noc_gaussian"]
     record = json.loads((second / "run.json").read_text())
     (second / "run.json").write_text(json.dumps(record | {"seen_corruptions": []}))
-    assert train("standard", data, second, STILL, init=file).epochs == 0
+    assert run_training("standard", data, second, STILL, init=file).epochs == 0
 
 
 def test_one_that_is_begun_again_keeps_its_mark(narrow, tmp_path: Path) -> None:
     data, first, second = small_data(tmp_path), tmp_path / "first", tmp_path / "second"
     file = first / "model.safetensors"
-    train("gauss_single", data, first, STILL)
-    train("standard", data, second, STILL, init=file)
+    run_training("gauss_single", data, first, STILL)
+    run_training("standard", data, second, STILL, init=file)
     for saved in set(second.iterdir()) - {second / "run.json"}:  # as if it had been killed early
         saved.unlink()
     (first / "run.json").unlink()
-    assert train("standard", data, second, STILL, init=file).epochs == 1
+    assert run_training("standard", data, second, STILL, init=file).epochs == 1
     assert seen_in_record(second) == ["gaussian_noise", "noc_gaussian"]
 
 
 def test_the_mark_is_that_of_the_weights_not_of_where_they_lie(narrow, tmp_path: Path) -> None:
     data, noisy, clean = small_data(tmp_path), tmp_path / "noisy", tmp_path / "clean"
-    train("gauss_single", data, noisy, STILL)
-    train("standard", data, clean, STILL)
+    run_training("gauss_single", data, noisy, STILL)
+    run_training("standard", data, clean, STILL)
     link, copy = clean / "start.safetensors", clean / "other.safetensors"
     link.symlink_to(noisy / "model.safetensors")
     copy.write_bytes(link.read_bytes())
-    train("standard", data, tmp_path / "a", STILL, init=link)
+    run_training("standard", data, tmp_path / "a", STILL, init=link)
     assert seen_in_record(tmp_path / "a") == ["gaussian_noise", "noc_gaussian"]
-    train("standard", data, tmp_path / "b", STILL, init=copy)
+    run_training("standard", data, tmp_path / "b", STILL, init=copy)
     assert seen_in_record(tmp_path / "b") is None
 
 

@@ -13,12 +13,10 @@ from typer.testing import CliRunner
 
 from hardy.cli.train_command import train_model
 from hardy.errors import InputError
-from hardy.train.loop import train
-from hardy.train.method import Draw
-from hardy.train.methods import make_method
+from hardy.train.loop import run_training
+from hardy.train.method import Draw, make_method
 from hardy.train.methods.ant import Ant
-from hardy.train.methods.stylised import TakesStylised, give_stylised, need_taker
-from hardy.train.training_data import Data
+from hardy.train.training_data import Data, TakesStylised, give_stylised, need_taker
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 from tests.train.tiny import linear_net, no_waiting
 
@@ -147,19 +145,19 @@ def test_a_run_says_what_was_mixed_in_and_resumes_with_that_only(narrow, tmp_pat
     stylised = replace(data, images=255 - data.images, sha256="f" * 64)
     settings = {"restart_steps": "0"}
     for number, given in enumerate((None, stylised)):
-        train("ant", data, tmp_path / str(number), once, settings=settings, stylised=given)
+        run_training("ant", data, tmp_path / str(number), once, settings=settings, stylised=given)
     described = [json.loads((tmp_path / n / "run.json").read_text())["stylised"] for n in "01"]
     assert described == [None, "f" * 64]
     weights = [(tmp_path / number / "model.safetensors").read_bytes() for number in "01"]
     assert weights[0] != weights[1]
     with pytest.raises(InputError, match="stylised is None and was 'ffff"):
-        train("ant", data, tmp_path / "1", once, settings=settings)
+        run_training("ant", data, tmp_path / "1", once, settings=settings)
 
 
 def test_a_refusal_leaves_nothing(narrow, tmp_path) -> None:
     data = small_data(tmp_path)
     with pytest.raises(InputError, match="takes stylised images"):
-        train("standard", data, tmp_path / "out", NARROW, stylised=data)
+        run_training("standard", data, tmp_path / "out", NARROW, stylised=data)
     assert not (tmp_path / "out").exists()
 
 

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import torch
 
-from hardy.train import loop
+from hardy.train import NETS, loop
 from hardy.train.blurpool import Halving
-from hardy.train.loop import Training, train
-from hardy.train.method import Draw
-from hardy.train.methods import make_method
-from hardy.train.nets import NETS
+from hardy.train.loop import Training, run_training
+from hardy.train.method import Draw, make_method
 from hardy.train.processes import Ranks, joined
 from hardy.train.training_data import Data, batches, read_data
 from tests.train.small import CPU, NARROW, make_narrow
@@ -60,9 +58,9 @@ def main(source: str, out: Path) -> None:
         state = {**training.net.state_dict(), **training.method.state()}
         weights = torch.cat([tensor.double().flatten() for tensor in state.values()])
 
-        train("ant", data, out / "whole", recipe, settings=SETTINGS, ranks=ranks)
+        run_training("ant", data, out / "whole", recipe, settings=SETTINGS, ranks=ranks)
         try:
-            train(
+            run_training(
                 *("ant", data, out / "cut", recipe),
                 settings=SETTINGS,
                 ranks=ranks,
@@ -70,7 +68,7 @@ def main(source: str, out: Path) -> None:
             )
         except KeyboardInterrupt:
             ranks.wait()
-        resumed = train("ant", data, out / "cut", recipe, settings=SETTINGS, ranks=ranks)
+        resumed = run_training("ant", data, out / "cut", recipe, settings=SETTINGS, ranks=ranks)
         told = {
             "sizes": sizes,
             "averaged": mine.tolist(),

@@ -34,9 +34,8 @@ from hardy.models.model import in_words
 from hardy.run.subject import pixel_hashes
 from hardy.store.attack_files import Attacked, Measured, hash_set
 from hardy.store.provenance import session
+from hardy.train.adversarial_noise import Generator, project, usual_epsilon
 from hardy.train.method import Draw, to_pixels
-from hardy.train.methods.ant import Generator, usual_epsilon
-from hardy.train.projection import project
 
 if TYPE_CHECKING:
     from hardy.attacks.attack import Chosen, Part

@@ -15,9 +15,9 @@ from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.registry import unknown
+from hardy.train.adversarial_noise import Generator, project
 from hardy.train.method import Draw, to_pixels
-from hardy.train.methods.ant import Ant, Ant3x3, Generator
-from hardy.train.projection import project
+from hardy.train.methods.ant import Ant, Ant3x3
 
 KINDS = {"ant": Ant, "ant3x3": Ant3x3}
 STEPS = Ant.restart_steps

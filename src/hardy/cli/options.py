@@ -1,12 +1,15 @@
 """What several commands have in common: their options, lists on the line, progress, bad news."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
+from hardy.catalogue import KINDS
 from hardy.errors import InputError, printable
 from hardy.progress import watch
 
@@ -34,7 +37,6 @@ Seed = Annotated[int, typer.Option(min=0, help="Another seed, other randomness."
 Device = Annotated[
     str | None, typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out.")
 ]
-# Of training.
 TrainPrecision = Annotated[
     str | None, typer.Option(help="float32 or bfloat16; the latter on a GPU if left out.")
 ]
@@ -79,13 +81,17 @@ def end_with_faults(faults: Sequence[str], thing: str, done: str = "used") -> No
         raise typer.Exit(1)
 
 
-def training_device(device: str | None, precision: str | None) -> tuple[str, str]:
-    """Where and in which precision to train, where not both were said."""
-    from hardy.errors import need
+class NamingCommand(TyperCommand):
+    """A command whose help lists names of a kind of `hardy ls`: {methods} stands for all methods.
+    They are read, plug-ins included, when somebody asks for help."""
 
-    torch = need("torch", "torch", "training")
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return chosen, precision or ("bfloat16" if chosen.startswith("cuda") else "float32")
+    @property
+    def help(self) -> str | None:
+        return self._help and re.sub(r"{(\w+)}", lambda m: ", ".join(KINDS[m[1]]), self._help)
+
+    @help.setter
+    def help(self, text: str | None) -> None:
+        self._help = text
 
 
 @contextmanager

@@ -14,10 +14,9 @@ from hardy.cli.options import (
     TrainBatch,
     TrainPrecision,
     resumable,
-    training_device,
     words,
 )
-from hardy.errors import InputError, MissingResource, printable
+from hardy.errors import InputError, MissingResource, need, printable
 from hardy.progress import watch
 
 if TYPE_CHECKING:
@@ -102,13 +101,21 @@ def _next(results: Results, out: Path) -> str:
 def _train(
     suite: str, data: str, out: Path, device: str | None, recipe: dict[str, Any], **others: Any
 ) -> None:
-    kind, recipe["precision"] = training_device(device, recipe["precision"])
+    need("torch", "torch", "training")
     from hardy.design.experiment import run_overlap
-    from hardy.train.settings import Recipe
+    from hardy.train.hyperparameters import Hyperparameters, best_device
 
+    kind, recipe["precision"] = best_device(device, recipe["precision"])
     with resumable():
         run_overlap(
-            suite, data, out, Recipe(**recipe), device=kind, say=typer.echo, track=watch, **others
+            suite,
+            data,
+            out,
+            Hyperparameters(**recipe),
+            device=kind,
+            say=typer.echo,
+            track=watch,
+            **others,
         )
 
 

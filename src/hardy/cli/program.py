@@ -14,7 +14,7 @@ from hardy.cli.build_commands import build_suite, verify_folder
 from hardy.cli.correlate_command import correlate_shifts
 from hardy.cli.design_command import design_suite
 from hardy.cli.eval_command import evaluate_models
-from hardy.cli.options import end_with_faults, progress
+from hardy.cli.options import NamingCommand, end_with_faults, progress
 from hardy.cli.overlap_command import overlap_corruptions
 from hardy.cli.report_commands import (
     plot_runs,
@@ -202,7 +202,7 @@ app.command("leaderboard")(write_board)
 app.command("plot")(plot_runs)
 app.command("view")(view_folder)
 app.command("describe")(describe_suite)
-app.command("train")(train_model)
+app.command("train", cls=NamingCommand)(train_model)
 app.command("overlap")(overlap_corruptions)
 app.command("design")(design_suite)
 app.command("correlate")(correlate_shifts)

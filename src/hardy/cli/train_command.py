@@ -1,10 +1,13 @@
 """The command `hardy train`."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import hardy
 from hardy.cli.options import (
     Device,
     Labels,
@@ -13,10 +16,12 @@ from hardy.cli.options import (
     TrainBatch,
     TrainPrecision,
     resumable,
-    training_device,
 )
 from hardy.errors import InputError, printable
 from hardy.progress import watch
+
+if TYPE_CHECKING:
+    from hardy.train.training import TrainingResult
 
 
 def train_model(
@@ -69,11 +74,9 @@ def train_model(
 ) -> None:
     """Train a net that holds up better, or one to compare it with.
 
-    Methods: standard, gauss_single, gauss_mult, speckle, patch_gaussian,
-    patch_uniform, augmix, ant, ant3x3, stability, alp, noise2net,
-    groupwise_inhibition, corrupted. Nets: wrn_40_2, wrn_16_4,
-    resnext_29_4x32, resnet_18; torchvision:NAME and timm:NAME for larger
-    images.
+    Methods: {methods}.
+
+    Nets: {nets}; torchvision:NAME and timm:NAME for larger images.
 
     The same command resumes what was stopped. DIR then has the weights, a
     log, and run.json, which says how it was trained and which of the
@@ -81,106 +84,57 @@ def train_model(
 
     For several GPUs: torchrun --nproc-per-node N -m hardy.cli train ...
     """
-    kind, precision = training_device(device, precision)
-    from hardy.images.datasets import NAMES
-    from hardy.models.adapters.torch_sources import find_device
-    from hardy.models.defences.input_filters import input_filter
-    from hardy.models.model import Options, existing
-    from hardy.train.loop import train
-    from hardy.train.methods import make_method
-    from hardy.train.methods.stylised import need_taker
-    from hardy.train.nets import check_net
-    from hardy.train.processes import joined
-    from hardy.train.record import seen_in
-    from hardy.train.settings import Recipe
-    from hardy.train.training_data import read_data
-
-    said = _settings(settings or [])
-    asked = make_method(method, said)
-    if stylised is not None:
-        need_taker(asked)
-    # What can be said before images are read, is.
-    if input is not None:
-        input_filter(input)
-    check_net(net, antialias, blur_after_conv)
-    if init is not None:
-        existing(init, "weights to start from")
-    if out.exists() and not out.is_dir():
-        raise InputError(f"expected a folder to train in, got the file {out}; name another")
-    if stylised is not None:
-        _check_stylised(stylised)
-    with joined(kind.partition(":")[0]) as ranks:
-        where = find_device(Options("training", device=kind))
-        chosen = Recipe(
+    with resumable("the same command goes on after the last epoch that was saved, if any was"):
+        trained = hardy.train(
+            method,
+            data=data,
+            out=out,
             net=net,
-            antialias=antialias,
-            blur_after_conv=blur_after_conv,
             epochs=epochs,
-            batch=batch,
             lr=lr,
             schedule=schedule,
+            batch=batch,
             weight_decay=weight_decay,
+            antialias=antialias,
+            blur_after_conv=blur_after_conv,
+            init=init,
+            settings=_settings(settings or []),
+            stylised=stylised,
+            labels=labels,
+            recipe=recipe,
+            input=input,
+            device=device,
             precision=precision,
             deterministic=deterministic,
             seed=seed,
+            say=lambda line: typer.echo(printable(line)),
+            track=watch,
         )
-        images = read_data(data, where, labels=labels, recipe=recipe, input=input)
-        others = None
-        if stylised is not None:
-            others = read_data(stylised, where, recipe=recipe, input=input)
-
-        def say(line: str) -> None:
-            if ranks.first:
-                typer.echo(printable(line))
-
-        say(images.described)
-        with resumable("the same command goes on after the last epoch that was saved, if any was"):
-            outcome = train(
-                method,
-                images,
-                out,
-                chosen,
-                settings=said,
-                init=init,
-                stylised=others,
-                device=where,
-                ranks=ranks,
-                track=watch if ranks.first else lambda steps, total, unit: steps,
-            )
-    if outcome.epochs:
-        last = outcome.log[-1]
-        before = len(outcome.log) - outcome.epochs
+    if trained.rank:
+        return  # the first process prints
+    if trained.epochs:
+        last = trained.log[-1]
+        before = len(trained.log) - trained.epochs
         resumed = f" on from epoch {before}" if before else ""
-        say(
+        line = (
             f"trained {net} by {method}{resumed}, the loss is {last['loss']:.4f} after epoch "
-            f"{last['epoch']}; corruptions seen: {_listed(seen_in(out), init)}"
+            f"{last['epoch']}; corruptions seen: {_seen(trained)}"
         )
+        typer.echo(printable(line))
     else:
-        say(f"{out} was finished before")
-    own = "" if data in NAMES else ", with --own-classes if these classes are not its own"
-    say(f"next: hardy eval hardy:{out} --suite SUITE --images SRC{own}")
-
-
-def _listed(seen: list[str] | None, init: Path | None) -> str:
-    from hardy.train.description import seen_before
-
-    if seen is None:
-        return "unknown, since nothing beside the weights of --init says which these had seen"
-    rest = init is not None and seen_before(init) is None
-    unknown = "; nothing beside the weights of --init says which these had seen" if rest else ""
-    return (", ".join(seen) or "none") + unknown
-
-
-def _check_stylised(where: str) -> None:
-    """--labels, which reading them would advise, is for the others."""
-    from hardy.images import open_images
+        typer.echo(printable(f"{out} was finished before"))
     from hardy.images.datasets import NAMES
 
-    if where not in NAMES and open_images(where).labels is None:
-        raise InputError(
-            f"{where}: expected stylised images with their labels, got none; put them into one "
-            "folder per class, or labels beside images in the .npz"
-        )
+    own = "" if data in NAMES else ", with --own-classes if these classes are not its own"
+    typer.echo(printable(f"next: hardy eval hardy:{out} --suite SUITE --images SRC{own}"))
+
+
+def _seen(trained: TrainingResult) -> str:
+    unknown = "nothing beside the weights of --init says which these had seen"
+    if trained.seen is None:
+        return f"unknown, since {unknown}"
+    listed = ", ".join(trained.seen) or "none"
+    return listed if trained.all_seen else f"{listed}; {unknown}"
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

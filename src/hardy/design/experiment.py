@@ -39,6 +39,7 @@ from hardy.images.datasets import NAMES
 from hardy.images.recipes import RECIPES
 from hardy.models.adapters.torch_sources import find_device
 from hardy.models.model import Options
+from hardy.progress import Track
 from hardy.run.labels import check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
@@ -48,11 +49,9 @@ from hardy.suites import load, parse, text_of
 from hardy.suites import suite_files as given
 from hardy.suites.cells import CLEAN, NONE, choose_cells
 from hardy.suites.suite import Suite
-from hardy.train.description import device_name
-from hardy.train.loop import train
-from hardy.train.method import Track
-from hardy.train.record import MODEL
-from hardy.train.settings import Recipe
+from hardy.train.hyperparameters import Hyperparameters
+from hardy.train.loop import run_training
+from hardy.train.record import MODEL, device_name
 from hardy.train.training_data import Data, read_data
 from hardy.variants.disk.build import versions
 
@@ -64,7 +63,7 @@ class Task(NamedTuple):
     suite: str  # as the training loads it
     data: Data
     subject: Subject
-    recipe: Recipe
+    recipe: Hyperparameters
     device: torch.device
     track: Track
 
@@ -73,7 +72,7 @@ def run_overlap(
     suite: str,
     data: str,
     out: Path,
-    recipe: Recipe | None = None,
+    recipe: Hyperparameters | None = None,
     *,
     images: Images | None = None,
     only: Iterable[str] = ("counted",),
@@ -88,7 +87,7 @@ def run_overlap(
     set that is known by its name. `clean_only` is what the stand-in for overlap needs. The same
     call resumes.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or Hyperparameters()
     where = find_device(Options("training", device=device))
     training = read_data(data, where)
     base = load(suite)
@@ -148,7 +147,7 @@ def _run_model(task: Task, name: str) -> float:
     """Its accuracy on clean images."""
     folder = task.out / MODELS / name
     settings = {"corruption": name, "suite": task.suite}
-    train(
+    run_training(
         "corrupted",
         task.data,
         folder,
@@ -211,7 +210,7 @@ def _described(
     suite: Suite,
     data: Data,
     subject: Subject,
-    recipe: Recipe,
+    recipe: Hyperparameters,
     device: torch.device,
     track: Track,
 ) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from hardy.design.proxy import Features
 from hardy.errors import InputError
+from hardy.progress import Track, untracked
 from hardy.run.subject import Subject
 from hardy.suites.cells import CLEAN
-from hardy.train.method import Classifier, Track, to_pixels
-from hardy.train.record import trained_net
+from hardy.train.method import Classifier, to_pixels
+from hardy.train.trained_model import trained_net
 
 BATCH = 1024
 
@@ -23,7 +24,7 @@ def measure_features(
     folder: Path,
     subject: Subject,
     device: torch.device,
-    track: Track = lambda items, total, unit: items,
+    track: Track = untracked,
 ) -> Features:
     """Over all images of a subject; a corruption's shift is the mean over its severities."""
     extract = _Extractor(folder, device)

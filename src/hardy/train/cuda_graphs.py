@@ -16,6 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hardy.engine.ops import out_of_memory
+from hardy.errors import HardyError
+from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.processes import Ranks
 
 # Called as it is so often before: kernels are compiled and chosen, momentum gets its place.
@@ -65,10 +68,12 @@ def can_record(device: torch.device, ranks: Ranks) -> bool:
 
 @contextmanager
 def running(device: torch.device, *, deterministic: bool = False) -> Iterator[None]:
-    """While steps run: on a stream of their own, because recording is refused on the default one
-    and the steps before it must be on the same. Convolutions are tried in several ways and the
-    fastest is kept, or everything gives the same each time, more slowly; for a while, since both
-    change what else the process does on a GPU."""
+    """The circumstances in which steps run, and only they, since others would notice too.
+
+    Steps have a stream of their own, because recording is refused on the default one and the steps
+    before it must be on the same. Convolutions are tried in several ways and the fastest is kept,
+    unless everything is to give the same each time, more slowly.
+    """
     before = torch.are_deterministic_algorithms_enabled()
     benchmark = torch.backends.cudnn.benchmark
     if deterministic:
@@ -95,3 +100,24 @@ def _own_stream(device: torch.device) -> Iterator[None]:
     with torch.cuda.stream(stream):
         yield
     torch.cuda.current_stream(device).wait_stream(stream)
+
+
+@contextmanager
+def fitting(hyper: Hyperparameters, device: torch.device) -> Iterator[None]:
+    """Where memory does not suffice to train, the error says so in words."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not any(map(out_of_memory, _with_causes(error))):
+            raise
+        raise HardyError(
+            f"not enough memory on {device} to train {hyper.net} in batches of {hyper.batch}; "
+            "take a smaller batch, in another folder if something has been saved in this one"
+        ) from error
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what it followed from: a failure inside a recording makes that fail too."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

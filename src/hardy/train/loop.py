@@ -1,13 +1,14 @@
 """The training loop. A `Method` says what happens to a batch and what the loss is.
 
-A run is a function of its method, data, recipe and seed: whatever is random comes from the `Draw`
-of the run, whose state is part of each checkpoint, so that a killed run resumes to the same
-weights, on a GPU with `deterministic` only. There, without it, the net is compiled and whole steps
-are recorded and replayed.
+A run is a function of its method, data and hyperparameters: whatever is random comes from the
+`Draw` of the run, whose state is part of each checkpoint. So a killed run resumes to the same
+weights; on a GPU with `deterministic` only, because without it the net is compiled there and whole
+steps are recorded and replayed.
 """
 
 from __future__ import annotations
 
+import copy
 import gc
 import time
 from collections.abc import Callable, Mapping
@@ -15,37 +16,24 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from hardy.errors import HardyError, InputError
-from hardy.train.checkpoint import restore, save
-from hardy.train.cuda_graphs import Recorded, can_record, running
-from hardy.train.description import about
-from hardy.train.feasibility import fitting, try_out
-from hardy.train.method import Classifier, Draw, Method, Track, to_pixels
-from hardy.train.methods import make_method
-from hardy.train.methods.stylised import give_stylised
+from hardy.models.weights import load_checkpoint
+from hardy.progress import Track, untracked
+from hardy.train.checkpoint import CHECKPOINT, read_log, restore, save, write_log, write_tensors
+from hardy.train.cuda_graphs import Recorded, can_record, fitting, running
+from hardy.train.hyperparameters import Hyperparameters, learning_rate
+from hardy.train.method import Classifier, Draw, Method, make_method, to_pixels
 from hardy.train.nets import make_net, normalisation
 from hardy.train.processes import ALONE, Ranks
-from hardy.train.record import (
-    MODEL,
-    load_first,
-    load_last,
-    open_run,
-    read_log,
-    write_log,
-)
-from hardy.train.run_folder import CHECKPOINT, alone_in, write_tensors
-from hardy.train.settings import Recipe, learning_rate
-from hardy.train.training_data import (
-    Data,
-    batches,
-    crop_and_flip,
-    endless,
-)
+from hardy.train.record import MODEL, alone_in, describe_run, open_run, seen_before, seen_in
+from hardy.train.trained_model import load_last
+from hardy.train.training import Log, TrainingResult
+from hardy.train.training_data import Data, batches, crop_and_flip, endless, give_stylised
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
@@ -53,54 +41,54 @@ Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 SAVE_SECONDS = 10.0
 
 
-class Outcome(NamedTuple):
-    epochs: int  # trained in this session
-    log: list[dict[str, float]]  # of all epochs
-
-
-def train(
+def run_training(
     method: str,
     data: Data,
     out: Path,
-    recipe: Recipe | None = None,
+    hyper: Hyperparameters | None = None,
     *,
-    settings: Mapping[str, str] | None = None,
+    settings: Mapping[str, object] | None = None,
     init: Path | None = None,
     stylised: Data | None = None,
     device: torch.device | None = None,
     ranks: Ranks = ALONE,
-    track: Track = lambda steps, total, unit: steps,
-) -> Outcome:
-    """Train by a method into a folder; again = resume. `hardy:FOLDER` is then a model. With `init`
-    the weights start as those in a file; `stylised` images take part of each batch of ANT."""
-    recipe = recipe or Recipe()
+    track: Track = untracked,
+) -> TrainingResult:
+    """Train by a method, on images that are read, into a folder; the same call resumes.
+
+    `init` is a file with the first weights; `stylised` images take a part of each batch of ANT.
+    """
+    hyper = hyper or Hyperparameters()
     device = device or torch.device("cpu")
-    with running(device, deterministic=recipe.deterministic), fitting(recipe, device):
+    with running(device, deterministic=hyper.deterministic), fitting(hyper, device):
         chosen = make_method(method, settings)
         if stylised is not None:
             give_stylised(chosen, stylised, data, device)
-        training = Training(chosen, data, recipe, device, ranks)
+        training = Training(chosen, data, hyper, device, ranks)
         if init is not None:
-            load_first(training.net, init)
+            todo = "start from weights of the same net, made for as many classes as the data has"
+            load_checkpoint(training.net, init, f"{todo}, or leave --init out")
         with alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
-                open_run(out, about(method, training, init, stylised))
+                open_run(out, describe_run(method, training, init, stylised))
             ranks.wait()
-            return _train_the_rest(training, out, ranks, track)
+            epochs, log = _train_the_rest(training, out, ranks, track)
+            all_seen = init is None or seen_before(init) is not None
+            return TrainingResult(out, epochs, log, seen_in(out), all_seen, ranks.rank)
 
 
-def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -> Outcome:
-    """After what was saved, if anything was."""
+def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -> tuple[int, Log]:
+    """Train the epochs after the last one that was saved; how many these were, and the log."""
     path, target = out / CHECKPOINT, out / MODEL
     if target.exists():
         load_last(training.net, out)
         if ranks.first:
             path.unlink(missing_ok=True)  # a kill just after the last save leaves it
-        return Outcome(0, read_log(out))
+        return 0, read_log(out)
     if path.exists():
         restore(training, path)
     first = training.epoch
-    while training.epoch < training.recipe.epochs:
+    while training.epoch < training.hyper.epochs:
         training.run_epoch(track)
         # By the sum of the log, which is the same in all processes; a clock is not.
         elapsed = sum(row["seconds"] for row in training.log[training.saved :])
@@ -112,48 +100,77 @@ def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -
         write_tensors(target, training.net.state_dict(), {})
         path.unlink(missing_ok=True)
     ranks.wait()
-    return Outcome(training.epoch - first, training.log)
+    return training.epoch - first, training.log
+
+
+def try_out(
+    net: nn.Module, data: Data, hyper: Hyperparameters, device: torch.device, ranks: Ranks
+) -> None:
+    """Refuse a net that cannot take the images, before anything is written.
+
+    A copy of the net is given two images in training mode; or one, where a batch, or the last one
+    of an epoch, leaves one to a process: a net that ends in one pixel cannot normalise that.
+    """
+    whole, last = min(hyper.batch, len(data.images)), len(data.images) % hyper.batch
+    few = 1 if 1 in (whole // ranks.world, last // ranks.world) else 2
+    tried = copy.deepcopy(net).train()
+    drawn = [device] if device.type == "cuda" else []  # by dropout
+    images = torch.zeros(few, *data.shape, device=device)
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=drawn):
+            logits = tried(images)
+    except Exception as error:  # a net of any library, which may raise anything
+        raise InputError(
+            f"{hyper.net} cannot train on {few} of the images, {data.shape[1]} x {data.shape[2]} "
+            f"pixels ({error}); choose another net, images of another size, or another batch "
+            f"than {hyper.batch} of {len(data.images)}"
+        ) from error
+    if not isinstance(logits, torch.Tensor) or logits.shape != (few, data.classes):
+        raise InputError(
+            f"expected {hyper.net} to give {data.classes} numbers for an image in training, got "
+            f"{type(logits).__name__} {tuple(getattr(logits, 'shape', ()))}; choose another net"
+        )
 
 
 class Training:
-    """All that changes while training."""
+    """The state of a run while it trains."""
 
     def __init__(
         self,
         method: Method,
         data: Data,
-        recipe: Recipe,
+        hyper: Hyperparameters,
         device: torch.device,
         ranks: Ranks = ALONE,
     ) -> None:
         self.ranks = ranks
-        whole, rest = divmod(len(data.images), recipe.batch)
+        whole, rest = divmod(len(data.images), hyper.batch)
         self.steps = whole + (rest >= ranks.world)
-        if not self.steps or recipe.batch < ranks.world:
+        if not self.steps or hyper.batch < ranks.world:
             raise InputError(
                 f"expected at least one image in each batch for each of {ranks.world} processes, "
-                f"got {len(data.images)} images in batches of {recipe.batch}"
+                f"got {len(data.images)} images in batches of {hyper.batch}"
             )
-        self.method, self.data, self.recipe, self.device = method, data, recipe, device
+        self.method, self.data, self.hyper, self.device = method, data, hyper, device
         # Nets take their weights from the global generator: that of the host, no GPU's.
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(recipe.seed)
-            self.net = make_net(recipe.net, data.classes, recipe.antialias, recipe.blur_after_conv)
+            torch.default_generator.manual_seed(hyper.seed)
+            self.net = make_net(hyper.net, data.classes, hyper.antialias, hyper.blur_after_conv)
         self.net = self.net.to(device, memory_format=torch.channels_last)
-        self.preprocessing = normalisation(recipe.net, self.net)
+        self.preprocessing = normalisation(hyper.net, self.net)
         self.model = Classifier(self.net, *self.preprocessing).to(device)
-        self.rate = torch.tensor(recipe.lr, device=device)  # a tensor can be changed in a recording
+        self.rate = torch.tensor(hyper.lr, device=device)  # a tensor can be changed in a recording
         self.optimizer = torch.optim.SGD(
             self.net.parameters(),
             self.rate,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
+            momentum=hyper.momentum,
+            weight_decay=hyper.weight_decay,
             nesterov=True,
             fused=device.type == "cuda",
         )
-        self.draw = Draw(recipe.seed, device, ranks)
-        method.classifier, method.epochs, method.batch = self.model, recipe.epochs, recipe.batch
-        method.all_steps = recipe.epochs * self.steps
+        self.draw = Draw(hyper.seed, device, ranks)
+        method.classifier, method.epochs, method.batch = self.model, hyper.epochs, hyper.batch
+        method.all_steps = hyper.epochs * self.steps
         method.begin(self.draw, data.shape)
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
         self.log: list[dict[str, float]] = []
@@ -163,10 +180,10 @@ class Training:
         self.fast = can_record(device, ranks)
         self.compiled = torch.compile(self.model, dynamic=False) if self.fast else self.model
         self._recorded: dict[tuple[bool, int], Recorded] = {}
-        try_out(self.net, data, recipe, device, ranks)
+        try_out(self.net, data, hyper, device, ranks)
 
     def run_epoch(self, track: Track) -> None:
-        """One pass."""
+        """One pass over the images."""
         started = time.perf_counter()
         with self.draw.lent(self.epoch):
             rate, seen = self._all_steps(track)
@@ -192,23 +209,23 @@ class Training:
         )
 
     def _all_steps(self, track: Track) -> tuple[float, int]:
-        """Of an epoch; the last learning rate, and how many images there were. Losses stay on the
-        device, so that the host runs ahead."""
-        recipe = self.recipe
+        """The steps of an epoch: the last learning rate, and how many images there were. Losses
+        stay on the device, so that the host runs ahead."""
+        hyper = self.hyper
         data = replace(self.data, images=self.method.epoch_images(self.epoch, self.data.images))
         self.total.zero_()
         self.first_bad.fill_(self.steps)
         self.model.train()
         self.method.track = track
         with self.mixed():
-            more = endless(data, recipe.batch, self.draw)
+            more = endless(data, hyper.batch, self.draw)
             self.method.begin_epoch(self.epoch, self.compiled, more)
-        epoch = batches(data, recipe.batch, self.draw)
-        rate, seen = recipe.lr, 0
-        unit = f"steps of epoch {self.epoch + 1} of {recipe.epochs}"
+        epoch = batches(data, hyper.batch, self.draw)
+        rate, seen = hyper.lr, 0
+        unit = f"steps of epoch {self.epoch + 1} of {hyper.epochs}"
         for step, (images, labels) in enumerate(track(epoch, self.steps, unit)):
             number = self.epoch * self.steps + step
-            rate = learning_rate(recipe, number, recipe.epochs * self.steps)
+            rate = learning_rate(hyper, number, hyper.epochs * self.steps)
             self._step(images, labels, step, rate, self.method.has_extra(number))
             seen += len(labels)
         return rate, seen
@@ -222,8 +239,9 @@ class Training:
             self._descend(self.method.extra_loss, False, *batch)
 
     def _descend(self, loss_of: Loss, counts: bool, *batch: Tensor) -> None:
-        """By a recording, where there is one; `counts` says whether the log has the loss."""
-        if not self.fast or len(batch[0]) < self.recipe.batch:
+        """One step down a loss, by a recording where that is possible; `counts` says whether the
+        log has the loss."""
+        if not self.fast or len(batch[0]) < self.hyper.batch:
             self._update(loss_of, self.model, counts, *batch)
             return
         key = (counts, self.method.phase)
@@ -256,14 +274,15 @@ class Training:
         self.first_bad.copy_(torch.minimum(self.first_bad, bad))
 
     def finish(self) -> None:
-        """Recordings keep memory of the GPU, in cycles that Python frees when it likes."""
+        """Check the net, and free the recordings' memory on the GPU: they lie in cycles, which
+        Python would free when it likes."""
         self.check_sound()
         self._recorded.clear()
         if self.fast:
             gc.collect()
 
     def check_sound(self) -> None:
-        """The last step has no loss after it that would tell."""
+        """Refuse a net that gives no numbers; after the last step no loss would tell."""
         some = self.data.images[:64].to(self.device).permute(0, 3, 1, 2)
         self.model.eval()
         with torch.no_grad():
@@ -278,5 +297,5 @@ class Training:
         return HardyError(f"{what}; {kept} a lower learning rate, or milder settings of the method")
 
     def mixed(self) -> Any:
-        half = self.recipe.precision == "bfloat16"  # whose range needs no scaling of the loss
+        half = self.hyper.precision == "bfloat16"  # whose range needs no scaling of the loss
         return torch.autocast(self.device.type, torch.bfloat16, enabled=half)

@@ -1,31 +1,32 @@
-"""What a training method is: what happens to a batch, and the loss.
+"""A training method: what happens to a batch, and the loss.
 
-A method is a dataclass, its fields are its settings. It gets the batch as bytes, cropped and
+A method is a dataclass whose fields are its settings. It gets the batch as bytes, cropped and
 flipped, and a `Classifier` that takes pixels in 0..1, so that all noise lives in pixel space.
 
-On a GPU a step is recorded once and replayed (`train.cuda_graphs`): the losses must not wait for
-the device, draw on the host, or hang on anything that changes from step to step but tensors.
+On a GPU a step is recorded once and replayed (`train.cuda_graphs`): a loss must not wait for the
+device or draw on the host, and only tensors may change from step to step.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_type_hints
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.registry import Registry
+from hardy.progress import Track, untracked
+from hardy.registry import unknown
+from hardy.train import METHODS
 from hardy.train.processes import ALONE, Ranks
 
 Batches = Iterator[tuple[Tensor, Tensor]]
-# Wraps steps to show progress: so many, and what to call them.
-Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
+LARGEST_WHOLE = 2**31 - 1  # torch counts images, pixels and steps by no more
 
 
 class Classifier(nn.Module):
@@ -42,8 +43,9 @@ class Classifier(nn.Module):
 
 
 class Draw:
-    """The random numbers of a run: on the device for pixels, each process its own; on the host for
-    decisions, which the host would otherwise have to wait for, and in which all processes agree.
+    """The random numbers of a run. Those for pixels are drawn on the device, in each process its
+    own. Decisions are drawn on the host, which then need not wait for the device, and are the same
+    in all processes.
     """
 
     def __init__(self, seed: int, device: torch.device, ranks: Ranks = ALONE) -> None:
@@ -76,8 +78,8 @@ class Draw:
 
     @contextmanager
     def lent(self, epoch: int) -> Iterator[None]:
-        """To nets that draw by themselves, as dropout does, from torch's own generators: seeded by
-        the epoch, so that a resumed run draws the same, and given back as they were."""
+        """Torch's own generators, from which a net with dropout draws: seeded by the epoch, so that
+        a resumed run draws the same, and given back as they were."""
         seed = _apart(self.seed, f"net in epoch {epoch}, process {self.ranks.rank}")
         cuda = self.device.type == "cuda"
         with torch.random.fork_rng(devices=[self.device] if cuda else []):
@@ -88,7 +90,7 @@ class Draw:
             yield
 
     def state(self) -> dict[str, Tensor]:
-        """To be asked for by all processes at once."""
+        """All processes must ask at once."""
         there = self.ranks.gather(self.there.get_state(), self.device)
         by_rank = {f"there.{rank}": state for rank, state in enumerate(there)}
         return {**by_rank, "here": self._here.get_state()}
@@ -99,58 +101,59 @@ class Draw:
 
 
 def _apart(seed: int, use: str) -> int:
-    """Generators of neighbouring seeds must not be neighbours."""
+    """A seed of its own for each use; neighbouring seeds give distant ones."""
     return int.from_bytes(hashlib.sha256(f"{seed} {use}".encode()).digest()[:8])
 
 
 class Method:
-    """The base: plain cross-entropy on what `augment` makes of the batch."""
+    """The base of all methods: cross-entropy on what `augment` makes of the batch."""
 
-    # Of the benchmarks' corruptions, those that its training images show.
+    # The benchmarks' corruptions that its training images show.
     seen: ClassVar[tuple[str, ...]] = ()
-    # Given before `begin`.
+    # The loop sets these before it calls `begin`.
     classifier: Classifier
     epochs: int
     batch = 0  # images of a whole batch
     all_steps: int  # of the whole run
     draw: Draw
-    # Where it differs, the step is another, and is recorded anew; to be set as an epoch begins.
+    # Set in `begin_epoch`: a step of another phase does other things, and is recorded anew.
     phase = 0
-    # For steps of its own that take long, in `begin_epoch`.
-    track: Track = staticmethod(lambda steps, total, unit: steps)
+    # Shows the progress of long work of its own in `begin_epoch`.
+    track: Track = staticmethod(untracked)
 
     def described(self) -> dict[str, Any]:
-        """What a run's record says of it, and a resumed run must say again."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        """The settings, for a run's record; a resumed run must say the same."""
+        return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
-        """Once, before anything else; `shape` is that of an image, (3, H, W)."""
+        """Called once, before anything else; `shape` is that of an image, (3, H, W)."""
         self.draw = draw
 
     def begin_epoch(self, epoch: int, model: nn.Module, batches: Batches) -> None:
-        """`batches` go on for ever, are all of one size, and are not those of the epoch."""
+        """Called before an epoch. `batches` never end, are all of one size, and are other ones than
+        those of the epoch."""
 
     def epoch_images(self, epoch: int, images: Tensor) -> Tensor:
-        """What the epoch trains on, of the data's uint8 (N, H, W, 3); as many."""
+        """The images of an epoch, made from the data's, uint8 (N, H, W, 3); as many."""
         return images
 
     def augment(self, pixels: Tensor) -> Tensor:
         return pixels
 
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-        """Of uint8 (N, 3, H, W); one number."""
+        """The loss, one number, of images uint8 (N, 3, H, W)."""
         return functional.cross_entropy(model(self.augment(to_pixels(images))), labels)
 
     def has_extra(self, step: int) -> bool:
-        """Whether step 0, 1, ... of the run is followed by one of its own, on `extra_loss`."""
+        """Whether step 0, 1, ... of the run is followed by a second one, down `extra_loss`."""
         return False
 
     def extra_loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-        """To be there where `has_extra` ever says yes."""
+        """The loss of the second step; needed where `has_extra` is ever true."""
         raise NotImplementedError
 
     def state(self) -> dict[str, Tensor]:
-        """What a resumed run needs beside the settings."""
+        """The tensors that a resumed run needs beside the settings."""
         return {}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
@@ -159,7 +162,7 @@ class Method:
 
 @contextmanager
 def at_rest(model: nn.Module) -> Iterator[None]:
-    """In evaluation mode, and without the gradients of its weights, which nobody asks for."""
+    """The model in evaluation mode, its weights without gradients, which nobody asks for."""
     training, learning = model.training, [one for one in model.parameters() if one.requires_grad]
     model.eval()
     model.requires_grad_(False)
@@ -171,7 +174,45 @@ def at_rest(model: nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-METHODS: Registry[type[Method]] = Registry("method", "hardy.methods")
+def make_method(name: str, settings: Mapping[str, object] | None = None) -> Method:
+    """A registered method with its settings, each a value or text: {"sigma": 0.2},
+    {"sigmas": "0.1,0.2"}, {"epsilon": "8/255"}."""
+    kind: Any = METHODS[name]
+    fields = [field.name for field in dataclasses.fields(kind)]
+    hints = get_type_hints(kind)
+    values = {}
+    for setting, value in (settings or {}).items():
+        if setting not in fields:
+            raise unknown(f"setting of {name}", setting, fields)
+        several = isinstance(value, tuple | list)
+        text = ",".join(map(str, value)) if several else str(value)  # type: ignore[call-overload]
+        values[setting] = _parse(text, hints[setting], f"{name}: {setting}")
+    made: Method = kind(**values)
+    return made
+
+
+def _parse(text: str, hint: Any, what: str) -> Any:
+    several = hint == tuple[float, ...]
+    try:
+        if several:
+            return tuple(map(_number, text.split(",")))
+        value = hint(text) if hint in (int, str) else _number(text)
+    except (ValueError, ZeroDivisionError) as error:
+        kind = "a whole number" if hint is int else "a number, or A/B"
+        kind = "numbers as 0.1,0.2 or 1/4,1/2" if several else kind
+        why = ", which divides by 0" if isinstance(error, ZeroDivisionError) else ""
+        raise InputError(f'expected {what} as {kind}, got "{text}"{why}') from None
+    if hint is int and abs(value) > LARGEST_WHOLE:
+        raise InputError(
+            f'expected {what} as a whole number of at most {LARGEST_WHOLE:,}, got "{text}"'
+        )
+    return value
+
+
+def _number(text: str) -> float:
+    """A number or a fraction, since papers say 8/255."""
+    above, slash, below = text.partition("/")
+    return float(above) / float(below) if slash else float(text)
 
 
 def to_pixels(images: Tensor) -> Tensor:
@@ -179,7 +220,7 @@ def to_pixels(images: Tensor) -> Tensor:
 
 
 def need_positive(what: str, *figures: float) -> None:
-    """Of settings; written so that NaN is refused too."""
+    """Refuse settings that are not above 0, not finite, or NaN."""
     for figure in figures:
         if not 0 < figure < float("inf"):
             finite = "finite " if figure > 0 else ""

@@ -16,12 +16,8 @@ from torch.nn import functional
 from hardy.errors import InputError
 from hardy.models.adapters.torch_sources import fresh_module, own_preprocessing
 from hardy.models.model import Options
-from hardy.registry import Registry
+from hardy.train import NETS
 from hardy.train.blurpool import STRIDES, Halving, choose_halving
-
-Factory = Callable[[int, Halving], nn.Module]
-
-NETS: Registry[Factory] = Registry("net", "hardy.nets")
 
 
 class Net(nn.Module):
@@ -48,12 +44,12 @@ def _through(blocks: Iterable[nn.Module], x: Tensor) -> Tensor:
     return x
 
 
-Part = Callable[[Tensor], Tensor]
+Half = Callable[[Tensor], Tensor]
 
 
-def cut_in_two(net: nn.Module) -> tuple[Part, Part] | None:
-    """`before` and `after` of a net; of the libraries' ResNets, whose parts lie in the order they
-    are used in, cut before layer4. Of others we know no stages."""
+def cut_in_two(net: nn.Module) -> tuple[Half, Half] | None:
+    """`before` and `after` of a net of ours; of a library's ResNet, whose parts lie in the order
+    they are used in, the halves before and from layer4 on. None: the stages are not known."""
     if isinstance(net, Net):
         return net.before, net.after
     parts = dict(net.named_children())
@@ -209,27 +205,19 @@ def _initialise(net: nn.Module) -> None:
             nn.init.zeros_(part.bias)
 
 
-@NETS.register("wrn_40_2")
-def _wrn_40_2(classes: int, halving: Halving) -> nn.Module:
-    """WRN-40-2: 2.2 million weights, the usual one for CIFAR-10."""
+def wrn_40_2(classes: int, halving: Halving) -> nn.Module:
     return WideResNet(40, 2, classes, halving)
 
 
-@NETS.register("wrn_16_4")
-def _wrn_16_4(classes: int, halving: Halving) -> nn.Module:
-    """WRN-16-4: 2.7 million weights, fewer layers than WRN-40-2 and wider ones."""
+def wrn_16_4(classes: int, halving: Halving) -> nn.Module:
     return WideResNet(16, 4, classes, halving)
 
 
-@NETS.register("resnext_29_4x32")
-def _resnext_29_4x32(classes: int, halving: Halving) -> nn.Module:
-    """ResNeXt-29 with 4 groups of 32 channels: 6.8 million weights."""
+def resnext_29_4x32(classes: int, halving: Halving) -> nn.Module:
     return ResNeXt29(4, 32, classes, halving)
 
 
-@NETS.register("resnet_18")
-def _resnet_18(classes: int, halving: Halving) -> nn.Module:
-    """ResNet-18 begun for 32 px: 11.2 million weights."""
+def resnet_18(classes: int, halving: Halving) -> nn.Module:
     return ResNet18(classes, halving)
 
 

@@ -13,22 +13,22 @@ The checkpoint is one file, so that its parts always belong together.
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import nn
+import torch
 
 from hardy.errors import InputError
-from hardy.files import begin, lasting, write_file, write_record
-from hardy.models.model import Trained
-from hardy.models.weights import load_checkpoint
+from hardy.files import UNFINISHED, begin, hold, lasting, write_file, write_record
+from hardy.models.model import hash_files
 from hardy.schema import (
     TABLE,
     TEXT,
@@ -41,15 +41,15 @@ from hardy.schema import (
     or_null,
 )
 from hardy.suites.checks import is_number
-from hardy.train.nets import make_net
-from hardy.train.run_folder import remove_unfinished, write_whole
-from hardy.train.settings import LARGEST
-from hardy.train.training_data import MOST_CLASSES
+from hardy.train.hyperparameters import LARGEST_FLOAT
+from hardy.train.training_data import MOST_CLASSES, Data
+from hardy.variants.disk.build import versions
+
+if TYPE_CHECKING:
+    from hardy.train.loop import Training
 
 FORMAT = 1
-RUN, MODEL, LOG = "run.json", "model.safetensors", "log.jsonl"
-COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
-SHOWN = 100  # characters of what is wrong with a log
+RUN, MODEL = "run.json", "model.safetensors"
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
 OF_THE_SESSION = ("versions", "device", "data.images", "note", "seen_corruptions")
@@ -59,6 +59,74 @@ RECONSTRUCTED = (
     "blur_after_conv is Hardy's reconstruction of BlurAfterConv, for which no code is published: "
     "the size of the filter and which activations are Swish are ours"
 )
+
+
+def describe_run(
+    method: str, training: Training, init: Path | None, stylised: Data | None
+) -> dict[str, Any]:
+    """What `run.json` will say."""
+    data, (mean, std) = training.data, training.preprocessing
+    return {
+        "format": FORMAT,
+        "method": {"name": method, **training.method.described()},
+        "seen_corruptions": _seen(training.method.seen, init),
+        "data": {
+            "images": data.described,
+            "shape": data.shape,
+            "classes": data.classes,
+            "names": data.names,
+            "sha256": data.sha256,
+        },
+        "input": data.input,
+        "stylised": None if stylised is None else stylised.sha256,
+        "recipe": asdict(training.hyper),
+        "init": None if init is None else hash_files([init]),
+        "processes": training.ranks.world,
+        "preprocessing": {"mean": mean, "std": std},
+        "versions": versions(("numpy", "torch", "safetensors")),
+        "device": device_name(training.device),
+    }
+
+
+def _seen(shown: tuple[str, ...], init: Path | None) -> tuple[str, ...] | None:
+    """All that is known: by the method, after what the first weights had seen. Of these nobody may
+    say it: without anything from the method that is None, not nothing."""
+    before = () if init is None else seen_before(init)
+    known = tuple(dict.fromkeys((*(before or ()), *shown)))
+    return None if before is None and not known else known
+
+
+def seen_before(init: Path) -> list[str] | None:
+    """By the finished net that the first weights are, wherever a link leads; None: nobody says."""
+    real = init.resolve()
+    return seen_in(real.parent) if real.name == MODEL else None
+
+
+def device_name(device: torch.device) -> str:
+    return str(torch.cuda.get_device_name(device) if device.type == "cuda" else device.type)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """The folder, made if need be, for this process alone."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(
+            f"expected a folder to train in, got {folder} ({error.strerror}); name another"
+        ) from error
+    try:
+        hold(held, f"another process is training in {folder}; wait for it, or name another folder")
+        yield
+    finally:
+        os.close(held)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """What killed processes left of files. Only for who is `alone_in` the folder of its run."""
+    for path in folder.glob(f".*{UNFINISHED}"):
+        path.unlink(missing_ok=True)
 
 
 def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
@@ -118,7 +186,7 @@ def _keep_other(path: Path, wanted: Mapping[str, Any]) -> None:
 def read_run(folder: Path) -> dict[str, Any]:
     path = folder / RUN
     try:
-        found = json.loads(_text(path))
+        found = json.loads(read_text(path))
         form = found["format"]
     except FileNotFoundError:
         raise InputError(
@@ -141,7 +209,7 @@ def run_hash(folder: Path) -> str:
     return sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Of a file: who reads a pipe waits for ever."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is no file")
@@ -158,44 +226,12 @@ def seen_in(folder: Path) -> list[str] | None:
     return seen if TEXTS.fits(seen) else None
 
 
-def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
-    """The finished net in a folder, and its `run.json`."""
-    run = read_run(folder)
-    if not (folder / MODEL).exists():
-        raise InputError(
-            f"{folder}: its training has not finished; run the same `hardy train` again, which "
-            "resumes it"
-        )
-    _check_run(run, folder / RUN)
-    recipe = run["recipe"]
-    net = make_net(
-        recipe["net"],
-        run["data"]["classes"],
-        recipe["antialias"],
-        recipe["blur_after_conv"],
-    )
-    load_last(net, folder)
-    return net, run
-
-
-def load_first(net: nn.Module, path: Path) -> None:
-    """The weights to start from."""
-    same = "start from weights of the same net, made for as many classes as the data has"
-    load_checkpoint(net, path, f"{same}, or leave --init out")
-
-
-def load_last(net: nn.Module, folder: Path) -> None:
-    """The weights of a finished run, or it is damaged, and says so."""
-    todo = f"bring back the file, or {ANEW}"
-    load_checkpoint(net, folder / MODEL, todo, unreadable=todo)
-
-
 def _is_triple(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(map(_is_figure, value))
+    return isinstance(value, list) and len(value) == 3 and all(map(is_figure, value))
 
 
-def _is_figure(value: Any) -> bool:
-    return is_number(value) and abs(value) <= LARGEST
+def is_figure(value: Any) -> bool:
+    return is_number(value) and abs(value) <= LARGEST_FLOAT
 
 
 _PARTS = dict.fromkeys(("recipe", "data", "preprocessing"), TABLE)
@@ -217,7 +253,7 @@ _INSIDE = {
 }
 
 
-def _check_run(run: Mapping[str, Any], path: Path) -> None:
+def check_run(run: Mapping[str, Any], path: Path) -> None:
     """What a net is made by: the file may have been edited."""
     check_fields(run, _PARTS, str(path), ANEW)
     check_fields(run, _SCHEMA, str(path), ANEW)
@@ -226,52 +262,3 @@ def _check_run(run: Mapping[str, Any], path: Path) -> None:
     names, classes = run["data"]["names"], run["data"]["classes"]
     right = names is None or len(names) == classes
     expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
-
-
-def trained_as(run: Mapping[str, Any]) -> Trained:
-    """For those who compare results: the net, and all that was to make it robust, but for the
-    filter of its input, which is told as a defence. Of weights from a file nobody knows."""
-    recipe, method = run["recipe"], run.get("method")
-    name = method.get("name") if isinstance(method, dict) else None
-    if not isinstance(name, str) or run.get("init") is not None:
-        return Trained(recipe["net"])
-    more = {
-        "stylised images": run.get("stylised") is not None,
-        f"antialias {recipe['antialias']}": recipe["antialias"] > 1,
-        "blur_after_conv": recipe["blur_after_conv"],
-    }
-    return Trained(recipe["net"], (name, *(one for one, used in more.items() if used)))
-
-
-def read_log(folder: Path) -> list[dict[str, float]]:
-    """That of a finished run."""
-    path = folder / LOG
-    try:
-        return check_log([json.loads(line) for line in _text(path).splitlines()])
-    except (OSError, ValueError, RecursionError) as error:
-        why = error.strerror if isinstance(error, OSError) else repr(error)[:SHOWN]
-        raise InputError(
-            f"the training in {folder} has finished, and its net is whole (hardy:{folder}), but "
-            f"its log {path} cannot be read ({why}); bring back the file, or do without"
-        ) from error
-
-
-def check_log(rows: Any) -> list[dict[str, float]]:
-    """A row of numbers for each of the epochs 1, 2, ..."""
-    for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
-        whole = isinstance(row, dict) and tuple(row) == COLUMNS
-        if not whole or row["epoch"] != number or not all(map(_is_figure, row.values())):
-            raise ValueError(f"its log has no numbers of epoch {number}")
-    if not rows:
-        raise ValueError("its log is empty")
-    return rows  # type: ignore[no-any-return]
-
-
-def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    write_whole(folder / LOG, lines.encode())
-    table = io.StringIO()
-    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_whole(folder / "log.csv", table.getvalue().encode())

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from torch import nn
 
 from hardy.errors import InputError
 from hardy.models.adapters.torch_sources import finish_model
 from hardy.models.defences import trained_behind
-from hardy.models.model import AS_TRAINED, Model, ModelFacts, Options, Preprocessing
-from hardy.train.record import trained_as, trained_net
+from hardy.models.model import AS_TRAINED, Model, ModelFacts, Options, Preprocessing, Trained
+from hardy.models.weights import load_checkpoint
+from hardy.train.nets import make_net
+from hardy.train.record import ANEW, MODEL, RUN, check_run, read_run
 
 
 def trained_model(rest: str, options: Options) -> Model:
@@ -31,3 +37,44 @@ def trained_model(rest: str, options: Options) -> Model:
     )
     model = finish_model(net, replace(options, checkpoint=None), own, facts)
     return trained_behind(model, run["input"]) if run["input"] else model
+
+
+def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
+    """The finished net in a folder, and its `run.json`."""
+    run = read_run(folder)
+    if not (folder / MODEL).exists():
+        raise InputError(
+            f"{folder}: its training has not finished; run the same `hardy train` again, which "
+            "resumes it"
+        )
+    check_run(run, folder / RUN)
+    recipe = run["recipe"]
+    net = make_net(
+        recipe["net"],
+        run["data"]["classes"],
+        recipe["antialias"],
+        recipe["blur_after_conv"],
+    )
+    load_last(net, folder)
+    return net, run
+
+
+def load_last(net: nn.Module, folder: Path) -> None:
+    """The weights of a finished run, or it is damaged, and says so."""
+    todo = f"bring back the file, or {ANEW}"
+    load_checkpoint(net, folder / MODEL, todo, unreadable=todo)
+
+
+def trained_as(run: Mapping[str, Any]) -> Trained:
+    """The net, and by what it was to become robust, for those who compare results. The filter of
+    its input is no part of this but a defence; weights from a file have a history nobody knows."""
+    recipe, method = run["recipe"], run.get("method")
+    name = method.get("name") if isinstance(method, dict) else None
+    if not isinstance(name, str) or run.get("init") is not None:
+        return Trained(recipe["net"])
+    more = {
+        "stylised images": run.get("stylised") is not None,
+        f"antialias {recipe['antialias']}": recipe["antialias"] > 1,
+        "blur_after_conv": recipe["blur_after_conv"],
+    }
+    return Trained(recipe["net"], (name, *(one for one, used in more.items() if used)))

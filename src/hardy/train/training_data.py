@@ -1,4 +1,5 @@
-"""Training images as bytes on the device where they fit, cropped and flipped there."""
+"""Training images: bytes on the device where they fit, cropped and flipped there; and stylised ones
+in a part of each batch, as in ANT+SIN (Rusak et al., 2020)."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ from hardy.errors import InputError
 from hardy.images import load, open_images
 from hardy.images.datasets import NAMES
 from hardy.models.defences.input_filters import input_filter
-from hardy.train.method import Draw
+from hardy.train.method import Draw, Method, to_pixels
 
-# Of the device's free memory; the rest is the net's.
-LARGEST_SHARE = 0.5
+LARGEST_SHARE = 0.5  # of the device's free memory; the rest is the net's
+STYLISED_SHARE = 15 / 70  # of a batch
 MOST_CLASSES = 100_000  # the net has an output for each
 
 
@@ -110,3 +111,71 @@ def crop_and_flip(images: Tensor, draw: Draw) -> Tensor:
     columns = columns + draw.integers(2 * edge + 1, count, 1)
     first = torch.arange(count, device=images.device)[:, None, None]
     return padded[first, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+class TakesStylised(Method):
+    """A method whose batches may end with stylised images."""
+
+    stylised: Data | None = None
+
+    def with_stylised(self, pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The last 15 of 70 images and labels of an assembled batch are replaced, if there are
+        stylised ones, by any of those, cropped and flipped like the others."""
+        if self.stylised is None:
+            return pixels, labels
+        kept = len(labels) - round(len(labels) * STYLISED_SHARE)
+        rows = self.draw.integers(len(self.stylised.images), len(labels) - kept)
+        drawn = crop_and_flip(self.stylised.images[rows], self.draw)
+        return (
+            torch.cat([pixels[:kept], to_pixels(drawn)]),
+            torch.cat([labels[:kept], self.stylised.labels[rows]]),
+        )
+
+
+def check_stylised(where: str) -> None:
+    """Stylised images bring their labels: `labels` is for the others."""
+    if where not in NAMES and open_images(where).labels is None:
+        raise InputError(
+            f"{where}: expected stylised images with their labels, got none; put them into one "
+            "folder per class, or labels beside images in the .npz"
+        )
+
+
+def need_taker(method: Method) -> TakesStylised:
+    if isinstance(method, TakesStylised):
+        return method
+    raise InputError(
+        f"expected a method that takes stylised images, ant or ant3x3, got {type(method).__name__}"
+    )
+
+
+def give_stylised(method: Method, stylised: Data, data: Data, device: torch.device) -> None:
+    """To a method that trains on `data`."""
+    taker = need_taker(method)
+    for what, wanted, came in (
+        ("classes", data.classes, stylised.classes),
+        ("shape", data.shape, stylised.shape),
+        ("input", data.input, stylised.input),
+    ):
+        if wanted != came:
+            raise InputError(
+                f"expected stylised images of the {what} of the others, {wanted}, got {came}"
+            )
+    _check_names(stylised.names, data.names)
+    if stylised.images.device.type != device.type:
+        raise InputError(
+            f"expected stylised images that fit on the {device.type} device beside the others, got "
+            f"{stylised.images.nbytes / 1e9:.1f} GB; bring fewer, or smaller ones"
+        )
+    taker.stylised = stylised
+
+
+def _check_names(came: tuple[str, ...] | None, wanted: tuple[str, ...] | None) -> None:
+    """Where both have names: labels are numbers, and those of other classes would fit as well."""
+    for number, (its, ours) in enumerate(zip(came or (), wanted or (), strict=False)):
+        if its != ours:
+            raise InputError(
+                "expected stylised images of the classes of the others, by the same names and in "
+                f"their order: label {number} is {ours!r}, got {its!r}; name the classes alike, or "
+                "bring an array with the numbers of the others as labels"
+            )

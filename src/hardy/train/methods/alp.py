@@ -9,10 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.method import METHODS, Method, at_rest, need_positive, to_pixels
+from hardy.train.method import Method, at_rest, need_positive, to_pixels
 
 
-@METHODS.register("alp")
 @dataclass
 class AdversarialLogitPairing(Method):
     """The logits of an image and of its adversarial partner are drawn together.

@@ -8,7 +8,7 @@ was learned is not forgotten. Half of each batch stays clean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -21,61 +21,14 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from hardy.errors import InputError
+from hardy.train.adversarial_noise import Generator, project, usual_epsilon
 from hardy.train.cuda_graphs import Recorded, can_record
-from hardy.train.method import METHODS, Batches, Draw, at_rest, need_positive, to_pixels
-from hardy.train.methods.stylised import TakesStylised
-from hardy.train.projection import project
+from hardy.train.method import Batches, Draw, at_rest, need_positive, to_pixels
+from hardy.train.training_data import TakesStylised
 
 Noise = Callable[[Tensor], Tensor]  # white noise to noise
 
-WIDTH = 20
 CLEAN, CURRENT, REPLAYED = 0.5, 0.3, 0.1  # shares of a batch; the last is that of one old generator
-PAPER_EPSILON, PAPER_VALUES = 135.0, 3 * 224 * 224
-
-
-def usual_epsilon(values: int) -> float:
-    """135 for the 150,528 values of an image at 224 px, else the same change per value."""
-    return float(PAPER_EPSILON * (values / PAPER_VALUES) ** 0.5)
-
-
-class Generator(nn.Module):
-    """Four convolutions and a skip connection; `side` is the kernel of the second one. It starts as
-    the white noise itself, nearly: its weights are N(0, 0.01²) and its biases 0."""
-
-    def __init__(self, side: int, draw: Draw) -> None:
-        super().__init__()
-        self.side = side
-        self.layers = nn.Sequential(
-            nn.Conv2d(3, WIDTH, 1),
-            nn.ReLU(),
-            nn.Conv2d(WIDTH, WIDTH, side),
-            nn.ReLU(),
-            nn.Conv2d(WIDTH, WIDTH, 1),
-            nn.ReLU(),
-            nn.Conv2d(WIDTH, 3, 1),
-        ).to(draw.device)
-        self.start(draw)
-
-    def start(self, draw: Draw) -> None:
-        with torch.no_grad():
-            for part in self.layers:
-                if isinstance(part, nn.Conv2d):
-                    part.weight.copy_(0.01 * draw.common_normal(*part.weight.shape))
-                    part.bias.zero_()
-
-    def white(self, draw: Draw, shape: Sequence[int]) -> Tensor:
-        """White noise to make noise of that shape of, (N, 3, H, W): wider by what is cut off."""
-        count, channels, height, width = shape
-        more = self.side - 1
-        return draw.normal(count, channels, height + more, width + more)
-
-    def inner(self, white: Tensor) -> Tensor:
-        """The part that lies where the noise does."""
-        edge = self.side // 2
-        return white[:, :, edge:-edge, edge:-edge] if edge else white
-
-    def forward(self, white: Tensor) -> Tensor:
-        return self.layers(white) + self.inner(white)
 
 
 class Shares:
@@ -90,7 +43,6 @@ class Shares:
         self.replayed = [slice(start, end) for start, end in zip(starts, ends, strict=False)]
 
 
-@METHODS.register("ant")
 @dataclass
 class Ant(TakesStylised):
     """A small generator learns noise that fools the net, the net learns to withstand it.
@@ -212,7 +164,6 @@ class Ant(TakesStylised):
         self.kept.copy_(state["kept"])
 
 
-@METHODS.register("ant3x3")
 @dataclass
 class Ant3x3(Ant):
     """As ant, with a 3 x 3 convolution, so that the noise may hang together locally."""

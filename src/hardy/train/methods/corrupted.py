@@ -18,10 +18,9 @@ from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.suites import load
 from hardy.suites.cells import NONE, levels
-from hardy.train.method import METHODS, Draw, Method
+from hardy.train.method import Draw, Method
 
 
-@METHODS.register("corrupted")
 @dataclass
 class Corrupted(Method):
     """In each epoch another half of the images is under one corruption of a suite.

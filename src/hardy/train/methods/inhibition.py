@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.method import METHODS, Draw, Method, to_pixels
+from hardy.train.method import Draw, Method, to_pixels
 from hardy.train.nets import cut_in_two
 
 MASKED_WEIGHT, ORTHOGONAL_WEIGHT = 0.1, 1e-3
@@ -25,7 +25,6 @@ SETTLED = 1e-4
 TINY = 1e-8
 
 
-@METHODS.register("groupwise_inhibition")
 @dataclass
 class GroupwiseInhibition(Method):
     """Now and then the feature maps that say most about the class are turned down.

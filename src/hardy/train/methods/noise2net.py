@@ -9,14 +9,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.method import METHODS, Draw, Method, need_positive
+from hardy.train.method import Draw, Method, need_positive
 
 BLOCKS = 4
 WIDTH, SCALE = 16, 4  # planes of a part, and parts
 LARGEST_DILATION = 3
 
 
-@METHODS.register("noise2net")
 @dataclass
 class Noise2Net(Method):
     """Half of each batch goes through random nets, another for each image and batch.

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from hardy.train.method import METHODS, Method, need_positive
+from hardy.train.method import Method, need_positive
 
 
-@METHODS.register("standard")
 @dataclass
 class Standard(Method):
     """Crop and flip only."""
@@ -31,7 +30,6 @@ class HalfNoisy(Method, ABC):
         return changed
 
 
-@METHODS.register("gauss_single")
 @dataclass
 class GaussSingle(HalfNoisy):
     """N(0, σ²) with one σ; 0.5 was the best for ImageNet at 224 px."""
@@ -46,7 +44,6 @@ class GaussSingle(HalfNoisy):
         return pixels + self.sigma * self.draw.normal(*pixels.shape)
 
 
-@METHODS.register("gauss_mult")
 @dataclass
 class GaussMult(HalfNoisy):
     """N(0, σ²), σ drawn for each image from the severities of ImageNet-C."""
@@ -62,7 +59,6 @@ class GaussMult(HalfNoisy):
         return pixels + sigma * self.draw.normal(*pixels.shape)
 
 
-@METHODS.register("speckle")
 @dataclass
 class Speckle(HalfNoisy):
     """x + x · N(0, σ²), σ drawn for each image from the severities of ImageNet-C."""

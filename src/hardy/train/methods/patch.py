@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hardy.errors import InputError
-from hardy.train.method import METHODS, Method, need_positive
+from hardy.train.method import Method, need_positive
 
 
 def patches(rows: Tensor, columns: Tensor, size: int, height: int, width: int) -> Tensor:
@@ -45,7 +45,6 @@ def _check(size: int, largest: float, what: str) -> None:
     need_positive(what, largest)
 
 
-@METHODS.register("patch_gaussian")
 @dataclass
 class PatchGaussian(Patch):
     """N(0, σ²) in a patch with its centre anywhere, σ uniform up to `sigma` for each image.
@@ -63,7 +62,6 @@ class PatchGaussian(Patch):
         return self.sigma * self.draw.uniform(shape[0], 1, 1, 1) * self.draw.normal(*shape)
 
 
-@METHODS.register("patch_uniform")
 @dataclass
 class PatchUniform(Patch):
     """Uniform in ±u in a patch with its centre anywhere, u uniform up to `amplitude`, by the image.

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hardy.train.method import METHODS, Method, need_positive, to_pixels
+from hardy.train.method import Method, need_positive, to_pixels
 
 
-@METHODS.register("stability")
 @dataclass
 class Stability(Method):
     """The prediction must not move when slight uniform noise is added.

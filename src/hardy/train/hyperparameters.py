@@ -1,9 +1,11 @@
-"""What a run trains with, beside its method and data, and how the learning rate falls."""
+"""The hyperparameters of a run: net, optimiser, length, precision; and the learning rate."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+import torch
 
 from hardy.engine.keys import check_seed
 from hardy.errors import InputError
@@ -13,13 +15,14 @@ SCHEDULES = ("cosine", "step")
 PRECISIONS = ("float32", "bfloat16")
 LOWEST_LR = 1e-6
 MOST = 1_000_000  # epochs, or images in a batch
-LARGEST = (2 - 2.0**-23) * 2.0**127  # in float32, as weights and their steps are
+LARGEST_FLOAT = (2 - 2.0**-23) * 2.0**127  # in float32, as weights and their steps are
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """The defaults are AugMix's for CIFAR and WRN-40-2. The learning rate falls along a cosine, in
-    each step, or to a tenth after each third of the epochs."""
+class Hyperparameters:
+    """The defaults are those of AugMix for CIFAR and WRN-40-2. The learning rate falls along a
+    cosine, in each step, or to a tenth after each third of the epochs. A run's record holds all of
+    this under "recipe"."""
 
     net: str = "wrn_40_2"
     antialias: int = 1
@@ -46,9 +49,10 @@ class Recipe:
         if not self.weight_decay >= 0:
             raise InputError(f"expected a weight decay of at least 0, got {self.weight_decay}")
         for name, figure in (("learning rate", self.lr), ("weight decay", self.weight_decay)):
-            if figure > LARGEST:
+            if figure > LARGEST_FLOAT:
                 raise InputError(
-                    f"expected a {name} of at most {LARGEST:.2g}, float32's largest, got {figure:g}"
+                    f"expected a {name} of at most {LARGEST_FLOAT:.2g}, float32's largest, got "
+                    f"{figure:g}"
                 )
         for kind, value, known in (
             ("schedule", self.schedule, SCHEDULES),
@@ -58,9 +62,15 @@ class Recipe:
                 raise unknown(kind, value, known)
 
 
-def learning_rate(recipe: Recipe, step: int, steps: int) -> float:
-    """In step 0, 1, ... of so many in all."""
-    if recipe.schedule == "cosine":
-        low = min(LOWEST_LR, recipe.lr)
-        return low + (recipe.lr - low) * (1 + math.cos(math.pi * step / steps)) / 2
-    return recipe.lr * 0.1 ** (3 * step // steps)
+def learning_rate(hyper: Hyperparameters, step: int, steps: int) -> float:
+    """The learning rate in step 0, 1, ... of `steps` in all."""
+    if hyper.schedule == "cosine":
+        low = min(LOWEST_LR, hyper.lr)
+        return low + (hyper.lr - low) * (1 + math.cos(math.pi * step / steps)) / 2
+    return hyper.lr * 0.1 ** (3 * step // steps)
+
+
+def best_device(device: str | None, precision: str | None) -> tuple[str, str]:
+    """The device and precision that were named, else the best there are: bfloat16 on a GPU."""
+    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return chosen, precision or ("bfloat16" if chosen.startswith("cuda") else "float32")

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from hardy.errors import InputError
-from hardy.train.feasibility import try_out
-from hardy.train.loop import train
-from hardy.train.nets import NETS
+from hardy.train import NETS
+from hardy.train.loop import run_training, try_out
 from hardy.train.processes import Ranks
 from tests.train.small import CPU, NARROW, small_data
 
@@ -40,7 +39,7 @@ def test_a_net_that_cannot_take_the_images(tmp_path, monkeypatch, side, batch, m
     monkeypatch.setitem(NETS._objects, "of_one_size", lambda classes, halving: OfOneSize(classes))
     recipe = replace(NARROW, net="of_one_size", batch=batch)
     with pytest.raises(InputError, match=message):
-        train("standard", small_data(tmp_path, side=side), tmp_path / "run", recipe)
+        run_training("standard", small_data(tmp_path, side=side), tmp_path / "run", recipe)
     assert not (tmp_path / "run").exists()
 
 

@@ -1,0 +1,130 @@
+"""`hardy.train`: train a net by a method, into a folder that is then a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from hardy.errors import InputError, need
+from hardy.progress import Track, untracked
+
+Log = list[dict[str, float]]
+
+
+class TrainingResult(NamedTuple):
+    """A finished training: `hardy:FOLDER` is its model."""
+
+    folder: Path
+    epochs: int  # of this call; 0 where the run was finished before
+    log: Log  # a row for each epoch: epoch, loss, lr, seconds, images_per_second
+    seen: list[str] | None  # the benchmarks' corruptions it was trained on; None: nobody says
+    all_seen: bool  # False where nothing says what the weights of `init` had seen
+    rank: int = 0  # of this process, of those that torchrun started
+
+
+def train(
+    method: str,
+    *,
+    data: str | Path,
+    out: str | Path,
+    net: str = "wrn_40_2",
+    epochs: int = 100,
+    lr: float = 0.1,
+    schedule: str = "cosine",
+    batch: int = 128,
+    weight_decay: float = 5e-4,
+    antialias: int = 1,
+    blur_after_conv: bool = False,
+    init: str | Path | None = None,
+    settings: Mapping[str, object] | None = None,
+    stylised: str | Path | None = None,
+    labels: str | Path | None = None,
+    recipe: str = "none@1",
+    input: str | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+    deterministic: bool = False,
+    seed: int = 0,
+    say: Callable[[str], object] = lambda line: None,
+    track: Track = untracked,
+) -> TrainingResult:
+    """Train a net by a method into the folder `out`; the same call resumes what was stopped.
+
+    `hardy.names("methods")` and `hardy.names("nets")` list what there is; `settings` are those of
+    the method, such as {"sigma": 0.2}. `data` are images with labels, as in `hardy.evaluate`;
+    `stylised` ones take a fifth of each batch of ant. `init` is a file of weights to start from.
+    `input` names a filter of `hardy.names("defences")` that all images pass, in tests too. The
+    device and the precision are the best there are, if left out. `out` then has the weights, a log,
+    and run.json, which says how the net was trained and which of the benchmarks' corruptions it has
+    seen. Started by torchrun, the processes share each batch.
+
+    ```python
+    import hardy
+    import numpy as np
+
+    images = np.random.default_rng(0).integers(0, 256, (16, 8, 8, 3), np.uint8)
+    np.savez("set.npz", images=images, labels=np.arange(16) % 2)
+    trained = hardy.train("standard", data="set.npz", out="net", net="wrn_16_4", epochs=1)
+    print(trained.log[-1]["loss"], trained.seen)
+    ```
+    """
+    need("torch", "torch", "training")
+    from hardy.models.adapters.torch_sources import find_device
+    from hardy.models.defences.input_filters import input_filter
+    from hardy.models.model import Options, existing
+    from hardy.train.hyperparameters import Hyperparameters, best_device
+    from hardy.train.loop import run_training
+    from hardy.train.method import make_method
+    from hardy.train.nets import check_net
+    from hardy.train.processes import joined
+    from hardy.train.training_data import check_stylised, need_taker, read_data
+
+    out, init = Path(out), None if init is None else Path(init)
+    # What is wrong without a look at the images is said before they are read.
+    asked = make_method(method, settings)
+    if stylised is not None:
+        need_taker(asked)
+    if input is not None:
+        input_filter(input)
+    check_net(net, antialias, blur_after_conv)
+    if init is not None:
+        existing(init, "weights to start from")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"expected a folder to train in, got the file {out}; name another")
+    if stylised is not None:
+        check_stylised(str(stylised))
+    kind, precision = best_device(device, precision)
+    with joined(kind.partition(":")[0]) as ranks:
+        where = find_device(Options("training", device=kind))
+        hyper = Hyperparameters(
+            net=net,
+            antialias=antialias,
+            blur_after_conv=blur_after_conv,
+            epochs=epochs,
+            batch=batch,
+            lr=lr,
+            schedule=schedule,
+            weight_decay=weight_decay,
+            precision=precision,
+            deterministic=deterministic,
+            seed=seed,
+        )
+        images = read_data(str(data), where, labels=labels, recipe=recipe, input=input)
+        others = None
+        if stylised is not None:
+            others = read_data(str(stylised), where, recipe=recipe, input=input)
+        if ranks.first:
+            say(images.described)
+        return run_training(
+            method,
+            images,
+            out,
+            hyper,
+            settings=settings,
+            init=init,
+            stylised=others,
+            device=where,
+            ranks=ranks,
+            track=track if ranks.first else untracked,
+        )
