@@ -16,12 +16,13 @@ KINDS: Registry[Any] = Registry(
         "methods": Row("hardy.train:METHODS", "Ways to train a net."),
         "nets": Row("hardy.train:NETS", "Architectures to train."),
         "defences": Row("hardy.models.defences:DEFENCES", "Steps before a model."),
+        "metrics": Row("hardy.metrics:METRICS", "Scores of stored predictions."),
         "recipes": Row("hardy.images.recipes:RECIPES", "Ways to resize and crop photographs."),
     },
 )
 
 
-class Entry(NamedTuple):
+class Listed(NamedTuple):
     """One name of a kind, as `hardy.names` lists it."""
 
     name: str
@@ -29,7 +30,7 @@ class Entry(NamedTuple):
     summary: str
 
 
-def names(kind: str) -> list[Entry]:
+def names(kind: str) -> list[Listed]:
     """List what can be named, with a line about each: `hardy ls KIND`.
 
     Kinds are corruptions, perturbations, suites, methods, nets, defences and so on; an unknown
@@ -47,7 +48,7 @@ def names(kind: str) -> list[Entry]:
     if kind == "suites":
         from hardy.suites import load
 
-        return [Entry(name, "", load(name).title) for name in listed()]
+        return [Listed(name, "", load(name).title) for name in listed()]
     return [_entry(listed, name) for name in _in_order(kind, listed)]
 
 
@@ -59,8 +60,8 @@ def _in_order(kind: str, registry: Registry[Any]) -> tuple[str, ...]:
     return ordered.get(kind, registry.names)()
 
 
-def _entry(registry: Registry[Any], name: str) -> Entry:
+def _entry(registry: Registry[Any], name: str) -> Listed:
     try:
-        return Entry(name, registry.category(name), registry.summary(name))
+        return Listed(name, registry.category(name), registry.summary(name))
     except HardyError as error:  # a plug-in that cannot be imported breaks only its own line
-        return Entry(name, "", str(error))
+        return Listed(name, "", str(error))

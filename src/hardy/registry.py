@@ -85,8 +85,10 @@ class Registry(Generic[T]):
         return self._rows[name].summary if name in self._rows else summary(self[name])
 
     def category(self, name: str) -> str:
-        """The heading it stands under, such as "noise"; "" where the kind has no headings."""
-        return "" if name in self._rows else getattr(self[name], "category", "")
+        """The heading it stands under, its category or group; "" where the kind has none."""
+        thing = None if name in self._rows else self[name]
+        heading: str = getattr(thing, "category", None) or getattr(thing, "group", "")
+        return heading
 
     def __getitem__(self, name: str) -> T:
         plugins = self._entry_points()
