@@ -17,6 +17,7 @@ KINDS: Registry[Any] = Registry(
         "nets": Row("hardy.train:NETS", "Architectures to train."),
         "defences": Row("hardy.models.defences:DEFENCES", "Steps before a model."),
         "metrics": Row("hardy.metrics:METRICS", "Scores of stored predictions."),
+        "readers": Row("hardy.images.readers:READERS", "Kinds of image sets, and their paths."),
         "recipes": Row("hardy.images.recipes:RECIPES", "Ways to resize and crop photographs."),
     },
 )

@@ -101,6 +101,8 @@ def test_both_forms(tmp_path: Path, form: str, classes: int) -> None:
     images, labels = write(tmp_path, form, classes)
     with pytest.raises(InputError, match=f"training and a test set; say which: {tmp_path}:test"):
         open_images(tmp_path)
+    with pytest.raises(InputError, match="one file of CIFAR has no splits"):
+        open_images(f"{next(tmp_path.glob('t*'))}:test")
     train, test = (open_images(f"{tmp_path}:{split}") for split in ("train", "test"))
     assert (len(train), len(test)) == (len(images) - COUNT, COUNT)
     for source, start in ((train, 0), (test, len(train))):

@@ -192,17 +192,17 @@ def test_broken_labels(tmp_path: Path, text: str, reason: str) -> None:
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there are no image files in"):
         open_images(tmp_path)
-    with pytest.raises(InputError, match=r"there is no .*gone: expected class folders, .*cifar10:"):
+    with pytest.raises(InputError, match=r"there is no .*gone: expected data set, .*ls readers"):
         open_images(tmp_path / "gone")
     with pytest.raises(InputError, match="got an image; name the folder it is in"):
         open_images(put(tmp_path, "a.png") / "a.png")
-    with pytest.raises(InputError, match="only the folders of CIFAR have splits; leave :test out"):
+    with pytest.raises(InputError, match=":test: folder has no splits; leave :test out"):
         open_images(f"{tmp_path}:test")
 
 
 @pytest.mark.parametrize("path", [b"g", 3, None, "a\0b", ["a"]])
 def test_paths_that_are_none(path: Any) -> None:
-    with pytest.raises(InputError, match=r"expected the path of class folders, .*got"):
+    with pytest.raises(InputError, match=r"expected the path of data set, .* or folder .*got"):
         open_images(path)
 
 

@@ -191,5 +191,5 @@ def test_broken_files(tmp_path: Path) -> None:
 def test_a_file_has_no_splits(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", {"image": [png(0)]})
     for name in (path, tmp_path / "*.parquet"):
-        with pytest.raises(InputError, match=r"parquet:test: only the folders of CIFAR have split"):
+        with pytest.raises(InputError, match=r"parquet:test: Parquet has no splits"):
             open_images(f"{name}:test")

@@ -18,6 +18,7 @@ from hardy.run.prefetch import PIECES, Reading
 from hardy.run.selection import open_subject
 from hardy.run.subject import Subject
 from hardy.suites import load
+from hardy.variants.generated import Generated
 from tests.suites.helpers import write_rows
 
 BLOCKS = [np.arange(40), np.arange(40, 80), np.arange(80, 87)]
@@ -86,14 +87,14 @@ def test_the_host_takes_whole_blocks_and_none_ahead(subject: Subject, read: list
 def test_a_block_lacks_what_cannot_be_read_in_any_of_its_pieces(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    really = Subject._read
+    really = Generated.read
 
-    def some(self: Subject, index: int) -> Any:
+    def some(self: Generated, index: int) -> Any:
         if index in (2, 39) or index >= 80:
             raise InputError("cannot read it")
         return really(self, index)
 
-    monkeypatch.setattr(Subject, "_read", some)
+    monkeypatch.setattr(Generated, "read", some)
     with closing(Reading(subject, BLOCKS, Threads(2))) as reading:
         first, _, last = reading.block(), reading.block(), reading.block()
     assert first.rows.tolist() == [row for row in range(40) if row not in (2, 39)]

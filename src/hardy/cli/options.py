@@ -11,13 +11,12 @@ from typer.core import TyperCommand
 
 from hardy.catalogue import KINDS
 from hardy.errors import InputError, printable
+from hardy.images.readers import READERS
 from hardy.progress import watch
 
 Item = TypeVar("Item")
 
-_SOURCE = typer.Option(
-    metavar="SRC", help="Class folders, a folder, arrays, tars, Parquet; cifar10:test."
-)
+_SOURCE = typer.Option(metavar="SRC", help=f"One of {', '.join(READERS)}; see `hardy ls readers`.")
 SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="See `hardy ls suites`.")]
 Images = Annotated[str, _SOURCE]
 MaybeImages = Annotated[str | None, _SOURCE]

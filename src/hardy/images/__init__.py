@@ -1,8 +1,38 @@
 """Images in: sources of pixels, labels and ids; preprocessing recipes; loading."""
 
-from hardy.images.loading import Batch, load
-from hardy.images.readers import open_images
-from hardy.images.recipes import RECIPES, Recipe
-from hardy.images.source import Fault, Source
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["RECIPES", "Batch", "Fault", "Recipe", "Source", "load", "open_images"]
+if TYPE_CHECKING:
+    from hardy.images.loading import Batch, load
+    from hardy.images.readers import READERS, Reader, Request, open_images
+    from hardy.images.recipes import RECIPES, Recipe
+    from hardy.images.source import Fault, Source
+
+# Imported when they are asked for: `hardy --help` lists the readers, and reads no image.
+_LATER = {
+    **dict.fromkeys(("Batch", "load"), "hardy.images.loading"),
+    **dict.fromkeys(("READERS", "Reader", "Request", "open_images"), "hardy.images.readers"),
+    **dict.fromkeys(("RECIPES", "Recipe"), "hardy.images.recipes"),
+    **dict.fromkeys(("Fault", "Source"), "hardy.images.source"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
+
+__all__ = [
+    "READERS",
+    "RECIPES",
+    "Batch",
+    "Fault",
+    "Reader",
+    "Recipe",
+    "Request",
+    "Source",
+    "load",
+    "open_images",
+]

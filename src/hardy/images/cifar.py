@@ -18,6 +18,7 @@ from hardy.errors import InputError
 from hardy.images import cifar_pickle
 from hardy.images.image_files import Convert, UInt8, rgb
 from hardy.images.numpy_files import Rows, numbered
+from hardy.images.readers import Reader, Request, no_splits
 from hardy.images.source import Labels, Listing, check_id_rule, check_label_count
 
 SHAPE = (3, 32, 32)
@@ -25,7 +26,9 @@ PIXELS = 3 * 32 * 32
 TRAIN = tuple(f"data_batch_{number}" for number in range(1, 6))
 
 
-class Layout(NamedTuple):
+class CifarLayout(NamedTuple):
+    """Where the authors put what, in one form of one data set."""
+
     name: str
     classes: int
     splits: Mapping[str, tuple[str, ...]]  # split -> files
@@ -35,7 +38,7 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = (
-    Layout(
+    CifarLayout(
         "CIFAR-10, python form,",
         10,
         {"train": TRAIN, "test": ("test_batch",)},
@@ -43,7 +46,7 @@ LAYOUTS = (
         "labels",
         0,
     ),
-    Layout(
+    CifarLayout(
         "CIFAR-100, python form,",
         100,
         {"train": ("train",), "test": ("test",)},
@@ -51,7 +54,7 @@ LAYOUTS = (
         "fine_labels",
         0,
     ),
-    Layout(
+    CifarLayout(
         "CIFAR-10, binary form,",
         10,
         {"train": tuple(f"{name}.bin" for name in TRAIN), "test": ("test_batch.bin",)},
@@ -59,7 +62,7 @@ LAYOUTS = (
         "",
         1,
     ),
-    Layout(
+    CifarLayout(
         "CIFAR-100, binary form,",
         100,
         {"train": ("train.bin",), "test": ("test.bin",)},
@@ -82,7 +85,34 @@ class CifarSource(Listing):
         return convert(np.ascontiguousarray(row.reshape(SHAPE).transpose(1, 2, 0)))
 
 
-def find_cifar(folder: Path) -> Layout | None:
+class CifarReader(Reader):
+    """The files of CIFAR-10 and CIFAR-100: all in their folder, or one of them."""
+
+    brings_labels = True
+    has_splits = True
+
+    def recognises(self, request: Request) -> bool:
+        return self._layout(request) is not None
+
+    def open(self, request: Request) -> CifarSource:
+        layout, rule = self._layout(request), request.id_rule or "row_index"
+        assert layout is not None
+        if request.folder is not None:
+            return open_cifar(request.folder, layout, request.split, rule)
+        if request.split is not None:
+            raise no_splits(request, "one file of CIFAR")
+        return open_cifar_files([request.path], request.path, layout, rule)
+
+    def _layout(self, request: Request) -> CifarLayout | None:
+        if request.folder is not None:
+            return find_cifar(request.folder)
+        return find_cifar_file(request.file) if request.file is not None else None
+
+
+READER = CifarReader()
+
+
+def find_cifar(folder: Path) -> CifarLayout | None:
     """The layout whose files lie in the folder. (A folder "train" may well be a class or split.)"""
     for layout in LAYOUTS:
         if any((folder / name).is_file() for files in layout.splits.values() for name in files):
@@ -90,14 +120,14 @@ def find_cifar(folder: Path) -> Layout | None:
     return None
 
 
-def find_cifar_file(path: Path) -> Layout | None:
+def find_cifar_file(path: Path) -> CifarLayout | None:
     for layout in LAYOUTS:
         if any(path.name in files for files in layout.splits.values()):
             return layout
     return None
 
 
-def open_cifar(folder: Path, layout: Layout, split: str | None, id_rule: str) -> CifarSource:
+def open_cifar(folder: Path, layout: CifarLayout, split: str | None, id_rule: str) -> CifarSource:
     there = [
         name
         for name, files in layout.splits.items()
@@ -111,7 +141,9 @@ def open_cifar(folder: Path, layout: Layout, split: str | None, id_rule: str) ->
     return open_cifar_files([folder / file for file in files], folder, layout, id_rule)
 
 
-def open_cifar_files(paths: list[Path], where: Path, layout: Layout, id_rule: str) -> CifarSource:
+def open_cifar_files(
+    paths: list[Path], where: Path, layout: CifarLayout, id_rule: str
+) -> CifarSource:
     if check_id_rule(id_rule) != "row_index":
         raise InputError(
             f"{where}: expected the id rule row_index, got {id_rule}: the images of CIFAR go by "
@@ -140,7 +172,7 @@ def open_cifar_files(paths: list[Path], where: Path, layout: Layout, id_rule: st
     )
 
 
-def _binary(path: Path, layout: Layout) -> tuple[Rows, Labels]:
+def _binary(path: Path, layout: CifarLayout) -> tuple[Rows, Labels]:
     record = layout.head + PIXELS
     size = path.stat().st_size
     if size == 0 or size % record:
@@ -152,7 +184,7 @@ def _binary(path: Path, layout: Layout) -> tuple[Rows, Labels]:
     return Rows(path, 0, record, PIXELS), labels.astype(np.int64)
 
 
-def _python(path: Path, layout: Layout) -> tuple[UInt8, Labels]:
+def _python(path: Path, layout: CifarLayout) -> tuple[UInt8, Labels]:
     batch = cifar_pickle.read(path)
     images, labels = batch.get("data"), batch.get(layout.labels)
     if not isinstance(images, np.ndarray) or images.ndim != 2 or images.shape[1] != PIXELS:
@@ -167,7 +199,7 @@ def _python(path: Path, layout: Layout) -> tuple[UInt8, Labels]:
     return images, numbers
 
 
-def _class_names(folder: Path, layout: Layout) -> tuple[str, ...] | None:
+def _class_names(folder: Path, layout: CifarLayout) -> tuple[str, ...] | None:
     """From the file that lies beside; a batch alone has none."""
     file, _, key = layout.class_names.partition(":")
     path = folder / file

@@ -28,6 +28,7 @@ from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
 from hardy.images.image_files import UInt8
 from hardy.images.numpy_files import ArraySource, open_npy
+from hardy.images.readers import Reader, Request
 
 NAMES = ("cifar10",)
 CLASSES = (
@@ -66,8 +67,23 @@ def folder() -> Path:
     return user_cache_path("hardy") / "cifar10"
 
 
+class DataSets(Reader):
+    """Data sets in the user's cache, by their name; `fetch_cifar10` fills it."""
+
+    brings_labels = True
+    has_splits = True
+
+    def recognises(self, request: Request) -> bool:
+        return request.text in NAMES and not request.paths
+
+    def open(self, request: Request) -> ArraySource:
+        return open_dataset(request.text, request.split, request.id_rule or "row_index")
+
+
+READER = DataSets()
+
+
 def open_dataset(name: str, split: str | None, id_rule: str) -> ArraySource:
-    """The cached set; `fetch_cifar10` fills the cache."""
     if split is None:
         raise InputError(f"{name} has a training and a test set: {name}:test or {name}:train")
     if bad := faults(split):

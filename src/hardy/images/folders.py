@@ -20,6 +20,7 @@ from hardy.images.image_files import (
     read_image,
     rgb,
 )
+from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Ids, Labels, Listing, identify, number_labels, refuse
 
 LABELS = "labels.csv"
@@ -33,14 +34,48 @@ class FolderSource(Listing):
         return read_image(Path(self.where, self.files[index]), convert)
 
 
+class ClassFolders(Reader):
+    """A folder with a folder for each class."""
+
+    def recognises(self, request: Request) -> bool:
+        return bool(request.names.folders) and find_labels(request) is None
+
+    def open(self, request: Request) -> FolderSource:
+        rule = request.id_rule or "relative_path"
+        return class_folders(request.path, rule, request.faults)
+
+
+class FlatFolder(Reader):
+    """A folder of images, with a CSV file of labels or without labels."""
+
+    def recognises(self, request: Request) -> bool:
+        return bool(request.names.images) or find_labels(request) is not None
+
+    def open(self, request: Request) -> FolderSource:
+        rule = request.id_rule or "relative_path"
+        return flat_folder(request.path, find_labels(request), rule, request.faults)
+
+
+CLASSES, FLAT = ClassFolders(), FlatFolder()
+
+
+def find_labels(request: Request) -> Path | None:
+    """The CSV file of a folder's labels: the one that was named, or the one that lies in it."""
+    if request.folder is None or request.labels is not None:
+        return request.folder and request.labels
+    inside = request.folder / LABELS
+    return inside if inside.is_file() else None
+
+
 class Scan(NamedTuple):
+    """The names in a folder, each kind sorted; hidden ones are left out."""
+
     images: list[str]
     folders: list[str]
     others: list[str]
 
 
 def scan(folder: str, faults: Faults) -> Scan:
-    """Names in one folder, each kind sorted."""
     images: list[str] = []
     folders: list[str] = []
     others: list[str] = []
@@ -66,8 +101,9 @@ def scan(folder: str, faults: Faults) -> Scan:
     return Scan(sorted(images), sorted(folders), sorted(others))
 
 
-def class_folders(root: Path, top: Scan, id_rule: str, faults: Faults) -> FolderSource:
+def class_folders(root: Path, id_rule: str, faults: Faults) -> FolderSource:
     """One class per folder, sorted by name; in each, files sorted by folder and name."""
+    top = scan(os.fspath(root), faults)
     if top.images:
         refuse(
             faults,

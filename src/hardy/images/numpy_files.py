@@ -17,6 +17,7 @@ import numpy as np
 
 from hardy.errors import InputError
 from hardy.images.image_files import Convert, UInt8, rgb
+from hardy.images.readers import Reader, Request
 from hardy.images.source import (
     Labels,
     Listing,
@@ -26,7 +27,7 @@ from hardy.images.source import (
 )
 
 NO_SOURCE = (SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
-NPY_MAGIC = b"\x93NUMPY"
+NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
 EXPECTED = "expected uint8 images (N, H, W, 3)"
 EXPECTED_LABELS = "expected class numbers (N,) from 0"
 # Of a compressed member, which stays in memory; a few megabytes of file can claim any size.
@@ -59,6 +60,29 @@ class ArraySource(Listing):
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
         # A negative or too large index would read another record or none.
         return convert(np.array(self.rows[range(len(self))[index]]).reshape(self.shape))
+
+
+class NpyReader(Reader):
+    """An `.npy` file; the rows of the array are its images."""
+
+    def recognises(self, request: Request) -> bool:
+        return request.start.startswith(NPY_MAGIC)
+
+    def open(self, request: Request) -> ArraySource:
+        return open_npy(request.path, request.labels, request.id_rule or "row_index")
+
+
+class NpzReader(Reader):
+    """An `.npz` file; its member `images` holds the images, `labels` their labels."""
+
+    def recognises(self, request: Request) -> bool:
+        return request.start.startswith(ZIP_MAGIC)
+
+    def open(self, request: Request) -> ArraySource:
+        return open_npz(request.path, request.labels, request.id_rule or "row_index")
+
+
+NPY, NPZ = NpyReader(), NpzReader()
 
 
 def open_npy(path: Path, labels: Path | None, id_rule: str) -> ArraySource:

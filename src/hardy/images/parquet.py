@@ -26,6 +26,7 @@ from hardy.images.image_files import (
     decode_image,
     rgb,
 )
+from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Labels, Listing, identify, number_labels
 
 MAGIC = b"PAR1"
@@ -76,6 +77,21 @@ class ParquetSource(Listing):
                 while len(self._kept) > GROUPS_KEPT:
                     self._kept.popitem(last=False)
             return self._kept[group]
+
+
+class ParquetReader(Reader):
+    """Parquet files: one, those of a folder, or those that match a pattern."""
+
+    brings_labels = True
+
+    def recognises(self, request: Request) -> bool:
+        return request.all_end_in(".parquet") or request.start.startswith(MAGIC)
+
+    def open(self, request: Request) -> ParquetSource:
+        return open_parquets(request.files, request.text, request.id_rule, request.faults)
+
+
+READER = ParquetReader()
 
 
 def open_parquets(

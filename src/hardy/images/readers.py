@@ -1,16 +1,135 @@
-"""`open_images`: one door for every kind of source, recognised by what it holds."""
+"""`open_images`: one door for every kind of image set. A reader knows its own kind when it sees it.
+
+A new kind is a class like those below (`Reader`) and a row here, or an entry point of another
+package in the group "hardy.readers". Readers are asked in the order of the table, plug-ins last.
+"""
+
+from __future__ import annotations
 
 import glob
 import os
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hardy.errors import InputError
-from hardy.images import cifar, datasets, folders, numpy_files, parquet, tars
-from hardy.images.image_files import SUFFIXES
-from hardy.images.source import Faults, Source, check_faults, check_id_rule
+from hardy.registry import Registry, Row
 
-KINDS = "class folders, a folder of images, .npy or .npz, the files of CIFAR, tar shards or Parquet"
+if TYPE_CHECKING:
+    from hardy.images.folders import Scan
+    from hardy.images.source import Faults, Source
+
 SPLITS = ("train", "test")
+PACKED = (".tar", ".parquet")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `open_images` was asked for, as readers see it."""
+
+    text: str  # the path as it was given, without the split
+    paths: tuple[Path, ...]  # what is there: the path itself, or the files that match a pattern
+    split: str | None = None  # "test" of "cifar10:test"
+    labels: Path | None = None
+    id_rule: str | None = None
+    faults: Faults = None  # where things go that cannot be used; without it they are raised
+
+    @property
+    def path(self) -> Path:
+        return Path(self.text)
+
+    @property
+    def folder(self) -> Path | None:
+        return self.paths[0] if self.paths == (self.path,) and self.path.is_dir() else None
+
+    @property
+    def file(self) -> Path | None:
+        return self.paths[0] if self.paths == (self.path,) and self.path.is_file() else None
+
+    @cached_property
+    def start(self) -> bytes:
+        """The first bytes of a file."""
+        if self.file is None:
+            return b""
+        try:
+            with self.file.open("rb") as stream:
+                return stream.read(512)
+        except OSError as error:
+            raise InputError(f"cannot read {self.text}: {error}") from error
+
+    @cached_property
+    def names(self) -> Scan:
+        """What lies at the top of a folder."""
+        from hardy.images.folders import Scan, scan
+
+        return Scan([], [], []) if self.folder is None else scan(str(self.folder), [])
+
+    @property
+    def files(self) -> list[Path]:
+        """The files it stands for: itself, those that match a pattern, or the tar and Parquet files
+        of a folder that has neither images nor folders."""
+        if self.folder is None:
+            return list(self.paths)
+        if self.names.images or self.names.folders:
+            return []
+        return [self.folder / name for name in self.names.others if name.endswith(PACKED)]
+
+    def all_end_in(self, suffix: str) -> bool:
+        """Whether it stands for files, and for those of one kind."""
+        return bool(self.files) and all(path.suffix == suffix for path in self.files)
+
+
+class Reader:
+    """One kind of image set. The first line of its docstring says what it reads."""
+
+    brings_labels = False  # so that a file of labels beside it is refused
+    has_splits = False  # named by :train and :test
+
+    def recognises(self, request: Request) -> bool:
+        """Whether the request is for this kind; nothing is decoded for it."""
+        raise NotImplementedError
+
+    def open(self, request: Request) -> Source:
+        raise NotImplementedError
+
+
+READERS: Registry[Reader] = Registry(
+    "image reader",
+    "hardy.readers",
+    rows={
+        "data set": Row(
+            "hardy.images.datasets:READER",
+            "What `hardy fetch` brings, by its name: cifar10:test or cifar10:train.",
+        ),
+        "npy": Row(
+            "hardy.images.numpy_files:NPY",
+            "An array uint8 (N, H, W, 3); --labels is .npy too, or text with a label per line.",
+        ),
+        "npz": Row(
+            "hardy.images.numpy_files:NPZ", "The arrays images and labels, as np.savez has them."
+        ),
+        "CIFAR": Row(
+            "hardy.images.cifar:READER",
+            "CIFAR-10 or -100 as its authors give it out: a file, the folder, or folder:test.",
+        ),
+        "tar": Row(
+            "hardy.images.tars:READER",
+            "A shard, a folder of them or a pattern such as val-*.tar: key.jpg beside key.cls.",
+        ),
+        "Parquet": Row(
+            "hardy.images.parquet:READER",
+            "A file, a folder of them or a pattern: a column of images, and one called label.",
+        ),
+        "class folders": Row(
+            "hardy.images.folders:CLASSES", "A folder per class; sorted by name, they are numbered."
+        ),
+        "folder": Row(
+            "hardy.images.folders:FLAT",
+            "Image files; --labels, or labels.csv among them, has lines of file,label.",
+        ),
+    },
+)
 
 
 def open_images(
@@ -20,48 +139,48 @@ def open_images(
     id_rule: str | None = None,
     faults: Faults = None,
 ) -> Source:
-    """The images at `path`, listed but not yet decoded.
+    """Open the images at `path`: they are listed, and not yet decoded.
 
-    | path                                   | labels                                             |
-    |----------------------------------------|----------------------------------------------------|
-    | a folder of class folders              | the folders, sorted by name                        |
-    | a folder of images                     | `labels`, or labels.csv in it: lines of file,label |
-    | `images.npy`, uint8 (N, H, W, 3)       | `labels`: .npy, or text with a label per line      |
-    | `set.npz` with `images`                | `labels` in it, or as above                        |
-    | the folder of CIFAR-10 or -100, or one | in the files                                       |
-    | of its files; `folder:test`            |                                                    |
-    | `shard.tar`, a folder of them, or      | `key.cls` beside `key.jpg`                         |
-    | a pattern, `shards/val-*.tar`          |                                                    |
-    | `set.parquet`, a folder, a pattern     | a column `label`                                   |
-    | `cifar10:test`, `cifar10:train`        | brought by `hardy fetch cifar10`                   |
-
-    `id_rule` is that of the suite; left out, images with file names have their path without the
-    suffix as id, others their row. Things that cannot be used are raised, or, given a list
-    `faults`, are put there and left out.
+    `hardy ls readers` lists what a path may lead to: class folders, arrays, tar shards and more.
+    `labels` is a file with the labels of images that bring none. `id_rule` is that of the suite;
+    left out, images with file names have their path without the suffix as id, others their row.
+    Things that cannot be used are raised, or, given a list `faults`, are put there and left out.
     """
-    text = _text(path, f"the path of {KINDS}")
+    from hardy.images.source import check_faults, check_id_rule
+
+    text = _text(path, f"the path of {_kinds()}")
     if id_rule is not None:
         check_id_rule(id_rule)
     check_faults(faults)
     where, split = _split(text)
+    there = [where] if os.path.lexists(where) else sorted(glob.glob(where))
     extra = None if labels is None else Path(_text(labels, "the path of a file of labels"))
-    if not os.path.lexists(where):
-        if where in datasets.NAMES:
-            _no_labels(extra, text)
-            return datasets.open_dataset(where, split, id_rule or "row_index")
-        matched = sorted(map(Path, glob.glob(where)))
-        if not matched:
-            raise InputError(f"there is no {text}: expected {KINDS}, or a name as cifar10:test")
-        _no_labels(extra, text)
-        _no_split(split, where)
-        return _files(matched, text, id_rule, faults)
-    place = Path(where)
-    if place.is_dir():
-        return _folder(place, split, extra, id_rule, faults)
-    if not place.is_file():
-        raise InputError(f"{place} is neither a file nor a folder; expected {KINDS}")
-    _no_split(split, where)
-    return _file(place, extra, id_rule, faults)
+    request = Request(where, tuple(map(Path, there)), split, extra, id_rule, faults)
+    for name in READERS:
+        if READERS[name].recognises(request):
+            return _open(name, request)
+    raise _unrecognised(request)
+
+
+def _open(name: str, request: Request) -> Source:
+    reader, split = READERS[name], request.split
+    if request.labels is not None and reader.brings_labels:
+        raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
+    if split is not None and not reader.has_splits:
+        raise no_splits(request, name)
+    return reader.open(request)
+
+
+def no_splits(request: Request, kind: str) -> InputError:
+    return InputError(
+        f"{request.text}:{request.split}: {kind} has no splits; leave :{request.split} out, or "
+        "name the folder or file that holds it"
+    )
+
+
+def _kinds() -> str:
+    *most, last = READERS
+    return f"{', '.join(most)} or {last} (`hardy ls readers`)"
 
 
 def _text(path: str | os.PathLike[str], expected: str) -> str:
@@ -78,70 +197,20 @@ def _split(text: str) -> tuple[str, str | None]:
     return text, None
 
 
-def _folder(
-    folder: Path, split: str | None, labels: Path | None, id_rule: str | None, faults: Faults
-) -> Source:
-    layout = cifar.find_cifar(folder)
-    if layout is not None:
-        _no_labels(labels, str(folder))
-        return cifar.open_cifar(folder, layout, split, id_rule or "row_index")
-    _no_split(split, str(folder))
-    rule = id_rule or "relative_path"
-    if labels is None and (folder / folders.LABELS).is_file():
-        labels = folder / folders.LABELS
-    if labels is not None:
-        return folders.flat_folder(folder, labels, rule, faults)
-    top = folders.scan(os.fspath(folder), faults)
-    if top.folders:
-        return folders.class_folders(folder, top, rule, faults)
-    if not top.images:
-        packed = [folder / name for name in top.others if name.endswith((".tar", ".parquet"))]
-        if packed:
-            return _files(packed, str(folder), id_rule, faults)
-    return folders.flat_folder(folder, None, rule, faults)
+def _unrecognised(request: Request) -> InputError:
+    from hardy.images.image_files import SUFFIXES
 
-
-def _file(path: Path, labels: Path | None, id_rule: str | None, faults: Faults) -> Source:
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(512)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    rows = id_rule or "row_index"
-    if start.startswith(numpy_files.NPY_MAGIC):
-        return numpy_files.open_npy(path, labels, rows)
-    if start.startswith(b"PK\x03\x04"):
-        return numpy_files.open_npz(path, labels, rows)
-    _no_labels(labels, str(path))
-    if start.startswith(parquet.MAGIC) or path.suffix in (".tar", ".parquet"):
-        return _files([path], str(path), id_rule, faults)
-    layout = cifar.find_cifar_file(path)
-    if layout is not None:
-        return cifar.open_cifar_files([path], path, layout, rows)
-    got = "an image" if path.suffix.lower() in SUFFIXES else "another file"
-    raise InputError(f"{path}: expected {KINDS}, got {got}; name the folder it is in, or unpack it")
-
-
-def _files(paths: list[Path], where: str, id_rule: str | None, faults: Faults) -> Source:
-    """Shards of one kind."""
-    kinds = {path.suffix for path in paths}
-    if kinds == {".tar"}:
-        return tars.open_tars(paths, where, id_rule or "relative_path", faults)
-    if kinds == {".parquet"}:
-        return parquet.open_parquets(paths, where, id_rule, faults)
-    raise InputError(
-        f"{where}: expected .tar or .parquet files, and not both, got {', '.join(sorted(kinds))}"
-    )
-
-
-def _no_labels(labels: Path | None, where: str) -> None:
-    if labels is not None:
-        raise InputError(f"{where} brings its own labels; leave {labels} out")
-
-
-def _no_split(split: str | None, where: str) -> None:
-    if split is not None:
-        raise InputError(
-            f"{where}:{split}: only the folders of CIFAR have splits; leave :{split} out, or name "
-            "the folder or file that holds it"
+    text, file = request.text, request.file
+    if not request.paths:
+        return InputError(f"there is no {text}: expected {_kinds()}")
+    if file is not None:
+        got = "an image" if file.suffix.lower() in SUFFIXES else "another file"
+        return InputError(
+            f"{text}: expected {_kinds()}, got {got}; name the folder it is in, or unpack it"
         )
+    if len(request.files) > 1:
+        got = ", ".join(sorted({path.suffix for path in request.files}))
+        return InputError(f"{text}: expected .tar or .parquet files, and not both, got {got}")
+    if request.folder is not None:
+        return InputError(f"there are no image files in {text}: expected {_kinds()}")
+    return InputError(f"{text} is neither a file nor a folder; expected {_kinds()}")

@@ -20,6 +20,7 @@ from hardy.images.image_files import (
     decode_image,
     rgb,
 )
+from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Listing, identify, number_labels, refuse, unusable
 
 LABEL = "cls"
@@ -60,6 +61,22 @@ class _Sample:
 
     images: list[tuple[str, Place]] = field(default_factory=list)
     label: str | None = None
+
+
+class TarReader(Reader):
+    """Tar shards: one, those of a folder, or those that match a pattern."""
+
+    brings_labels = True
+
+    def recognises(self, request: Request) -> bool:
+        return request.all_end_in(".tar")
+
+    def open(self, request: Request) -> TarSource:
+        rule = request.id_rule or "relative_path"
+        return open_tars(request.files, request.text, rule, request.faults)
+
+
+READER = TarReader()
 
 
 def open_tars(shards: Sequence[Path], where: str, id_rule: str, faults: Faults) -> TarSource:
