@@ -15,6 +15,7 @@ KINDS: Registry[Any] = Registry(
         "suites": Row("hardy.suites:names", "Benchmarks: corruptions, severities, references."),
         "methods": Row("hardy.train:METHODS", "Ways to train a net."),
         "nets": Row("hardy.train:NETS", "Architectures to train."),
+        "models": Row("hardy.models:MODELS", "Kinds of model, as one types them."),
         "defences": Row("hardy.models.defences:DEFENCES", "Steps before a model."),
         "metrics": Row("hardy.metrics:METRICS", "Scores of stored predictions."),
         "readers": Row("hardy.images.readers:READERS", "Kinds of image sets, and their paths."),
@@ -26,7 +27,7 @@ KINDS: Registry[Any] = Registry(
 class Listed(NamedTuple):
     """One name of a kind, as `hardy.names` lists it."""
 
-    name: str
+    name: str  # as one types it: "fog", "onnx:FILE"
     category: str  # "" where the kind has none
     summary: str
 
@@ -63,6 +64,6 @@ def _in_order(kind: str, registry: Registry[Any]) -> tuple[str, ...]:
 
 def _entry(registry: Registry[Any], name: str) -> Listed:
     try:
-        return Listed(name, registry.category(name), registry.summary(name))
+        return Listed(registry.form(name), registry.category(name), registry.summary(name))
     except HardyError as error:  # a plug-in that cannot be imported breaks only its own line
         return Listed(name, "", str(error))

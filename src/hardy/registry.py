@@ -38,6 +38,7 @@ class Row(NamedTuple):
     summary: str  # what a list says of it, without importing it
     needs: str | None = None  # the optional package without which it cannot be imported
     extra: str | None = None  # the extra that installs that package, if it is called otherwise
+    takes: str = ""  # what follows its name and a colon where it is typed, such as "FILE"
 
 
 class Registry(Generic[T]):
@@ -83,6 +84,11 @@ class Registry(Generic[T]):
     def summary(self, name: str) -> str:
         """A line about it, for lists; what is a row stays unimported."""
         return self._rows[name].summary if name in self._rows else summary(self[name])
+
+    def form(self, name: str) -> str:
+        """How it is typed: "onnx:FILE", or the name alone where nothing need follow."""
+        takes = self._rows[name].takes if name in self._rows else getattr(self[name], "takes", "")
+        return f"{name}:{takes}" if takes else name
 
     def category(self, name: str) -> str:
         """The heading it stands under, its category or group; "" where the kind has none."""

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from hardy.errors import InputError
 from hardy.models import ModelFacts, Preprocessing, load
-from hardy.models.adapters.fake_model import FakeModel
+from hardy.models.adapters.function_model import FakeModel
 from hardy.models.model import AS_TRAINED
 from hardy.run.preprocessing_check import STANDARD, binomial_tail, check
 from tests.photos import random_images

@@ -8,14 +8,14 @@ import pytest
 
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.models import MODELS, Model, Options, Preprocessing, load
-from hardy.models.adapters.fake_model import FakeModel
+from hardy.models.adapters.function_model import FakeModel
 from tests.photos import photos, random_images
 
 IMAGES = random_images(9, 20, 24)
 
 
 def test_the_kinds_of_model():
-    assert MODELS.names() == ("hardy", "torchvision", "timm", "torch", "onnx", "sklearn", "fake")
+    assert MODELS.names() == ("torchvision", "timm", "torch", "onnx", "sklearn", "hardy", "fake")
 
 
 def test_importing_models_imports_no_framework():
@@ -30,8 +30,8 @@ def test_importing_models_imports_no_framework():
     [
         ("tim:resnet50", r'^unknown kind of model "tim"; did you mean "timm"\?'),
         ("resnet50", r'^unknown kind of model "resnet50" \(all: .*torchvision, timm, torch, onnx'),
-        ("fake", r'expected "fake:" and a name or file behind it, got "fake"'),
-        ("onnx:", r'expected "onnx:" and a name or file'),
+        ("fake", r'expected "fake:CLASSES", got "fake"'),
+        ("onnx:", r'expected "onnx:FILE", got "onnx:"'),
         ("fake:0", r'expected "fake:CLASSES" or "fake:CLASSES:SEED", got "fake:0"'),
         ("fake:ten", r"got \"fake:ten\""),
         ("fake:99999999999999999999", "it has 1 to 100,000 classes"),
@@ -56,7 +56,9 @@ def test_what_is_no_model_is_refused(name, message):
 )
 def test_a_missing_extra_says_how_to_install_it(name, module, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    message = rf'^{name} needs {module}.*: pip install "hardy\[{extra}\]"$'
+    monkeypatch.setattr(MODELS, "_objects", {})
+    kind = name.partition(":")[0]
+    message = rf'^the kind of model {kind} needs {module}.*: pip install "hardy\[{extra}\]"$'
     with pytest.raises(MissingResource, match=message):
         load(name)
 

@@ -5,8 +5,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from hardy.errors import HardyError, InputError
 from hardy.models import Preprocessing, load
+from hardy.models.calling import normalised, resized
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
-from hardy.models.pixels import normalised, resized
 from tests.photos import random_images
 
 IMAGES = random_images(7, 12, 12, seed=5)

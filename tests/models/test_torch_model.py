@@ -9,8 +9,8 @@ from hardy.errors import HardyError, InputError
 from hardy.models import Preprocessing, load
 from hardy.models.adapters import torch_sources as torch_load
 from hardy.models.adapters.torch_model import _shared, prepared
+from hardy.models.calling import normalised, resized
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
-from hardy.models.pixels import normalised, resized
 from tests.models.tiny import IMAGES, Tiny, configured, tiny
 from tests.photos import photos
 

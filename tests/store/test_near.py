@@ -10,7 +10,7 @@ import pytest
 
 from hardy.evaluation import Run, evaluate
 from hardy.models import ModelFacts
-from hardy.models.adapters.fake_model import FakeModel
+from hardy.models.adapters.function_model import FakeModel
 from hardy.run.selection import open_subject
 from hardy.suites import load
 from tests.suites.helpers import write_rows

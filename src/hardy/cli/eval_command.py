@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 def evaluate_models(
     models: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MODEL...",
-            help="torchvision:NAME, timm:NAME, torch:module:factory, onnx:FILE, sklearn:FILE, "
-            "hardy:DIR.",
-        ),
+        typer.Argument(metavar="MODEL...", help="Such as timm:resnet50; see `hardy ls models`."),
     ],
     suite: Annotated[
         str, typer.Option(metavar="SUITE", help="See `hardy ls suites`; or a .toml of your own.")
@@ -88,7 +84,7 @@ def evaluate_models(
     defend: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Before the model: clahe, nlm, median, tencrop, bn_adapt[:N]."
+            metavar="NAME", help="Before the model, such as clahe; see `hardy ls defences`."
         ),
     ] = None,
     attack: Annotated[
@@ -112,6 +108,10 @@ def evaluate_models(
     ] = False,
 ) -> None:
     """Evaluate models on a suite; predictions are stored, `hardy score` reads them.
+
+    A MODEL is {models}.
+
+    A defence is {defences}.
 
     The same command resumes what was stopped; more models, names,
     severities or images extend it. Images that cannot be used are listed

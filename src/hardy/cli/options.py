@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from hardy.catalogue import KINDS
+from hardy.catalogue import names
 from hardy.errors import InputError, printable
 from hardy.images.readers import READERS
 from hardy.progress import watch
@@ -86,7 +86,10 @@ class NamingCommand(TyperCommand):
 
     @property
     def help(self) -> str | None:
-        return self._help and re.sub(r"{(\w+)}", lambda m: ", ".join(KINDS[m[1]]), self._help)
+        def listed(match: re.Match[str]) -> str:
+            return ", ".join(one.name for one in names(match[1]))
+
+        return self._help and re.sub(r"{(\w+)}", listed, self._help)
 
     @help.setter
     def help(self, text: str | None) -> None:

@@ -194,7 +194,7 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-app.command("eval")(evaluate_models)
+app.command("eval", cls=NamingCommand)(evaluate_models)
 app.command("score")(score_runs)
 app.command("compare")(compare_runs)
 app.command("report")(report_runs)

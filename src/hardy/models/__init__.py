@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hardy.errors import InputError, need, printable
+from hardy.errors import InputError, printable
 from hardy.models.model import (
     PRECISIONS,
     Model,
@@ -38,15 +38,53 @@ __all__ = [
 
 Adapter = Callable[[str, Options], Model]
 
+_TORCH = "hardy.models.adapters.torch_sources"
+# One row per kind. What follows the colon is the adapter's first argument, and is not read here.
 MODELS: Registry[Adapter] = Registry(
     "kind of model",
     "hardy.models",
     {
+        "torchvision": Row(
+            f"{_TORCH}:torchvision_model",
+            "A classifier of torchvision, with its default weights or those that .TAG names.",
+            needs="torchvision",
+            takes="NAME",
+        ),
+        "timm": Row(
+            f"{_TORCH}:timm_model",
+            "A classifier of timm, with the weights that its name means there.",
+            needs="timm",
+            takes="NAME",
+        ),
+        "torch": Row(
+            f"{_TORCH}:factory_model",
+            "A torch module that a function of yours returns; the current folder counts.",
+            needs="torch",
+            takes="module:factory",
+        ),
+        "onnx": Row(
+            "hardy.models.adapters.onnx_model:onnx_model",
+            "An ONNX file, run by onnxruntime.",
+            needs="onnxruntime",
+            extra="onnx",
+            takes="FILE",
+        ),
+        "sklearn": Row(
+            "hardy.models.adapters.sklearn_model:sklearn_model",
+            "A scikit-learn classifier saved by joblib, if you --trust the file.",
+            takes="FILE",
+        ),
         "hardy": Row(
             "hardy.train.trained_model:trained_model",
             "A folder that `hardy train` wrote.",
             needs="torch",
-        )
+            takes="DIR",
+        ),
+        "fake": Row(
+            "hardy.models.adapters.function_model:fake_model",
+            "A classifier without weights, for tests and rehearsals.",
+            takes="CLASSES",
+        ),
     },
 )
 
@@ -86,7 +124,7 @@ def load(
         kind, colon, rest = model.partition(":")
         adapter = MODELS[kind]
         if not colon or not rest:
-            raise InputError(f'expected "{kind}:" and a name or file behind it, got "{model}"')
+            raise InputError(f'expected "{MODELS.form(kind)}", got "{model}"')
         return adapter(rest, options)
     if isinstance(model, Model):
         ready = "it is made already; decide that where you make it"
@@ -108,49 +146,3 @@ def load(
         f'expected a model\'s name such as "timm:resnet50", a torch module or a function, got '
         f"{type(model).__name__}"
     )
-
-
-@MODELS.register("torchvision")
-def _torchvision(rest: str, options: Options) -> Model:
-    need("torchvision", "torchvision", options.name)
-    from hardy.models.adapters.torch_sources import torchvision_model
-
-    return torchvision_model(rest, options)
-
-
-@MODELS.register("timm")
-def _timm(rest: str, options: Options) -> Model:
-    need("timm", "timm", options.name)
-    from hardy.models.adapters.torch_sources import timm_model
-
-    return timm_model(rest, options)
-
-
-@MODELS.register("torch")
-def _torch(rest: str, options: Options) -> Model:
-    need("torch", "torch", options.name)
-    from hardy.models.adapters.torch_sources import factory_model
-
-    return factory_model(rest, options)
-
-
-@MODELS.register("onnx")
-def _onnx(rest: str, options: Options) -> Model:
-    need("onnxruntime", "onnx", options.name)
-    from hardy.models.adapters.onnx_model import OnnxModel
-
-    return OnnxModel(Path(rest), options)
-
-
-@MODELS.register("sklearn")
-def _sklearn(rest: str, options: Options) -> Model:
-    from hardy.models.adapters.sklearn_model import SklearnModel
-
-    return SklearnModel(Path(rest), options)
-
-
-@MODELS.register("fake")
-def _fake(rest: str, options: Options) -> Model:
-    from hardy.models.adapters.fake_model import parse_fake
-
-    return parse_fake(rest, options)

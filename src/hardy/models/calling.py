@@ -1,4 +1,5 @@
-"""What every adapter does around the call of its model: batches in, logits out, errors by name."""
+"""What every adapter does around the call of its model: batches and pixels in, logits out, and
+errors in the model's name."""
 
 from __future__ import annotations
 
@@ -8,9 +9,10 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from hardy.errors import HardyError, InputError
-from hardy.models.model import Logits, UInt8
+from hardy.models.model import Logits, Preprocessing, UInt8
 
 WRAP = "wrap the model so that it returns them"
 SAID = 500  # characters of what a model's library says
@@ -28,6 +30,25 @@ def in_batches(
     outputs = [logits(images[start : start + step]) for start in range(0, len(images), step)]
     check_widths(outputs, name)
     return np.concatenate(outputs)
+
+
+def resized(images: UInt8, size: int | None, interpolation: str) -> UInt8:
+    """Both sides brought to `size` by Pillow, for models that are not torch's."""
+    if size is None or images.shape[1:3] == (size, size):
+        return images
+    from PIL import Image
+
+    how = Image.Resampling[interpolation.upper()]
+    return np.stack([np.asarray(Image.fromarray(i).resize((size, size), how)) for i in images])
+
+
+def normalised(images: UInt8, preprocessing: Preprocessing) -> npt.NDArray[np.float32]:
+    """(x / 255 − mean) / std in float32, in the order of operations of torch's transforms."""
+    pixels: npt.NDArray[Any] = images.astype(np.float32)
+    pixels /= np.float32(255)
+    pixels -= np.array(preprocessing.mean, np.float32)
+    pixels /= np.array(preprocessing.std, np.float32)
+    return pixels
 
 
 @contextmanager

@@ -1,7 +1,10 @@
-"""Weights from a file, without ever running what is in it. This file imports torch."""
+"""Weights in files: read without ever running what is in them, and written with a sum of it all,
+by which a byte that changed is noticed. This file imports torch."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import warnings
 from collections.abc import Mapping
@@ -10,11 +13,11 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from hardy.errors import InputError
+from hardy.errors import InputError, need
 from hardy.models.calling import SAID, told
 from hardy.models.model import existing
-from hardy.models.tensors import unpacked
 
 Shape = tuple[int, ...] | None
 
@@ -22,8 +25,9 @@ Shape = tuple[int, ...] | None
 WRAPPINGS = ("state_dict", "model_state_dict", "model")
 # Before each name: of DataParallel, of torch.compile, and of modules that prepare the images.
 PREFIXES = ("module.", "_orig_mod.", "model.", "net.")
-SHOWN = 3
+SHOWN = 3  # names of tensors in a message
 LAST_LAYER = 2  # tensors
+SUM = "hardy_sha256"  # the name of the note that holds the sum
 # How torch says that a file is sound, but names code to be run.
 NAMES_CODE = r"(?:Unsupported global: |Trying to |Can only (?:create|build) )[^\n]*"
 
@@ -169,3 +173,36 @@ def _has_tensors(found: Mapping[Any, Any]) -> bool:
 
 def _shape(value: Any) -> Shape:
     return tuple(value.shape) if isinstance(value, torch.Tensor) else None
+
+
+def packed(tensors: Mapping[str, Tensor], notes: Mapping[str, str], target: Path) -> bytes:
+    """The content of a safetensors file."""
+    library = need("safetensors.torch", "torch", str(target))
+    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    content: bytes = library.save(ready, metadata={**notes, SUM: _sum(ready, notes)})
+    return content
+
+
+def unpacked(path: Path, todo: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors, and the notes beside them, as they were written; other files have no sum."""
+    existing(path, "a checkpoint")
+    library: Any = need("safetensors", "torch", str(path))
+    try:
+        with library.safe_open(path, "pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            notes = file.metadata() or {}
+    except Exception as error:  # its errors have no base of their own
+        raise InputError(f"{path} is no checkpoint that can be read ({error}); {todo}") from error
+    written = notes.pop(SUM, None)
+    if written not in (None, _sum(tensors, notes)):
+        raise InputError(f"{path} is damaged (it is not as it was written, by its SHA-256); {todo}")
+    return tensors, notes
+
+
+def _sum(tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> str:
+    """SHA-256 of the notes and of names, types, shapes and bytes. The tensors lie on the host."""
+    digest = hashlib.sha256(json.dumps(sorted(notes.items())).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(json.dumps([name, str(tensor.dtype), tuple(tensor.shape)]).encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

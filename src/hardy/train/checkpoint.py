@@ -14,7 +14,7 @@ from torch import Tensor
 
 from hardy.errors import InputError
 from hardy.files import write_file
-from hardy.models.tensors import packed, unpacked
+from hardy.models.weights import packed, unpacked
 from hardy.train.record import is_figure, read_text, run_hash
 
 if TYPE_CHECKING:

@@ -1,14 +1,22 @@
-"""Any Python function as a model."""
+"""Models without a library: any Python function, and `fake:CLASSES`, which needs no weights."""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from hardy.errors import InputError
-from hardy.models.calling import as_logits, in_batches, in_its_name
+from hardy.models.calling import as_logits, check_images, in_batches, in_its_name
 from hardy.models.model import Logits, Options, Preprocessing, UInt8, digest
+
+SIDE = 8  # it looks at 8 x 8 pixels, spread over the image
+MOST = 100_000  # classes; its weights take 1.5 kB of memory for each
 
 
 class FunctionModel:
@@ -56,3 +64,52 @@ def _source(function: Callable[..., Any]) -> str | None:
         return inspect.getsource(function if plain else type(function))
     except (OSError, TypeError):  # typed at a prompt, or written in C
         return None
+
+
+def fake_model(rest: str, options: Options) -> FakeModel:
+    """`fake:CLASSES` or `fake:CLASSES:SEED`."""
+    options.refuse(
+        checkpoint="it has no weights",
+        precision="its arithmetic is exact",
+        preprocessing="it takes the bytes as they are",
+    )
+    words = re.fullmatch(r"(\d{1,6})(?::(\d{1,18}))?", rest)
+    if not words or not 1 <= int(words[1]) <= MOST:
+        raise InputError(
+            f'expected "fake:CLASSES" or "fake:CLASSES:SEED", got "fake:{rest}"; it has 1 to '
+            f"{MOST:,} classes, and a seed has at most 18 digits"
+        )
+    return FakeModel(int(words[1]), int(words[2] or 0), options.name)
+
+
+class FakeModel:
+    """Linear in 64 pixels, with random whole weights: a corruption moves it a little, as it moves a
+    real classifier. Sums of whole numbers below 2⁵³ are exact in float64, so the logits of an image
+    do not depend on its batch, the machine or its BLAS.
+    """
+
+    preprocessing = None
+    device = "cpu"
+    precision = "float32"
+
+    def __init__(self, classes: int, seed: int = 0, name: str | None = None) -> None:
+        self.name = name or f"fake:{classes}:{seed}"
+        self.identity = digest("fake", {"classes": classes, "seed": seed})
+        draws = np.random.default_rng(seed).integers(-8, 9, (SIDE * SIDE * 3, classes))
+        self._weights = draws.astype(np.float64)
+
+    def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
+        check_images(images)
+        rows, columns = (np.arange(SIDE) * side // SIDE for side in images.shape[1:3])
+        seen = images[:, rows[:, None], columns].reshape(len(images), -1).astype(np.float64)
+        # A power of two, so that dividing stays exact; confidences then look like a classifier's.
+        return ((seen - 128) @ self._weights / 1024).astype(np.float32)
+
+    def labels(self, images: UInt8, accuracy: float = 1.0) -> npt.NDArray[np.int64]:
+        """Labels that make the model right on about this share of the images, image by image."""
+        top = self.logits(images).argmax(axis=1)
+        draws = [
+            int.from_bytes(hashlib.sha256(image.tobytes()).digest()[:4]) / 2**32 for image in images
+        ]
+        next_class = (top + 1) % self._weights.shape[1]
+        return np.asarray(np.where(np.array(draws) < accuracy, top, next_class))

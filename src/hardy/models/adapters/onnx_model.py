@@ -12,7 +12,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from hardy.errors import InputError
-from hardy.models.calling import as_logits, in_batches, in_its_name
+from hardy.models.calling import as_logits, in_batches, in_its_name, normalised, resized
 from hardy.models.model import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -25,11 +25,15 @@ from hardy.models.model import (
     existing,
     hash_files,
 )
-from hardy.models.pixels import normalised, resized
 
 DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 AUTO_BATCH = 64
 FREE_BATCH = "export it with logits as first output and with a free batch, or try a batch of 1"
+
+
+def onnx_model(rest: str, options: Options) -> OnnxModel:
+    """`onnx:FILE`."""
+    return OnnxModel(Path(rest), options)
 
 
 class OnnxModel:

@@ -21,6 +21,11 @@ from hardy.models.model import (
 )
 
 
+def sklearn_model(rest: str, options: Options) -> SklearnModel:
+    """`sklearn:FILE`."""
+    return SklearnModel(Path(rest), options)
+
+
 class SklearnModel:
     """Features are the pixels, row by row, RGB, divided by 255.
 
