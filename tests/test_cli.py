@@ -82,10 +82,11 @@ def test_a_plug_in_that_cannot_be_imported_is_listed_with_the_reason(
     assert "No module named 'no_such_module'" in entry.summary
 
 
-def test_lists_and_help_need_no_torch() -> None:
+def test_lists_and_help_import_no_framework() -> None:
     program = """
 import sys
-sys.modules["torch"] = None
+for heavy in ("torch", "sklearn", "onnxruntime", "plotly", "matplotlib"):
+    sys.modules[heavy] = None
 import hardy
 from hardy.catalogue import KINDS
 for kind in KINDS:
@@ -97,6 +98,17 @@ main()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "groupwise_inhibition, corrupted." in done.stdout
+
+
+def test_help_lists_what_can_be_named(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    plug_in = EntryPoint("magic", "no_such_module:thing", "hardy.methods")
+    monkeypatch.setattr(KINDS["methods"], "_plugins", {"magic": plug_in})
+    code, out, _ = run("train", "--help")
+    assert code == 0
+    for kind in ("methods", "nets"):
+        assert ", ".join(entry.name for entry in hardy.names(kind)) in " ".join(out.split())
+    assert "magic" in out
 
 
 def test_corrupt_a_file(run) -> None:

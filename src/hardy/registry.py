@@ -93,8 +93,7 @@ class Registry(Generic[T]):
     def category(self, name: str) -> str:
         """The heading it stands under, its category or group; "" where the kind has none."""
         thing = None if name in self._rows else self[name]
-        heading: str = getattr(thing, "category", None) or getattr(thing, "group", "")
-        return heading
+        return str(getattr(thing, "category", getattr(thing, "group", "")))
 
     def __getitem__(self, name: str) -> T:
         plugins = self._entry_points()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
@@ -81,19 +81,19 @@ def end_with_faults(faults: Sequence[str], thing: str, done: str = "used") -> No
 
 
 class NamingCommand(TyperCommand):
-    """A command whose help lists names of a kind of `hardy ls`: {methods} stands for all methods.
-    They are read, plug-ins included, when somebody asks for help."""
+    """A command whose help lists what can be named: in any of its texts, {methods} stands for the
+    names of `hardy ls methods`. They are read, with plug-ins, when somebody asks for help."""
 
-    @property
-    def help(self) -> str | None:
-        def listed(match: re.Match[str]) -> str:
-            return ", ".join(one.name for one in names(match[1]))
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        texts: list[Any] = [self, *self.params]
+        for one in texts:
+            if text := getattr(one, "help", None):
+                one.help = re.sub(r"{(\w+)}", lambda match: ", ".join(_names(match[1])), text)
+        super().format_help(ctx, formatter)
 
-        return self._help and re.sub(r"{(\w+)}", listed, self._help)
 
-    @help.setter
-    def help(self, text: str | None) -> None:
-        self._help = text
+def _names(kind: str) -> list[str]:
+    return [entry.name for entry in names(kind)]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -194,20 +195,24 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-app.command("eval", cls=NamingCommand)(evaluate_models)
-app.command("score")(score_runs)
-app.command("compare")(compare_runs)
-app.command("report")(report_runs)
-app.command("leaderboard")(write_board)
-app.command("plot")(plot_runs)
-app.command("view")(view_folder)
-app.command("describe")(describe_suite)
-app.command("train", cls=NamingCommand)(train_model)
-app.command("overlap")(overlap_corruptions)
-app.command("design")(design_suite)
-app.command("correlate")(correlate_shifts)
-app.command("build")(build_suite)
-app.command("verify")(verify_folder)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "eval": evaluate_models,
+    "score": score_runs,
+    "compare": compare_runs,
+    "report": report_runs,
+    "leaderboard": write_board,
+    "plot": plot_runs,
+    "view": view_folder,
+    "describe": describe_suite,
+    "train": train_model,
+    "overlap": overlap_corruptions,
+    "design": design_suite,
+    "correlate": correlate_shifts,
+    "build": build_suite,
+    "verify": verify_folder,
+}
+for _name, _function in _COMMANDS.items():
+    app.command(_name, cls=NamingCommand)(_function)
 
 
 def _parse_cell(text: str) -> tuple[str, int]:
