@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-browser test-gpu test-gpu-train check demo bench golden picture clean
+.PHONY: test test-slow test-browser test-gpu test-gpu-train check demo bench docs golden picture clean
 
 test: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
@@ -52,6 +52,10 @@ bench: $(BENCH_READY)
 golden: $(READY)
 	$(BIN)/python -m tests.golden.make
 	$(BIN)/python -m tests.golden.make_sequences
+
+# The tables of the pages, from the registries.
+docs: $(READY)
+	$(BIN)/python -m docs.tables
 
 # The README's pictures; the second one needs Debian's chromium.
 picture: $(READY)

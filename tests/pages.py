@@ -1,0 +1,69 @@
+"""The pages a user reads, and the files that their commands speak of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def page(name: str) -> str:
+    """A page by its path from the root of the repository."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def in_order() -> list[str]:
+    """README and the pages of docs/ in the order of their index, which is how one reads them."""
+    return ["README.md", *(f"docs/{name}" for name in re.findall(r"\]\((\w[\w-]*\.md)\)", INDEX))]
+
+
+def blocks(name: str) -> list[tuple[str, str]]:
+    """(language, text) of each fenced block. Those without a language are commands to run."""
+    return BLOCK.findall(page(name))
+
+
+def make_files(folder: Path) -> None:
+    """What the pages call photo.jpg, photos, imagenet/val, model.onnx; CIFAR-10 in `kept`."""
+    draws = np.random.default_rng(0)
+    noise = draws.integers(0, 256, (240, 300, 3)).astype(np.uint8)
+    Image.fromarray(noise).save(folder / "photo.jpg")
+    for name in ("photos", "imagenet/val/n01440764", "imagenet/val/n01443537"):
+        (folder / name).mkdir(parents=True)
+        Image.fromarray(noise).save(folder / name / f"{name[-4:]}.jpg")
+    write_classifier(folder / "model.onnx")
+    (folder / "kept").mkdir()
+    for split in ("train", "test"):
+        images = draws.integers(0, 256, (20, 32, 32, 3)).astype(np.uint8)
+        np.save(folder / f"kept/{split}_images.npy", images)
+        np.save(folder / f"kept/{split}_labels.npy", np.arange(20, dtype=np.uint8) % 10)
+
+
+def write_classifier(path: Path) -> None:
+    """A small ONNX file with ImageNet's thousand classes."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights = np.random.default_rng(0).normal(size=(3, 1000)).astype(np.float32)
+    graph = helper.make_graph(
+        [
+            helper.make_node("GlobalAveragePool", ["pixels"], ["means"]),
+            helper.make_node("Flatten", ["means"], ["flat"]),
+            helper.make_node("MatMul", ["flat", "weights"], ["logits"]),
+        ],
+        "classifier",
+        [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 224, 224])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 1000])],
+        [numpy_helper.from_array(weights, "weights")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, path)
+
+
+INDEX = page("docs/README.md")
