@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from hardy.corrupt.calls import corrupt, corruptions, draw, perturbations, replay
     from hardy.diagnosis import doctor
     from hardy.evaluation import compare, evaluate, runs
+    from hardy.report.leaderboard import leaderboard
+    from hardy.report.serve import view
+    from hardy.report.write import plot
     from hardy.report.write import write_report as report
     from hardy.suites import names as suites
     from hardy.train.training import train
@@ -31,14 +34,17 @@ _LATER = {
     "doctor": "hardy.diagnosis",
     "draw": "hardy.corrupt.calls",
     "evaluate": "hardy.evaluation",
+    "leaderboard": "hardy.report.leaderboard",
     "names": "hardy.catalogue",
     "perturb": "hardy.variants.base_picture",
     "perturbations": "hardy.corrupt.calls",
+    "plot": "hardy.report.write",
     "replay": "hardy.corrupt.calls",
     "report": "hardy.report",
     "runs": "hardy.evaluation",
     "suites": "hardy.suites",
     "train": "hardy.train",
+    "view": "hardy.report.serve",
 }
 
 
@@ -65,12 +71,15 @@ __all__ = [
     "doctor",
     "draw",
     "evaluate",
+    "leaderboard",
     "names",
     "perturb",
     "perturbations",
+    "plot",
     "replay",
     "report",
     "runs",
     "suites",
     "train",
+    "view",
 ]

@@ -19,6 +19,7 @@ KINDS: Registry[Any] = Registry(
         "defences": Row("hardy.models.defences:DEFENCES", "Steps before a model."),
         "metrics": Row("hardy.metrics:METRICS", "Scores of stored predictions."),
         "readers": Row("hardy.images.readers:READERS", "Kinds of image sets, and their paths."),
+        "figures": Row("hardy.report.figures:FIGURES", "Plots of reports and papers."),
         "recipes": Row("hardy.images.recipes:RECIPES", "Ways to resize and crop photographs."),
     },
 )

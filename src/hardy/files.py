@@ -21,6 +21,7 @@ from hardy.schema import brief
 
 # How a name ends until its file is finished: by it, what a killed process left is known as ours.
 UNFINISHED = ".hardy-unfinished"
+RECORD = "run.json"  # the record of a run's folder
 
 
 @contextmanager
@@ -127,6 +128,32 @@ def write_file(
             file.write(content)
     except OSError as error:
         raise HardyError(f"{path} could not be written ({error.strerror}); {todo}") from error
+
+
+def check_target(target: Path) -> None:
+    """Refuse, before any work, an output that cannot be written or would damage a run."""
+    if os.path.isdir(target):  # unlike Path.is_dir, it takes names of any length
+        raise InputError(f"cannot write {target}: it is a folder; name a file in it")
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise InputError(f"cannot write {target}: expected a file or a new name, got a device")
+    if not os.path.isdir(target.parent):
+        raise InputError(f"cannot write {target}: the folder {target.parent} is not there; make it")
+    check_outside_runs(target)
+
+
+def check_outside_runs(target: Path) -> None:
+    for folder in Path(os.path.realpath(target)).parents:
+        if (folder / RECORD).exists():
+            raise InputError(
+                f"cannot write {target}: {folder} holds the predictions of a run; name another "
+                "folder"
+            )
+
+
+def write_output(target: Path, content: bytes) -> None:
+    """Write what a command was asked for, to the file that `-o` names."""
+    check_target(target)
+    write_file(target, content, "name another file")
 
 
 def _filled(folder: Path) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hardy.report.gathered import Report, gather
+from hardy.report.gathered import StoreReport, gather
 from tests.report.stores import write_noise, write_run
 
 MARKUP = "</script ><script>alert(1)</script ><img src=x onerror=alert(2)>"
@@ -29,5 +29,5 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def report(store: Path) -> Report:
+def report(store: Path) -> StoreReport:
     return gather(store)

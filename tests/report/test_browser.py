@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hardy.report.gallery import make_gallery
-from hardy.report.gathered import Report
-from hardy.report.leaderboard import write_leaderboard
+from hardy.report.gathered import StoreReport
+from hardy.report.leaderboard import leaderboard
 from hardy.report.page import render_report
 from hardy.scores.result_files import result_of, write_results
 from hardy.suites import load
@@ -38,7 +38,7 @@ def page() -> Iterator[Page]:
 
 
 @pytest.fixture(scope="module")
-def report_url(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
+def report_url(report: StoreReport, tmp_path_factory: pytest.TempPathFactory) -> str:
     target = tmp_path_factory.mktemp("report") / "report.html"
     gallery = make_gallery(load("imagenet_c"), paths()[0], side=48)
     target.write_bytes(render_report(report, [gallery]))
@@ -46,7 +46,7 @@ def report_url(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def board_url(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
+def board_url(report: StoreReport, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("board")
     stated = {
         "backbone": WIDEST,
@@ -57,7 +57,7 @@ def board_url(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
     entries = report.sections[0].entries
     results = [result_of(entries[0].scores, stated), *(result_of(e.scores) for e in entries[1:])]
     (folder / "results.json").write_text(write_results(results))
-    return write_leaderboard([folder], folder / "site").as_uri()
+    return leaderboard([folder], folder / "site").as_uri()
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -191,7 +191,7 @@ def test_leaderboard_is_quiet_fits_and_filters(page: Page, board_url: str, width
 
 
 def test_a_leaderboard_of_usual_names_needs_no_scrolling(
-    page: Page, report: Report, tmp_path: Path
+    page: Page, report: StoreReport, tmp_path: Path
 ) -> None:
     """Ranked, adapted and made differently, with all that can be stated of a model."""
     stated = {
@@ -213,7 +213,7 @@ def test_a_leaderboard_of_usual_names_needs_no_scrolling(
     for score in results[2]["scores"]:
         score["images_hash"] = "of others"
     (tmp_path / "results.json").write_text(json.dumps(results))
-    page.open(write_leaderboard([tmp_path], tmp_path / "site").as_uri(), 1280)
+    page.open(leaderboard([tmp_path], tmp_path / "site").as_uri(), 1280)
     hidden = "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
     assert page.run(hidden) == [0, 0, 0, 0]
     heads = "[...document.querySelectorAll('thead button')].map(e => e.getClientRects().length)"

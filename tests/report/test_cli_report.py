@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from hardy.cli import report_commands as cli_report
 from hardy.errors import InputError
+from hardy.report.serve import pages_of
+from hardy.report.write import write_gallery
 from tests.photos import paths
 from tests.report.pages import Parsed
 from tests.report.stores import write_run
@@ -96,17 +98,17 @@ def test_plot_asks_which_of_several_suites(tmp_path: Path) -> None:
 
 
 def test_gallery_of_a_photo(tmp_path: Path) -> None:
-    target = cli_report.write_gallery(paths()[0], tmp_path / "g.html", ["cifar10_c"], None)
+    target = write_gallery(paths()[0], tmp_path / "g.html", suites=["cifar10_c"])
     assert len(Parsed(target.read_bytes()).all("section")) == 1
 
 
 def test_view_shows_stores_pages_and_sites(digits: Path, tmp_path: Path) -> None:
-    page = cli_report.pages_of(digits)("/")
+    page = pages_of(digits, paths()[1])("/")
     assert page is not None
     (tmp_path / "index.html").write_bytes(b"site")
     for path in (tmp_path, tmp_path / "index.html"):
-        found = cli_report.pages_of(path)("/")
+        found = pages_of(path)("/")
         assert found is not None
         assert found.content == b"site"
-    run("report", digits, "-o", tmp_path / "report.html")
+    run("report", digits, "-o", tmp_path / "report.html", "--photo", paths()[1])
     assert page.content == (tmp_path / "report.html").read_bytes()

@@ -9,8 +9,8 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.metrics import proportion_interval
-from hardy.report.circumstances import section_title
-from hardy.report.gathered import Report, gather
+from hardy.report.gathered import StoreReport, gather
+from hardy.report.words import section_title
 from hardy.report.write import render_store
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
@@ -18,7 +18,7 @@ from tests.report.conftest import LONG, MARKUP, QUOTES
 from tests.report.stores import write_run
 
 
-def test_sections_are_suites_with_the_best_model_first(report: Report) -> None:
+def test_sections_are_suites_with_the_best_model_first(report: StoreReport) -> None:
     assert [(part.suite.name, part.of) for part in report.sections] == [
         ("imagenet_c", 1),
         ("imagenet_p", 1),
@@ -26,13 +26,13 @@ def test_sections_are_suites_with_the_best_model_first(report: Report) -> None:
     assert [entry.label for entry in report.sections[0].entries] == [MARKUP, QUOTES, LONG]
 
 
-def test_a_model_keeps_its_style_in_every_suite(report: Report) -> None:
+def test_a_model_keeps_its_style_in_every_suite(report: StoreReport) -> None:
     styles = [{e.label: e.style for e in part.entries} for part in report.sections]
     assert styles[1].items() <= styles[0].items()
     assert len(set(styles[0].values())) == 3
 
 
-def test_grid_is_the_share_of_wrong_answers(report: Report) -> None:
+def test_grid_is_the_share_of_wrong_answers(report: StoreReport) -> None:
     entry = report.sections[0].entries[1]
     grid = entry.grid
     assert grid is not None
@@ -47,7 +47,7 @@ def test_grid_is_the_share_of_wrong_answers(report: Report) -> None:
     assert grid.intervals[row][3] == (100 * low, 100 * high)
 
 
-def test_reliability_adds_up_to_the_accuracy(report: Report) -> None:
+def test_reliability_adds_up_to_the_accuracy(report: StoreReport) -> None:
     for entry in report.sections[0].entries:
         assert entry.calibration is not None
         one = entry.calibration.corrupted
@@ -136,7 +136,7 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_shown(tmp_path: Path)
     assert b"Left out: " in render_store(tmp_path)
 
 
-def test_clean_error_of_sequences_is_the_same_models(report: Report) -> None:
+def test_clean_error_of_sequences_is_the_same_models(report: StoreReport) -> None:
     corruptions, sequences = report.sections
     for entry in sequences.entries:
         own = next(one for one in corruptions.entries if one.label == entry.label)

@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 from hardy.errors import InputError
-from hardy.report.export import as_csv, as_json, as_markdown
-from hardy.report.gathered import Report, gather
-from hardy.report.write import write_report
+from hardy.report.gathered import StoreReport, gather
+from hardy.report.write import as_csv, as_json, as_markdown, write_report
 from hardy.scores.result_files import parse_result
 from hardy.suites.cells import CLEAN
 from tests.report.conftest import LONG, MARKUP, QUOTES
 from tests.scores.helpers import errors, write_run
 
 
-def test_markdown_has_tables_sentences_and_circumstances(report: Report) -> None:
+def test_markdown_has_tables_sentences_and_circumstances(report: StoreReport) -> None:
     text = as_markdown(report)
     assert "<" not in text
     assert re.search(r"^\| long-x+ \|", text, re.M)
@@ -42,7 +41,7 @@ def _tables(text: str) -> dict[str, list[str]]:
     return found
 
 
-def test_csv_has_a_line_per_score(report: Report) -> None:
+def test_csv_has_a_line_per_score(report: StoreReport) -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(report))))
     entries = [entry for part in report.sections for entry in part.entries]
     assert len(rows) == sum(map(len, (entry.scores for entry in entries)))
@@ -51,7 +50,7 @@ def test_csv_has_a_line_per_score(report: Report) -> None:
     assert float(first["value"]) == entries[0].scores[first["name"]].value
 
 
-def test_json_is_a_result_file(report: Report) -> None:
+def test_json_is_a_result_file(report: StoreReport) -> None:
     results = [parse_result(one, "report") for one in json.loads(as_json(report, pytest.fail))]
     assert [one.name for one in results] == [MARKUP, QUOTES, LONG, MARKUP, LONG]
 

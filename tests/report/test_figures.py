@@ -9,24 +9,18 @@ import pytest
 from hardy.errors import InputError
 from hardy.report import published_points as published
 from hardy.report.bars import bars
-from hardy.report.figures import choose_figure, figures
-from hardy.report.gathered import Report, gather
+from hardy.report.figures import choose_figure, figures, notes
+from hardy.report.gathered import StoreReport, gather
 from hardy.report.headline import headline, summary
 from hardy.report.page import render_report
 from hardy.report.palette import COLOURS, ink_on, shade, style
-from hardy.report.point_labels import (
-    LETTER,
-    LINE,
-    Spot,
-    choose_labels,
-)
-from hardy.report.scatter import scatter, why_none
+from hardy.report.scatter import LETTER, LINE, Spot, choose_labels, scatter
 from hardy.report.severity import curves, heat
 from tests.report.conftest import LONG, MARKUP
 from tests.report.stores import write_run
 
 
-def test_bars_are_the_scores_of_each_corruption(report: Report) -> None:
+def test_bars_are_the_scores_of_each_corruption(report: StoreReport) -> None:
     (figure,) = bars(report.sections[0])
     own = [one for one in figure.panels[0].series if one.style is not None]
     entry = report.sections[0].entries[0]
@@ -38,7 +32,7 @@ def test_bars_are_the_scores_of_each_corruption(report: Report) -> None:
 
 
 def test_published_models_stand_beside_the_suites_own_classes_only(
-    report: Report, tmp_path: Path
+    report: StoreReport, tmp_path: Path
 ) -> None:
     (figure,) = bars(report.sections[0])
     names = [one.name for one in figure.panels[0].series if one.style is None]
@@ -78,7 +72,7 @@ def test_a_part_of_the_suite_is_not_set_beside_published_means(
     assert any(one.style is None for one in figure.panels[0].series) == (suite == "imagenet_c")
 
 
-def test_scatter_has_the_papers_points(report: Report) -> None:
+def test_scatter_has_the_papers_points(report: StoreReport) -> None:
     mce, relative = scatter(report.sections[0])
     flips, distance = scatter(report.sections[1])
     points = {
@@ -95,7 +89,7 @@ def test_scatter_has_the_papers_points(report: Report) -> None:
     assert not [value for _, value in points["mCE"] if value == pytest.approx(48.9, abs=0.1)]
 
 
-def test_curves_start_at_the_clean_error_and_say_their_area(report: Report) -> None:
+def test_curves_start_at_the_clean_error_and_say_their_area(report: StoreReport) -> None:
     (figure,) = curves(report.sections[0])
     entry = report.sections[0].entries[0]
     panel = next(one for one in figure.panels if one.title == "fog")
@@ -105,7 +99,7 @@ def test_curves_start_at_the_clean_error_and_say_their_area(report: Report) -> N
     assert panel.note.startswith(f"AUDE {area:.1f} · ")
 
 
-def test_heat_map_has_a_panel_per_model(report: Report) -> None:
+def test_heat_map_has_a_panel_per_model(report: StoreReport) -> None:
     (figure,) = heat(report.sections[0])
     assert [panel.title for panel in figure.panels] == [
         entry.label for entry in report.sections[0].entries
@@ -114,7 +108,7 @@ def test_heat_map_has_a_panel_per_model(report: Report) -> None:
     assert {len(row) for row in figure.panels[0].cells or ()} == {6}
 
 
-def test_sentences_follow_the_numbers(report: Report) -> None:
+def test_sentences_follow_the_numbers(report: StoreReport) -> None:
     section = report.sections[0]
     (before,) = bars(section)
     entry = section.entries[0]
@@ -128,7 +122,7 @@ def test_sentences_follow_the_numbers(report: Report) -> None:
     assert "best in 14 of 15" in after.sees
 
 
-def test_summary_says_whether_the_lead_is_chance(report: Report, tmp_path: Path) -> None:
+def test_summary_says_whether_the_lead_is_chance(report: StoreReport, tmp_path: Path) -> None:
     assert "p ≤ 0.002" in summary(report.sections[0])
     for weights in ("these weights", "those weights"):
         write_run(tmp_path, "twin", images=40, classes=10, weights=weights)
@@ -136,7 +130,7 @@ def test_summary_says_whether_the_lead_is_chance(report: Report, tmp_path: Path)
     assert re.search(r"may be as good: it is .* behind, which is within chance", summary(section))
 
 
-def test_intervals_of_a_column_share_a_scale(report: Report) -> None:
+def test_intervals_of_a_column_share_a_scale(report: StoreReport) -> None:
     table = headline(report.sections[0])
     first = [cells[0] for _, cells in table.rows]
     ends = [cell.span for cell in first if cell is not None]
@@ -215,7 +209,7 @@ def test_no_two_names_of_many_models_meet(tmp_path: Path) -> None:
     assert "Names that would cover others are left out; the legend has them all." in figure.sees
 
 
-def test_the_caption_says_nothing_of_names_where_all_are_there(report: Report) -> None:
+def test_the_caption_says_nothing_of_names_where_all_are_there(report: StoreReport) -> None:
     for figure in scatter(report.sections[0]):
         assert "the legend has them" not in figure.sees
 
@@ -226,11 +220,11 @@ def test_styles_repeat_only_after_all_colours_and_dashes() -> None:
     assert style(None).colour not in COLOURS
 
 
-def test_figures_are_chosen_by_kind_suite_and_score(report: Report) -> None:
+def test_figures_are_chosen_by_kind_suite_and_score(report: StoreReport) -> None:
     assert choose_figure(report, "scatter").score == "mCE"
     assert choose_figure(report, "scatter", suite="imagenet_p").score == "mFR"
     assert choose_figure(report, "stability", score="T5D").name == "imagenet-p-bars-t5d"
-    with pytest.raises(InputError, match=r'unknown kind of plot "pie".*bars'):
+    with pytest.raises(InputError, match=r'unknown figure "pie".*bars'):
         choose_figure(report, "pie")
     with pytest.raises(InputError, match="imagenet_p; these have stability, scatter"):
         choose_figure(report, "curves", suite="imagenet_p")
@@ -240,14 +234,14 @@ def test_figures_are_chosen_by_kind_suite_and_score(report: Report) -> None:
         choose_figure(report, "scatter", score="mcE")
 
 
-def test_every_figure_says_what_to_see(report: Report) -> None:
+def test_every_figure_says_what_to_see(report: StoreReport) -> None:
     for section in report.sections:
         for figure in figures(section):
             assert MARKUP in figure.sees or LONG in figure.sees
             assert figure.sees.endswith(".")
 
 
-def test_equal_models_are_called_equal(report: Report) -> None:
+def test_equal_models_are_called_equal(report: StoreReport) -> None:
     section = report.sections[0]
     entry = section.entries[0]
     equal = replace(section, entries=(entry, replace(entry, label="its twin")))
@@ -256,7 +250,7 @@ def test_equal_models_are_called_equal(report: Report) -> None:
     assert "does best in 0 of 15." in bars(equal)[0].sees
 
 
-def test_only_shared_corruptions_are_won(report: Report) -> None:
+def test_only_shared_corruptions_are_won(report: StoreReport) -> None:
     section = report.sections[0]
     best, second, _ = section.entries
     fewer = {name: one for name, one in second.scores.scores.items() if name != "CE fog"}
@@ -266,7 +260,7 @@ def test_only_shared_corruptions_are_won(report: Report) -> None:
 
 
 def test_curves_of_one_corruption_of_falls_and_of_many_models(
-    report: Report, tmp_path: Path
+    report: StoreReport, tmp_path: Path
 ) -> None:
     write_run(tmp_path, "model", images=20, classes=10, only=("fog",))
     sees = curves(gather(tmp_path).sections[0])[0].sees
@@ -289,13 +283,13 @@ def test_one_published_result_is_counted_as_one(tmp_path: Path) -> None:
     assert "Of 1 published result 1 is lower in mean error." in figure.sees
 
 
-def test_sequences_without_clean_accuracy_say_so(report: Report) -> None:
+def test_sequences_without_clean_accuracy_say_so(report: StoreReport) -> None:
     section = report.sections[1]
-    assert why_none(section) == ""
+    assert notes(section) == []
     alone = replace(section, entries=tuple(replace(e, clean_error=None) for e in section.entries))
     assert scatter(alone) == []
-    assert "sequences have no clean images of their own" in why_none(alone)
-    assert b"No plot against clean accuracy" in render_report(Report((alone,)))
+    assert "sequences have no clean images of their own" in notes(alone)[0]
+    assert b"No plot against clean accuracy" in render_report(StoreReport((alone,)))
 
 
 def test_numbers_are_read_on_every_colour_of_the_heat_map() -> None:

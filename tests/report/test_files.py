@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hardy.errors import HardyError, InputError
-from hardy.report.targets import check_target, write_whole
+from hardy.files import check_target, write_output
 from hardy.report.write import write_report
 from tests.report.stores import write_run
 
@@ -16,7 +16,7 @@ from tests.report.stores import write_run
 def test_a_file_is_replaced_and_nothing_else_left(tmp_path: Path) -> None:
     target = tmp_path / ("n" * 250 + ".html")
     for content in (b"one", b"two"):
-        write_whole(target, content)
+        write_output(target, content)
         assert target.read_bytes() == content
     assert os.listdir(tmp_path) == [target.name]
 
@@ -37,15 +37,17 @@ def test_devices_folders_and_runs_are_left_alone(tmp_path: Path) -> None:
         ("run/parts/page.html", "holds the predictions of a run"),
     ):
         with pytest.raises(InputError, match=why):
-            write_whole(tmp_path / name, b"page")
+            write_output(tmp_path / name, b"page")
     assert pipe.is_fifo()
     assert (tmp_path / "run" / "run.json").read_text() == "{}"
     check_target(tmp_path / "page.html")
 
 
 def test_what_the_system_refuses_is_said(tmp_path: Path) -> None:
-    with pytest.raises(HardyError, match=r"cannot write .*too long"):
-        write_whole(tmp_path / ("n" * 300), b"page")
+    with pytest.raises(
+        HardyError, match=r"could not be written \(File name too long\); name another file"
+    ):
+        write_output(tmp_path / ("n" * 300), b"page")
     assert not os.listdir(tmp_path)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hardy.errors import InputError
-from hardy.report.gathered import Report
-from hardy.report.leaderboard import boards, render_leaderboard, write_leaderboard
+from hardy.report.gathered import StoreReport
+from hardy.report.leaderboard import boards, leaderboard, render_leaderboard
 from hardy.report.submitted import find_results
 from hardy.scores.result_files import result_of
 from tests.report.conftest import LONG, MARKUP, QUOTES
@@ -20,7 +20,7 @@ Data = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def results(report: Report) -> list[Data]:
+def results(report: StoreReport) -> list[Data]:
     entries = [entry for section in report.sections for entry in section.entries]
     return [json.loads(json.dumps(result_of(entry.scores))) for entry in entries]
 
@@ -92,7 +92,7 @@ def test_page_is_safe_whatever_the_files_say(results: list[Data], tmp_path: Path
         "standalone": False,
         "seen_corruptions": ["fog"],
     }
-    page = write_leaderboard(write(tmp_path, stated), tmp_path / "site").read_bytes()
+    page = leaderboard(write(tmp_path, stated), tmp_path / "site").read_bytes()
     assert sorted(path.name for path in (tmp_path / "site").iterdir()) == ["index.html"]
     parsed = Parsed(page)
     check_safe(parsed)
@@ -151,7 +151,7 @@ def test_a_bad_file_is_refused_with_its_field(
     change(bad)
     write(tmp_path, [results[1], bad])
     with pytest.raises(InputError, match=rf"1 of 2 result files.*\n.*1\.json.*{field}"):
-        write_leaderboard([tmp_path], tmp_path / "site")
+        leaderboard([tmp_path], tmp_path / "site")
     assert not (tmp_path / "site").exists()
 
 
@@ -184,7 +184,7 @@ def test_the_site_is_a_folder_outside_runs(results: list[Data], tmp_path: Path) 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")
     with pytest.raises(InputError, match="holds the predictions of a run"):
-        write_leaderboard(paths, tmp_path / "run" / "site")
+        leaderboard(paths, tmp_path / "run" / "site")
     assert not (tmp_path / "run" / "site").exists()
     with pytest.raises(InputError, match=r"0.json is a file; name a folder"):
-        write_leaderboard(paths, paths[0])
+        leaderboard(paths, paths[0])

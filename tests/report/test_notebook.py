@@ -4,14 +4,14 @@ import numpy as np
 
 from hardy.images.inline import GREY, batch_html
 from hardy.report import palette
-from hardy.report.gathered import Report
+from hardy.report.gathered import StoreReport
 from hardy.scores import notebook
 from hardy.scores.notebook import score_html, scores_html
 from tests.report.conftest import MARKUP, QUOTES
 from tests.report.pages import Parsed, check_safe
 
 
-def test_scores_show_number_interval_and_circumstances(report: Report) -> None:
+def test_scores_show_number_interval_and_circumstances(report: StoreReport) -> None:
     scores = report.sections[0].entries[0].scores
     html = scores_html(MARKUP, scores.headline, [QUOTES])
     parsed = Parsed(html.encode())
@@ -24,7 +24,7 @@ def test_scores_show_number_interval_and_circumstances(report: Report) -> None:
     assert len(parsed.all("svg")) == len(scores.headline)
 
 
-def test_a_score_shows_itself(report: Report) -> None:
+def test_a_score_shows_itself(report: StoreReport) -> None:
     score = report.sections[0].entries[0].scores["mCE"]
     assert score.figure() in "".join(Parsed(score_html(score).encode()).text)
 

@@ -11,7 +11,7 @@ from hardy.report import attack_section as attacks
 from hardy.report import page as page_module
 from hardy.report import plotly_figures as plots
 from hardy.report.gallery import make_gallery
-from hardy.report.gathered import Entry, Report, gather
+from hardy.report.gathered import ModelEntry, StoreReport, gather
 from hardy.report.page import render_report
 from hardy.report.worst_section import read_worst
 from hardy.suites import load
@@ -21,7 +21,7 @@ from tests.report.pages import Parsed, check_safe
 
 
 @pytest.fixture(scope="module")
-def page(report: Report) -> bytes:
+def page(report: StoreReport) -> bytes:
     return render_report(report, [make_gallery(load("imagenet_c"), paths()[0], side=32)])
 
 
@@ -71,7 +71,7 @@ def test_every_figure_has_a_place_a_sentence_and_words_for_those_who_do_not_see(
 
 
 def test_same_store_same_bytes_wherever_it_lies(
-    store: Path, report: Report, tmp_path: Path
+    store: Path, report: StoreReport, tmp_path: Path
 ) -> None:
     moved = shutil.copytree(store, tmp_path / "elsewhere")
     assert render_report(gather(moved)) == render_report(report)
@@ -90,7 +90,7 @@ def test_worst_images_show_what_was_taken_for_what(parsed: Parsed) -> None:
     )
 
 
-def test_circumstances_are_complete(parsed: Parsed, report: Report) -> None:
+def test_circumstances_are_complete(parsed: Parsed, report: StoreReport) -> None:
     text = "".join(parsed.text)
     around = report.sections[0].circumstances
     for part in (around.suite_hash, around.images_hash, around.recipe, "2026-01-02T03:04:05+00:00"):
@@ -98,7 +98,7 @@ def test_circumstances_are_complete(parsed: Parsed, report: Report) -> None:
     assert "1,000 bootstrap replicates over images, seed 0" in text
 
 
-def test_thumbnails_have_a_budget(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thumbnails_have_a_budget(report: StoreReport, monkeypatch: pytest.MonkeyPatch) -> None:
     def shown() -> int:
         page = Parsed(render_report(report))
         return sum(one.get("class") == "worst" for one in page.all("ul"))
@@ -110,7 +110,7 @@ def test_thumbnails_have_a_budget(report: Report, monkeypatch: pytest.MonkeyPatc
 
 
 def test_noise_is_pictured_for_the_best_models_only(
-    report: Report, monkeypatch: pytest.MonkeyPatch
+    report: StoreReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shown() -> list[int]:
         page = Parsed(render_report(report))
@@ -122,5 +122,5 @@ def test_noise_is_pictured_for_the_best_models_only(
     assert shown() == [1, 4]
 
 
-def _first(report: Report) -> Entry:
+def _first(report: StoreReport) -> ModelEntry:
     return report.sections[0].entries[0]

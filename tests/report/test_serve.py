@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from hardy.errors import InputError
-from hardy.report.serve import Find, address, folder_of_pages, one_page, server
+from hardy.report.serve import Find, PageServer, folder_of_pages, one_page
 
 
 @contextmanager
 def serving(find: Find) -> Iterator[http.client.HTTPConnection]:
-    with server(find) as listening:
+    with PageServer(find) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
         connection = http.client.HTTPConnection(*listening.server_address[:2], timeout=10)
@@ -85,11 +85,11 @@ def test_other_host_names_are_not_answered() -> None:
 
 
 def test_only_this_machine_reaches_it_and_a_taken_port_is_told() -> None:
-    with server(one_page(b"")) as listening:
-        assert address(listening).startswith("http://127.0.0.1:")
+    with PageServer(one_page(b"")) as listening:
+        assert listening.address.startswith("http://127.0.0.1:")
         port = listening.server_address[1]
-        with pytest.raises(InputError, match=f"port {port}.*--port"), server(one_page(b""), port):
-            pass
+        with pytest.raises(InputError, match=f"port {port}.*--port"):
+            PageServer(one_page(b""), port)
         with socket.socket() as probe, pytest.raises(OSError, match="refused"):
             probe.connect(("127.0.0.2", port))
 

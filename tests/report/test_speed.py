@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hardy.report.gathered import Report
-from hardy.report.leaderboard import write_leaderboard
+from hardy.report.gathered import StoreReport
+from hardy.report.leaderboard import leaderboard
 from hardy.scores.result_files import result_of
 from tests.photos import paths
 from tests.report.stores import write_run
@@ -38,13 +38,13 @@ def test_whole_imagenet_c_run_within_a_minute_and_two_gigabytes(tmp_path: Path) 
     assert target.stat().st_size < 8_000_000
 
 
-def test_leaderboard_of_200_files_within_ten_seconds(report: Report, tmp_path: Path) -> None:
+def test_leaderboard_of_200_files_within_ten_seconds(report: StoreReport, tmp_path: Path) -> None:
     first = json.loads(json.dumps(result_of(report.sections[0].entries[0].scores)))
     for number in range(200):
         other = deepcopy(first)
         other["model"] |= {"name": f"model {number}", "identity": str(number)}
         (tmp_path / f"{number}.json").write_text(json.dumps(other))
     start = time.monotonic()
-    page = write_leaderboard([tmp_path], tmp_path / "site")
+    page = leaderboard([tmp_path], tmp_path / "site")
     assert time.monotonic() - start < 10
     assert page.read_text("utf-8").count("<tr data-text=") == 200

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,8 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.report import matplotlib_figures as static
-from hardy.report.figures import KINDS, choose_figure, figures
-from hardy.report.gathered import Report
+from hardy.report.figures import FIGURES, choose_figure, figures
+from hardy.report.gathered import StoreReport, gather
 from hardy.report.matplotlib_figures import (
     DPI,
     FORMATS,
@@ -18,10 +19,11 @@ from hardy.report.matplotlib_figures import (
     overview,
     save,
 )
+from tests.report.stores import write_run
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_drawn_whatever_models_are_called(report: Report, kind: str) -> None:
+@pytest.mark.parametrize("kind", FIGURES)
+def test_every_kind_is_drawn_whatever_models_are_called(report: StoreReport, kind: str) -> None:
     """Warnings are errors: no letter may be missing from the font."""
     picture = save(choose_figure(report, kind), "png", Print(4.0, 3.0, "serif", 7.0))
     with Image.open(io.BytesIO(picture)) as opened:
@@ -30,21 +32,21 @@ def test_every_kind_is_drawn_whatever_models_are_called(report: Report, kind: st
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_same_figure_same_bytes(report: Report, format: str) -> None:
+def test_same_figure_same_bytes(report: StoreReport, format: str) -> None:
     figure = choose_figure(report, "bars")
     first = save(figure, format)
     assert first == save(figure, format)
     assert first.startswith({"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}[format])
 
 
-def test_size_and_font_are_as_stated(report: Report) -> None:
+def test_size_and_font_are_as_stated(report: StoreReport) -> None:
     pdf = save(choose_figure(report, "scatter"), "pdf", Print(3.25, 2.5, "DejaVu Serif", 9.0))
     assert b"/MediaBox [ 0 0 234 180 ]" in pdf
     assert b"DejaVuSerif" in pdf
     assert b"DejaVuSans" not in pdf
 
 
-def test_overview_has_all_figures_below_each_other(report: Report) -> None:
+def test_overview_has_all_figures_below_each_other(report: StoreReport) -> None:
     shown = figures(report.sections[1])
     with Image.open(io.BytesIO(overview(shown))) as opened:
         whole = opened.size
@@ -58,7 +60,7 @@ def test_overview_has_all_figures_below_each_other(report: Report) -> None:
     assert overview(shown[:1]) != overview([other])
 
 
-def test_a_picture_says_which_models_it_leaves_out(report: Report) -> None:
+def test_a_picture_says_which_models_it_leaves_out(report: StoreReport) -> None:
     section = report.sections[0]
     entries = tuple(
         replace(section.entries[place % 3], style=place, label=f"model {place}")
@@ -66,11 +68,16 @@ def test_a_picture_says_which_models_it_leaves_out(report: Report) -> None:
     )
     for kind in ("bars", "curves"):
         assert choose_figure(report, kind).leaves_out() == ""
-        many = choose_figure(Report((replace(section, entries=entries),)), kind)
+        many = choose_figure(StoreReport((replace(section, entries=entries),)), kind)
         assert many.leaves_out() == " Drawn are the first 6 of 9 models."
 
 
-def test_legend_stays_within_the_picture(report: Report) -> None:
+def test_one_bar_has_room(tmp_path: Path) -> None:
+    write_run(tmp_path, "model", "cifar10_c", images=12, classes=10, only=("fog",), worst=False)
+    assert save(choose_figure(gather(tmp_path), "bars"), "svg").startswith(b"<?xml")
+
+
+def test_legend_stays_within_the_picture(report: StoreReport) -> None:
     for width in (6.5, 3.3):
         picture = save(choose_figure(report, "bars"), "png", Print(width))
         with Image.open(io.BytesIO(picture)) as opened:
@@ -78,13 +85,13 @@ def test_legend_stays_within_the_picture(report: Report) -> None:
         assert (edge == 255).all()
 
 
-def test_the_lowest_panel_of_every_column_has_its_ticks(report: Report) -> None:
+def test_the_lowest_panel_of_every_column_has_its_ticks(report: StoreReport) -> None:
     sheet = static._draw(choose_figure(report, "curves"), Print())
     told = [axis.xaxis.get_tick_params()["labelbottom"] for axis in sheet.axes]
     assert told == [False] * 11 + [True] * 4
 
 
-def test_what_cannot_be_drawn_is_refused(report: Report) -> None:
+def test_what_cannot_be_drawn_is_refused(report: StoreReport) -> None:
     figure = choose_figure(report, "bars")
     with pytest.raises(InputError, match="expected a figure as pdf, svg, png, got gif"):
         save(figure, "gif")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hardy.report.circumstances import describe_run
 from hardy.report.gathered import gather
 from hardy.report.headline import summary
 from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.report.page import render_report
+from hardy.report.words import describe_run
 from hardy.scores import compare, score
 from hardy.scores.listing import compared_table, score_tables
 from hardy.scores.result_files import result_of, write_results

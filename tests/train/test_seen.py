@@ -15,10 +15,10 @@ from hardy.evaluation import Run
 from hardy.models import Model, load
 from hardy.models.defences import defend
 from hardy.models.model import Trained
-from hardy.report.circumstances import describe_run
 from hardy.report.gathered import gather
 from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.report.page import render_report
+from hardy.report.words import describe_run
 from hardy.scores.result_files import result_of, write_results
 from hardy.train.loop import run_training
 from hardy.train.trained_model import trained_as

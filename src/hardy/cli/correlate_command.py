@@ -34,7 +34,7 @@ def correlate_shifts(
     """
     from hardy.design.overwriting import check_begins
     from hardy.design.shifts import correlate, read_rows, stored_rows
-    from hardy.report.targets import check_target, write_whole
+    from hardy.files import check_target, write_output
     from hardy.scores.text_tables import Table, to_csv, to_terminal
 
     if output is not None and output.resolve() in [path.resolve() for path in results]:
@@ -53,7 +53,7 @@ def correlate_shifts(
         text = to_csv([one.as_dict() for one in found])
         check_target(output)
         check_begins(output, text.partition("\n")[0], "table that `hardy correlate` wrote")
-        write_whole(output, text.encode())
+        write_output(output, text.encode())
         typer.echo(f"wrote {output}")
         return
     lines = [

@@ -131,7 +131,7 @@ def _check_targets(output: Path | None, picture: Path | None) -> None:
     """Before any work, and before one of the two is written."""
     from hardy.design.designed_suite import check_file_name
     from hardy.design.heat_map import check_format
-    from hardy.report.targets import check_target
+    from hardy.files import check_target
 
     if output is not None:
         check_file_name(output)
@@ -177,9 +177,9 @@ def _draw_categories(
     measures: Measures | None,
 ) -> None:
     from hardy.design.heat_map import category_map, draw
-    from hardy.report.targets import write_whole
+    from hardy.files import write_output
 
     note = str(measures or f"{len(found.groups)} categories")
     heat: Heat = category_map("Overlap", note, matrix.names, matrix.values, found, members)
-    write_whole(target, draw(heat, _format(target)))
+    write_output(target, draw(heat, _format(target)))
     typer.echo(f"wrote {printable(str(target))}")

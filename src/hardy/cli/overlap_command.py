@@ -122,7 +122,7 @@ def _train(
 def _draw_results(results: Results, out: Path) -> list[Path]:
     """Without the libraries for pictures there are none; the numbers are written all the same."""
     from hardy.design.heat_map import draw, heat_map
-    from hardy.report.targets import write_whole
+    from hardy.files import write_output
 
     experiment = results.experiment
     note = (
@@ -146,6 +146,6 @@ def _draw_results(results: Results, out: Path) -> list[Path]:
             except MissingResource as error:
                 typer.echo(f"no {name}.{form}: {error}", err=True)
                 continue
-            write_whole(out / f"{name}.{form}", content)
+            write_output(out / f"{name}.{form}", content)
             written.append(out / f"{name}.{form}")
     return written

@@ -22,7 +22,6 @@ from hardy.cli.report_commands import (
     report_runs,
     view_folder,
     write_board,
-    write_gallery,
 )
 from hardy.cli.score_commands import (
     Format,
@@ -133,7 +132,9 @@ def show(
     from hardy.pictures import write_sequence, write_sheet
 
     if html:
-        typer.echo(f"wrote {write_gallery(photo, output, ['imagenet_c', 'imagenet_p'], size)}")
+        from hardy.report.write import write_gallery
+
+        typer.echo(f"wrote {write_gallery(photo, output, side=size, track=watch)}")
         return
     if sequence:
         typer.echo(f"wrote {write_sequence(photo, output, sequence, level=level, side=size)}")

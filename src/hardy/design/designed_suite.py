@@ -11,9 +11,8 @@ from typing import Any
 
 from hardy.design.overwriting import check_begins
 from hardy.errors import InputError
-from hardy.files import write_file
+from hardy.files import check_target, write_file
 from hardy.registry import unknown
-from hardy.report.targets import check_target
 from hardy.suites import load, text_of
 from hardy.suites import names as own_suites
 from hardy.suites.suite import Suite

@@ -9,21 +9,20 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.images.inline import data_uri
-from hardy.report.figure import Figure, Panel, Series
-from hardy.report.gathered import Entry, Section
-from hardy.report.thumbnails import reencode
+from hardy.report.figures import ATTACKS, Figure, Panel, Series, figure
+from hardy.report.gathered import ModelEntry, Section
 from hardy.report.words import count, short
+from hardy.report.worst_section import reencode
 from hardy.store.attack_files import Attacked
 
-DENSITY = "density"  # what the figure shows
 PICTURED = 6
 NAMES = {"ant": "1 × 1", "ant3x3": "3 × 3"}
 
 
-class Shown(NamedTuple):
+class ShownAttack(NamedTuple):
     """An attack as a page has it; pictures are data URIs."""
 
-    entry: Entry
+    entry: ModelEntry
     attacked: Attacked
     patches: tuple[str, ...] = ()
     gaussian: tuple[str, ...] = ()
@@ -47,13 +46,13 @@ class Shown(NamedTuple):
         return f"Not clearly worse for it than Gaussian noise of the same norm: {points}."
 
 
-def shown(section: Section) -> list[list[Shown]]:
+def shown(section: Section) -> list[list[ShownAttack]]:
     """In groups that were measured on the same images. With pictures of the best models' only, as
     noise takes much room."""
     found = [(entry, one) for entry in section.entries for one in entry.attacks]
-    groups: dict[str, list[Shown]] = {}
+    groups: dict[str, list[ShownAttack]] = {}
     for place, (entry, one) in enumerate(found):
-        made = _pictured(entry, one) if place < PICTURED else Shown(entry, one)
+        made = _pictured(entry, one) if place < PICTURED else ShownAttack(entry, one)
         groups.setdefault(one.measured_hash, []).append(made)
     return list(groups.values())
 
@@ -62,13 +61,13 @@ def _kind(one: Attacked) -> str:
     return NAMES.get(one.noise, one.noise)
 
 
-def _title(entry: Entry, one: Attacked) -> str:
+def _title(entry: ModelEntry, one: Attacked) -> str:
     """A model may have several attacks: what they differ in by what one asks for."""
     return f"{entry.label}, {_kind(one)}, ε {one.epsilon:.4g}, {count(one.steps, 'step')}"
 
 
-def _pictured(entry: Entry, one: Attacked) -> Shown:
-    return Shown(
+def _pictured(entry: ModelEntry, one: Attacked) -> ShownAttack:
+    return ShownAttack(
         entry,
         one,
         tuple(_uri(entry, picture) for picture in one.patches),
@@ -77,7 +76,7 @@ def _pictured(entry: Entry, one: Attacked) -> Shown:
     )
 
 
-def _uri(entry: Entry, picture: str) -> str:
+def _uri(entry: ModelEntry, picture: str) -> str:
     try:
         return data_uri(reencode(base64.b64decode(picture)))
     # Pillow meets pictures that are none with OSError, SyntaxError or ValueError.
@@ -88,17 +87,16 @@ def _uri(entry: Entry, picture: str) -> str:
         ) from error
 
 
-def figures(section: Section) -> list[Figure]:
+@figure(needs=(ATTACKS,), part="attacks")
+def noise(section: Section) -> list[Figure]:
     """How the values of the noise spread, beside a Gaussian of the same spread."""
     found = [(entry, one) for entry in section.entries for one in entry.attacks]
-    if not found:
-        return []
     panels = tuple(Panel(_title(entry, one), _series(entry, one)) for entry, one in found)
     return [
         Figure(
             name=f"{section.slug}-noise",
             kind="lines",
-            score=DENSITY,
+            score="density",
             title="Values of the adversarial noise",
             sees=_sees(*found[0]),
             x_title="Noise, in units of its root mean square",
@@ -110,7 +108,7 @@ def figures(section: Section) -> list[Figure]:
     ]
 
 
-def _series(entry: Entry, one: Attacked) -> tuple[Series, ...]:
+def _series(entry: ModelEntry, one: Attacked) -> tuple[Series, ...]:
     middles = tuple((low + high) / 2 for low, high in pairwise(one.edges))
     normal = tuple(100 * (_below(high) - _below(low)) for low, high in pairwise(one.edges))
     return (
@@ -119,7 +117,7 @@ def _series(entry: Entry, one: Attacked) -> tuple[Series, ...]:
     )
 
 
-def _sees(entry: Entry, one: Attacked) -> str:
+def _sees(entry: ModelEntry, one: Attacked) -> str:
     within = sum(
         share
         for share, (low, high) in zip(one.shares, pairwise(one.edges), strict=True)

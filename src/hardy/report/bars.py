@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hardy.report import published_points as published
-from hardy.report.figure import SHOWN, Figure, Panel, Series
-from hardy.report.gathered import Entry, Section, compared
+from hardy.report.figures import CORRUPTIONS, SEQUENCES, SHOWN, Figure, Panel, Series, figure
+from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import count, left_out, not_compared, short, spoken, with_unit
 from hardy.scores.score import Score
 from hardy.scores.seen import mark
@@ -32,10 +32,17 @@ TITLES = {
 RATIOS = ("CE", "relative CE", "FR", "T5D")
 
 
+@figure(needs=(CORRUPTIONS,))
 def bars(section: Section) -> list[Figure]:
     """Each corruption by itself, against the reference and what others published."""
     first = section.entries[0].scores
     return [_bars(section, metric) for metric in first.singles()]
+
+
+@figure(needs=(SEQUENCES,))
+def stability(section: Section) -> list[Figure]:
+    """Each perturbation by itself, against the reference and what others published."""
+    return bars.make(section)
 
 
 def _bars(section: Section, metric: str) -> Figure:
@@ -110,7 +117,7 @@ def _published_bars(section: Section, metric: str, names: list[str]) -> tuple[li
 
 
 def _see_bars(
-    scores: list[tuple[Entry, dict[str, Score]]], metric: str, against: bool, what: str
+    scores: list[tuple[ModelEntry, dict[str, Score]]], metric: str, against: bool, what: str
 ) -> str:
     best, found = scores[0]
     order = sorted(found, key=lambda name: found[name].value)

@@ -1,50 +1,226 @@
-"""All figures of a section, and the one that somebody asks for by name."""
+"""Figures: plain data that Plotly and Matplotlib both draw, and the registry of those we have.
+
+A figure is one function under `@figure`. It gets a section of a report, which holds models whose
+scores were made alike, and returns what to show of them:
+
+    @figure(needs=(CORRUPTIONS,))
+    def bars(section):
+        \"""Each corruption by itself.\"""
+        return [Figure(...)]
+
+The page draws that data by Plotly and `hardy plot` by Matplotlib, so a figure has both forms at
+once. It is registered by a row of `FIGURES`, or by an entry point of a plug-in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hardy.errors import InputError
-from hardy.registry import unknown
-from hardy.report import attack_section as attacks
-from hardy.report import reliability as calibration
-from hardy.report.bars import bars
-from hardy.report.figure import Figure
-from hardy.report.gathered import Report, Section
-from hardy.report.scatter import scatter
-from hardy.report.severity import curves, heat
+from hardy.registry import Registry, Row, unknown
+
+if TYPE_CHECKING:
+    from hardy.report.gathered import Section, StoreReport
+
+Value = float | int | str
+Position = Literal["top right", "top left", "bottom right", "bottom left"]
+
+SHOWN = 6  # models that are drawn at first; the legend shows the others
+
+
+@dataclass(frozen=True)
+class Series:
+    """The numbers of one model, or of a reference or published one, in one panel."""
+
+    name: str
+    x: tuple[Value, ...]
+    y: tuple[Value, ...]
+    style: int | None = None  # the model's number; None: a reference or a published model
+    low: tuple[float, ...] | None = None  # the interval of the numbers
+    high: tuple[float, ...] | None = None
+    x_low: tuple[float, ...] | None = None  # of points, the interval of x
+    x_high: tuple[float, ...] | None = None
+    labels: tuple[str, ...] | None = None  # written beside the points; empty: none
+    positions: tuple[Position, ...] = ()  # where, as seen from the point
+    hover: tuple[str, ...] | None = None
+    mark: int = 0  # of published models: which of the grey markers
+    shown: bool = True  # False: in the legend only, until it is clicked
+    faint: bool = False  # the model's lesser line, such as clean beside corrupted
+
+    @property
+    def key(self) -> str:
+        """Tells series apart: names alone may have been shortened to the same letters."""
+        return f"{'-' if self.style is None else self.style} {self.name}"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. A heat map has rows of numbers as `cells`, all others have series."""
+
+    title: str
+    series: tuple[Series, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    cells: tuple[tuple[float, ...], ...] | None = None
+    note: str = ""  # a second line, such as the area under each curve
+    diagonal: bool = False
+    line: float | None = None  # across the values: the reference
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels of one kind with shared axis titles, and the sentence that says what to see."""
+
+    name: str  # for ids: no two figures of a page may share it
+    kind: Literal["bars", "lines", "points", "heat"]
+    score: str  # what it shows: "mCE", "T5D"
+    title: str
+    sees: str
+    x_title: str
+    y_title: str
+    panels: tuple[Panel, ...]
+    size: Literal["large", "medium", "small"] = "large"  # of the panels
+    has_legend: bool = True
+
+    def legend(self) -> list[Series]:
+        """Each series once, as the first panel that has it shows it."""
+        found: dict[tuple[int | None, str], Series] = {}
+        for panel in self.panels if self.has_legend else ():
+            for one in panel.series:
+                found.setdefault((one.style, one.name), one)
+        return list(found.values())
+
+    def leaves_out(self) -> str:
+        """One sentence more for a picture, which has no legend to click on."""
+        own = [one for one in self.legend() if one.style is not None]
+        drawn = sum(one.shown for one in own)
+        return "" if drawn == len(own) else f" Drawn are the first {drawn} of {len(own)} models."
+
+
+def reaches(
+    values: Sequence[Value], low: Sequence[float] | None, high: Sequence[float] | None
+) -> tuple[list[float], list[float]] | None:
+    """How far intervals go below and above their values."""
+    if low is None or high is None:
+        return None
+    return (
+        [max(0.0, float(value) - down) for value, down in zip(values, low, strict=True)],
+        [max(0.0, up - float(value)) for value, up in zip(values, high, strict=True)],
+    )
+
+
+class Need(NamedTuple):
+    """Data that a section must have for a figure to be drawn."""
+
+    what: str  # in words, for `hardy plot`
+    there: Callable[[Section], bool]
+    note: Callable[[Section], str] = lambda section: ""  # what the page says where it is not there
+
+
+def _no_clean_accuracy(section: Section) -> str:
+    """A reader expects the plot there: other suites' sections have it."""
+    if section.kind != "perturbations":
+        return ""
+    return (
+        "No plot against clean accuracy: these models have no run on the corruptions of the same "
+        "images in this store, and sequences have no clean images of their own."
+    )
+
+
+CORRUPTIONS = Need("runs on corruptions", lambda section: section.kind == "corruptions")
+SEQUENCES = Need("runs on sequences", lambda section: section.kind == "perturbations")
+SEVERITIES = Need(
+    "errors at several severities",
+    lambda section: section.suite.graded and any(entry.grid for entry in section.entries),
+)
+CONFIDENCES = Need(
+    "confidences on corruptions",
+    lambda section: any(entry.calibration for entry in section.entries),
+)
+CLEAN_ACCURACY = Need(
+    "the accuracy on clean images",
+    lambda section: any(entry.clean_error for entry in section.entries),
+    _no_clean_accuracy,
+)
+ATTACKS = Need(
+    "noise that `hardy eval --attack` learned",
+    lambda section: any(entry.attacks for entry in section.entries),
+)
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A function from a section to figures, what it needs, and where its figures stand."""
+
+    make: Callable[[Section], list[Figure]]
+    needs: tuple[Need, ...]
+    part: Literal["scores", "attacks"]  # of a section of the page
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.make.__doc__)
+
+    def __call__(self, section: Section) -> list[Figure]:
+        """The figures; none where something is missing that they need."""
+        return [] if self.missing(section) else self.make(section)
+
+    def missing(self, section: Section) -> list[Need]:
+        return [need for need in self.needs if not need.there(section)]
+
+
+def figure(
+    *, needs: tuple[Need, ...] = (), part: Literal["scores", "attacks"] = "scores"
+) -> Callable[[Callable[[Section], list[Figure]]], FigureKind]:
+    """Make a function a kind of figure; its docstring's first line is what lists say of it."""
+    return lambda make: FigureKind(make, needs, part)
+
 
 # What `hardy plot` calls them, in the order of the page.
-KINDS: dict[str, Callable[[Section], list[Figure]]] = {
-    "bars": lambda section: bars(section) if section.kind == "corruptions" else [],
-    "stability": lambda section: bars(section) if section.kind == "perturbations" else [],
-    "curves": curves,
-    "heat": heat,
-    "scatter": scatter,
-    "calibration": calibration.figures,
-    "noise": attacks.figures,
-}
+FIGURES: Registry[FigureKind] = Registry(
+    "figure",
+    "hardy.figures",
+    rows={
+        "bars": Row("hardy.report.bars:bars", "The error under each corruption."),
+        "stability": Row("hardy.report.bars:stability", "How much answers change in sequences."),
+        "curves": Row("hardy.report.severity:curves", "The error against severity."),
+        "heat": Row("hardy.report.severity:heat", "The error in every cell, as a heat map."),
+        "scatter": Row("hardy.report.scatter:scatter", "Robustness against clean accuracy."),
+        "calibration": Row("hardy.report.reliability:calibration", "Confidence against accuracy."),
+        "noise": Row("hardy.report.attack_section:noise", "How learned noise is distributed."),
+    },
+)
 
 
-def figures(section: Section) -> list[Figure]:
-    """All that the section has numbers for, in the order of the page."""
-    return [figure for make in KINDS.values() for figure in make(section)]
+def figures(section: Section, part: str | None = None) -> list[Figure]:
+    """All that the section has data for, in the order of the page; or those of one part of it."""
+    kinds = [FIGURES[name] for name in FIGURES]
+    return [one for kind in kinds if part in (None, kind.part) for one in kind(section)]
+
+
+def notes(section: Section) -> list[str]:
+    """Why figures that a reader may look for are not there."""
+    missing = [need for name in FIGURES for need in FIGURES[name].missing(section)]
+    return list(dict.fromkeys(note for need in missing if (note := need.note(section))))
 
 
 def choose_figure(
-    report: Report, kind: str, *, suite: str | None = None, score: str | None = None
+    report: StoreReport, kind: str, *, suite: str | None = None, score: str | None = None
 ) -> Figure:
     """The one that `hardy plot` draws: of the first section and score unless others are named."""
-    if kind not in KINDS:
-        raise unknown("kind of plot", kind, tuple(KINDS))
+    make = FIGURES[kind]
     sections = [part for part in report.sections if suite in (None, part.suite.name)]
     if not sections:
-        raise unknown("suite among these runs", str(suite), _suites(report))
-    found = [figure for part in sections for figure in KINDS[kind](part)]
+        suites = dict.fromkeys(part.suite.name for part in report.sections)
+        raise unknown("suite among these runs", str(suite), suites)
+    found = [figure for part in sections for figure in make(part)]
     if not found:
-        there = [one for one, make in KINDS.items() if any(make(part) for part in sections)]
+        there = [name for name in FIGURES if any(map(FIGURES[name], sections))]
+        needs = " and ".join(need.what for need in make.needs)
         raise InputError(
-            f"expected runs that the plot {kind} can be made of, got "
+            f"expected runs that the plot {kind} can be made of{needs and f': {needs}'}, got "
             f"{', '.join(part.suite.name for part in sections)}; these have {', '.join(there)}"
         )
     if score is None:
@@ -55,5 +231,15 @@ def choose_figure(
     return named[0]
 
 
-def _suites(report: Report) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(part.suite.name for part in report.sections))
+def check_one_suite(report: StoreReport, kind: str, score: str | None) -> None:
+    """Refuse to choose between suites that the figure can be made of."""
+    fitting = dict.fromkeys(
+        part.suite.name
+        for part in report.sections
+        if any(score in (None, figure.score) for figure in FIGURES[kind](part))
+    )
+    if len(fitting) > 1:
+        raise InputError(
+            f"expected one suite for the plot {kind}, got {', '.join(fitting)}; name one with "
+            "--suite"
+        )

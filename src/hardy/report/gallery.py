@@ -5,23 +5,22 @@ All pictures of a name are one strip, which the page slides along.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from hardy.corrupt import CORRUPTIONS, PERTURBATIONS
 from hardy.corrupt.calls import corrupt
 from hardy.images.image_files import read_image
 from hardy.images.inline import data_uri, encode
 from hardy.images.recipes import eight_sevenths
-from hardy.report.thumbnails import strip
+from hardy.progress import Track, untracked
 from hardy.suites.suite import Suite
 from hardy.variants.base_picture import perturb
 
 # Sides of the pictures: what the suite has, up to this much. Sequences have five times as many.
 SIDE = {"corruptions": 160, "perturbations": 88}
-
-Track = Callable[[list[str]], Iterable[str]]
 
 
 class Strip(NamedTuple):
@@ -42,7 +41,7 @@ class Gallery(NamedTuple):
 
 
 def make_gallery(
-    suite: Suite, photo: Path, *, side: int | None = None, track: Track = iter
+    suite: Suite, photo: Path, *, side: int | None = None, track: Track = untracked
 ) -> Gallery:
     """At the suite's size, or `side`; constants are the suite's either way."""
     side = side or min(suite.edition.side, SIDE[suite.kind])
@@ -51,7 +50,8 @@ def make_gallery(
     sequences = suite.kind == "perturbations"
     picture = read_image(photo) if sequences else clean
     strips = []
-    for name in track(list(suite.counted + suite.validation)):
+    names = suite.counted + suite.validation
+    for name in track(names, len(names), "names"):
         if sequences:
             frames = perturb(
                 picture, name, id=photo.stem, recipe=recipe, edition=suite.edition.name
@@ -63,7 +63,9 @@ def make_gallery(
                 for severity in suite.edition.severities(name)
             ]
             summary = CORRUPTIONS[name].summary
-        strips.append(Strip(name, summary, len(images), data_uri(encode(strip(images)))))
+        strips.append(
+            Strip(name, summary, len(images), data_uri(encode(np.concatenate(images, axis=1))))
+        )
     return Gallery(
         suite=suite.name,
         suite_hash=suite.content_hash(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.metrics import Interval, proportion_interval
 from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
+from hardy.progress import Track, untracked
 from hardy.scores import Scores, score
 from hardy.scores.score import Circumstances, Score, differences
 from hardy.scores.selection import suite_of
@@ -24,13 +25,11 @@ from hardy.suites.suite import Suite
 
 FEWEST = 20  # predictions in a bin that is shown
 
-Floats = npt.NDArray[np.float64]
-Track = Callable[[list[StoredRun]], Iterable[StoredRun]]
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Grid:
+class ErrorGrid:
     """Errors in percent, a row per corruption and a column per severity."""
 
     names: tuple[str, ...]
@@ -58,13 +57,13 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ModelEntry:
     """One model on one suite."""
 
     label: str  # the model's name, told apart where names repeat
     style: int  # of the model, in every suite the same
     scores: Scores
-    grid: Grid | None
+    grid: ErrorGrid | None
     calibration: Calibration | None
     clean_error: Score | None  # of sequences: the model's on the suite of corruptions
     attacks: tuple[Attacked, ...] = ()
@@ -78,7 +77,7 @@ class Entry:
         return self.scores.headline[0]
 
 
-def compared(items: Sequence[Item], entry: Callable[[Item], Entry]) -> list[Item]:
+def compared(items: Sequence[Item], entry: Callable[[Item], ModelEntry]) -> list[Item]:
     """What captions call better or worse than another: nothing of models that adapt to the test
     images. Where there are no others, the first is described by itself."""
     plain = [item for item in items if not entry(item).run.adapted]
@@ -91,7 +90,7 @@ class Section:
     that adapt to the test images, which is another task, after all others."""
 
     suite: Suite
-    entries: tuple[Entry, ...]
+    entries: tuple[ModelEntry, ...]
     number: int  # of the suite's sections, from 1
     of: int
     apart: tuple[str, ...] = ()  # what keeps it from the suite's first section
@@ -116,19 +115,19 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Report:
+class StoreReport:
     sections: tuple[Section, ...]
     left_out: tuple[str, ...] = ()  # runs without a score, and why
 
 
-def gather(store: Path, *, track: Track = iter) -> Report:
+def gather(store: Path, *, track: Track = untracked) -> StoreReport:
     """All runs of a store, or the one whose folder it is."""
     faults: list[str] = []
     runs = find_runs(store, faults)
     labels = _labels(runs)
     scored: list[Scores] = []
     left_out = [InputError(fault) for fault in faults]
-    for run in track(runs):
+    for run in track(runs, len(runs), "runs"):
         try:
             found = score(run)
         except InputError as error:  # such as a run that was stopped at once
@@ -143,9 +142,9 @@ def gather(store: Path, *, track: Track = iter) -> Report:
 
     styles: dict[str, int] = {}
 
-    def entry(one: Scores) -> Entry:
+    def entry(one: Scores) -> ModelEntry:
         key = _key(one.run)
-        return Entry(
+        return ModelEntry(
             label=labels[key],
             style=styles.setdefault(key, len(styles)),  # the best have colours of their own
             scores=one,
@@ -167,7 +166,7 @@ def gather(store: Path, *, track: Track = iter) -> Report:
             apart = tuple(differences(groups[0][0].headline[0], group[0].headline[0]))
             suite = suite_of(group[0].run)
             sections.append(Section(suite, entries, number, len(groups), apart))
-    return Report(tuple(sections), tuple(map(str, left_out)))
+    return StoreReport(tuple(sections), tuple(map(str, left_out)))
 
 
 def _nothing(run: StoredRun) -> InputError:
@@ -226,7 +225,7 @@ def _same_set(one: Scores, other: Scores) -> bool:
     return keys[0] == keys[1]
 
 
-def _grid(scores: Scores) -> Grid | None:
+def _grid(scores: Scores) -> ErrorGrid | None:
     """Of the images that the scores are of; validation corruptions are there if they have all."""
     if scores.kind != "corruptions":
         return None
@@ -247,7 +246,7 @@ def _grid(scores: Scores) -> Grid | None:
     shares = [100 * hit / len(places) for hit in hits]
     intervals = [_percent(proportion_interval(hit, len(places))) for hit in hits]
     edges = list(pairwise(range(len(clean), len(hits) + 1, len(levels))))
-    return Grid(
+    return ErrorGrid(
         names,
         levels,
         tuple(tuple(shares[a:b]) for a, b in edges),

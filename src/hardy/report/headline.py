@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hardy.report.gathered import Entry, Section, compared
+from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import not_compared
 from hardy.scores.score import Score, compare, differences
 from hardy.scores.seen import mark
@@ -35,7 +35,7 @@ class TableCell(NamedTuple):
 
 class HeadlineTable(NamedTuple):
     columns: tuple[str, ...]
-    rows: tuple[tuple[Entry, tuple[TableCell | None, ...]], ...]
+    rows: tuple[tuple[ModelEntry, tuple[TableCell | None, ...]], ...]
 
 
 def headline(section: Section) -> HeadlineTable:
@@ -47,7 +47,7 @@ def calibration(section: Section) -> HeadlineTable:
     return table_of(section.entries, CALIBRATION)
 
 
-def table_of(entries: Sequence[Entry], names: Sequence[str]) -> HeadlineTable:
+def table_of(entries: Sequence[ModelEntry], names: Sequence[str]) -> HeadlineTable:
     there = [name for name in names if any(name in entry.scores for entry in entries)]
     columns = [cells_of([entry.scores.get(name) for entry in entries]) for name in there]
     rows = zip(*columns, strict=True) if columns else ((),) * len(entries)
@@ -81,7 +81,7 @@ def summary(section: Section) -> str:
     return _lead(entries) + not_compared(len(entries) < len(section.entries))
 
 
-def _lead(entries: Sequence[Entry]) -> str:
+def _lead(entries: Sequence[ModelEntry]) -> str:
     best = entries[0]
     score = best.main
     if len(entries) == 1:
@@ -102,5 +102,5 @@ def _lead(entries: Sequence[Entry]) -> str:
     )
 
 
-def _named(entry: Entry) -> str:
+def _named(entry: ModelEntry) -> str:
     return f"{entry.label}{mark(entry.main, entry.scores.seen)}"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
+from hardy.files import check_outside_runs, write_output
 from hardy.models.model import in_words
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
 from hardy.report.submitted import find_results, left_out, on_our_suite
-from hardy.report.targets import check_outside_runs, write_whole
 from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
 from hardy.scores.result_files import Result
 from hardy.scores.score import Circumstances, Score, differences
@@ -22,7 +24,7 @@ from hardy.store.provenance import read_trained
 from hardy.suites import load, published
 
 
-class Row(NamedTuple):
+class BoardRow(NamedTuple):
     rank: int | None
     result: Result
     cells: tuple[TableCell | None, ...]
@@ -82,7 +84,7 @@ class Ranking(NamedTuple):
     slug: str
     circumstances: Circumstances | None
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[BoardRow, ...]
 
 
 class PublishedRow(NamedTuple):
@@ -174,7 +176,7 @@ def _ranking(slug: str, group: list[Result], like: Score | None) -> Ranking:
         for name in columns
     }
     rows = [
-        Row(
+        BoardRow(
             None if like else _rank(group, one),
             one,
             tuple(cells[name][place] for name in columns),
@@ -244,19 +246,39 @@ def _parts(board: Board) -> list[Ranking]:
     return [*board.rankings, *(part for part in (board.adapted, board.others) if part)]
 
 
-def write_leaderboard(
-    paths: Sequence[Path], folder: Path, *, tell: Callable[[str], object] | None = None
+def leaderboard(
+    results: Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    tell: Callable[[str], None] = warnings.warn,
 ) -> Path:
-    """`folder`/index.html, whole or not at all; `tell` gets a sentence for what is left out."""
+    """Write a static page that ranks result files, to sort and to filter: `output`/index.html.
+
+    Results are files of `hardy score --format json`, or folders of them. Every file is checked
+    before any is shown. Only results made alike are ranked together; others, and published ones,
+    stand apart. `tell` hears of results that the page leaves out.
+
+    ```python
+    import hardy
+    import numpy as np
+
+    images = np.zeros((20, 32, 32, 3), np.uint8)
+    hardy.evaluate(
+        "fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"], store="runs"
+    )
+    hardy.report("runs", "fake.json")
+    print(hardy.leaderboard(["fake.json"], "board"))
+    ```
+    """
+    folder = Path(output)
     target = folder / "index.html"
     check_outside_runs(target)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"cannot write {target}: {folder} is a file; name a folder")
-    results = find_results(paths)
-    page = render_leaderboard(results)
+    found = find_results(map(Path, results))
+    page = render_leaderboard(found)
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(target, page)
-    if tell:
-        for reason in left_out(_once(results)):
-            tell(f"left out: {reason}")
+    write_output(target, page)
+    for reason in left_out(_once(found)):
+        tell(f"left out: {reason}")
     return target

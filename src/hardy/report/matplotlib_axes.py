@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hardy.report.figure import Figure, Panel, Series, reaches
+from hardy.report.figures import Figure, Panel, Series, reaches
 from hardy.report.palette import GREY, SCALE, ink_on, style
 from hardy.report.words import short
 

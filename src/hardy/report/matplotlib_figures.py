@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import Any, NamedTuple
 
 from hardy.errors import InputError, MissingResource
-from hardy.report.figure import Figure, Series
+from hardy.report.figures import Figure, Series
 from hardy.report.matplotlib_axes import (
     INK,
     draw_panel,
@@ -205,6 +205,6 @@ def _height(figure: Figure, down: int, how: Print, legend: list[Series]) -> floa
     if figure.kind == "bars":
         names = len({name for one in figure.panels[0].series for name in one.y})
         shown = sum(one.style is not None and one.shown for one in figure.panels[0].series)
-        return space + names * line * max(1.1, 0.6 * shown)
+        return space + max(2, names) * line * max(1.1, 0.6 * shown)  # the axis has its own room
     each = {"large": 0.6 * how.width, "medium": 0.45 * how.width, "small": 0.24 * how.width}
     return space + down * each[figure.size]

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from hardy.errors import MissingResource
 from hardy.report import attack_section as attacks
-from hardy.report import figures, headline, scatter
+from hardy.report import headline
 from hardy.report import plotly_figures as plots
-from hardy.report.circumstances import describe_run, section_name, section_title
-from hardy.report.figure import Figure
+from hardy.report.figures import Figure, figures, notes
 from hardy.report.gallery import Gallery
-from hardy.report.gathered import Entry, Report, Section
+from hardy.report.gathered import ModelEntry, Section, StoreReport
 from hardy.report.palette import SCALE, style
-from hardy.report.words import short, spoken
+from hardy.report.words import describe_run, section_name, section_title, short, spoken
 from hardy.report.worst_section import Worst, read_worst
 from hardy.scores.seen import mark
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 FOR_WORST = 1_500_000
 
 
-def render_report(report: Report, galleries: Iterable[Gallery] = ()) -> bytes:
+def render_report(report: StoreReport, galleries: Iterable[Gallery] = ()) -> bytes:
     """The page; a gallery stands at the end of its suite's first section."""
     by_suite = {gallery.suite_hash: gallery for gallery in galleries}
     drawn: dict[str, Any] = {}
@@ -52,7 +51,6 @@ def render_galleries(photo: str, galleries: Iterable[Gallery]) -> bytes:
 
 
 def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]) -> dict[str, Any]:
-    every = figures.figures(section)
     return {
         "section": section,
         "title": section_title(section),
@@ -60,9 +58,9 @@ def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]
         "summary": headline.summary(section),
         "headline": headline.headline(section),
         "calibration": headline.calibration(section),
-        "figures": [_figure(figure, drawn) for figure in every if figure.score != attacks.DENSITY],
-        "noise": [_figure(figure, drawn) for figure in every if figure.score == attacks.DENSITY],
-        "no_scatter": scatter.why_none(section),
+        "figures": [_figure(one, drawn) for one in figures(section, "scores")],
+        "noise": [_figure(one, drawn) for one in figures(section, "attacks")],
+        "notes": notes(section),
         "singles": _singles(section),
         "attacks": attacks.shown(section),
         "runs": [(entry, describe_run(entry)) for entry in section.entries],
@@ -70,7 +68,7 @@ def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]
     }
 
 
-def _worst(report: Report) -> list[list[tuple[Entry, tuple[Worst, ...]]]]:
+def _worst(report: StoreReport) -> list[list[tuple[ModelEntry, tuple[Worst, ...]]]]:
     """Of each section the best models' first, as far as there is room."""
     found = []
     room = FOR_WORST

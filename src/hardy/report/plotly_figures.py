@@ -10,7 +10,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from hardy.errors import MissingResource
-from hardy.report.figure import Figure, Panel, Series, reaches
+from hardy.report.figures import Figure, Panel, Series, reaches
 from hardy.report.palette import GREY, SCALE, ink_on, style
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from hardy.suites.published import Printed, Table
 from hardy.suites.suite import Suite
 
 
-class Point(NamedTuple):
+class PublishedPoint(NamedTuple):
     name: str
     accuracy: float  # on clean images, in percent
     value: float
     source: str
 
 
-class Profile(NamedTuple):
+class PublishedProfile(NamedTuple):
     """A row of a table with a number per corruption."""
 
     name: str
@@ -55,9 +55,9 @@ def _levels(suite: Suite) -> tuple[int, ...]:
     return suite.edition.severities(suite.corruptions[0])
 
 
-def points(suite: str, metric: str) -> list[Point]:
+def points(suite: str, metric: str) -> list[PublishedPoint]:
     """Models with both a clean accuracy and that metric; equal numbers once, as first printed."""
-    found: dict[tuple[float, float], Point] = {}
+    found: dict[tuple[float, float], PublishedPoint] = {}
     for table in _tables(suite):
         if metric not in table.columns:
             continue
@@ -68,13 +68,15 @@ def points(suite: str, metric: str) -> list[Point]:
             if accuracy is None or value is None or value.is_bound or apart:
                 continue
             key = (round(accuracy, 1), round(value.value, 1))
-            found.setdefault(key, Point(table.label(row), accuracy, value.value, table.source))
+            found.setdefault(
+                key, PublishedPoint(table.label(row), accuracy, value.value, table.source)
+            )
     return list(found.values())
 
 
-def profiles(suite: str, metric: str, names: Sequence[str]) -> list[Profile]:
+def profiles(suite: str, metric: str, names: Sequence[str]) -> list[PublishedProfile]:
     """Models with that metric for all of these corruptions; equal rows once."""
-    found: dict[tuple[int, ...], Profile] = {}
+    found: dict[tuple[int, ...], PublishedProfile] = {}
     for table in _tables(suite):
         if table.metric != metric or not set(names) <= set(table.entries):
             continue
@@ -82,7 +84,7 @@ def profiles(suite: str, metric: str, names: Sequence[str]) -> list[Profile]:
             numbers = {name: value.value for name in names if (value := values[name]) is not None}
             if len(numbers) == len(names) and set(numbers.values()) != {100.0}:  # the reference
                 key = tuple(map(round, numbers.values()))
-                found.setdefault(key, Profile(table.label(row), numbers, table.source))
+                found.setdefault(key, PublishedProfile(table.label(row), numbers, table.source))
     return list(found.values())
 
 

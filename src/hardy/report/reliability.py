@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from hardy.report.figure import SHOWN, Figure, Panel, Series
+from hardy.report.figures import CONFIDENCES, SHOWN, Figure, Panel, Series, figure
 from hardy.report.gathered import (
     Calibration,
-    Entry,
+    ModelEntry,
     Reliability,
     Section,
     compared,
 )
 from hardy.report.words import not_compared, short
 
-Pair = tuple[Entry, Calibration]
+Pair = tuple[ModelEntry, Calibration]
 
 
-def figures(section: Section) -> list[Figure]:
+@figure(needs=(CONFIDENCES,))
+def calibration(section: Section) -> list[Figure]:
+    """The calibration error against severity, and accuracy against confidence."""
     pairs = [(entry, entry.calibration) for entry in section.entries if entry.calibration]
-    if not pairs:
-        return []
     rising = [_by_severity(section, pairs)] if section.suite.graded else []
     return [*rising, _reliability(section, pairs)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -12,44 +13,95 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from hardy.errors import InputError
+from hardy.progress import Track, untracked
+from hardy.report.write import render_store
 
 HOST = "127.0.0.1"
 # A page from elsewhere that resolves its own name to this machine is not answered.
 NAMES = {HOST, "localhost"}
 
-Find = Callable[[str], "Found | None"]
+Find = Callable[[str], "ServedFile | None"]
 
 
-class Found(NamedTuple):
+class ServedFile(NamedTuple):
     content: bytes
     type: str
 
 
 def one_page(page: bytes) -> Find:
     """The page at "/", and nothing else."""
-    return lambda path: Found(page, "text/html; charset=utf-8") if path == "/" else None
+    return lambda path: ServedFile(page, "text/html; charset=utf-8") if path == "/" else None
 
 
 def folder_of_pages(folder: Path) -> Find:
     """Files of the folder; whatever leads out of it, links included, is not there."""
     root = folder.resolve()
 
-    def find(path: str) -> Found | None:
+    def find(path: str) -> ServedFile | None:
         try:
             target = root.joinpath(unquote(path).lstrip("/") or "index.html").resolve()
             if not target.is_relative_to(root) or not target.is_file():
                 return None
-            return Found(target.read_bytes(), guess_type(target.name)[0] or "text/plain")
+            return ServedFile(target.read_bytes(), guess_type(target.name)[0] or "text/plain")
         except (OSError, ValueError):  # such as a name with a null byte
             return None
 
     return find
 
 
-def server(find: Find, port: int = 0) -> ThreadingHTTPServer:
-    """Listens from now on; port 0 is any that is free."""
+class PageServer(ThreadingHTTPServer):
+    """Answers this machine alone, from the moment it is made; `serve_forever` goes on doing so."""
 
-    class Handler(BaseHTTPRequestHandler):
+    def __init__(self, find: Find, port: int = 0) -> None:
+        try:
+            super().__init__((HOST, port), _handler(find))
+        except OSError as error:
+            raise InputError(
+                f"cannot listen on port {port}: {error.strerror}; name another with --port"
+            ) from error
+
+    @property
+    def address(self) -> str:
+        return f"http://{HOST}:{self.server_address[1]}/"
+
+
+def view(
+    path: str | os.PathLike[str],
+    *,
+    port: int = 0,
+    photo: str | os.PathLike[str] | None = None,
+    track: Track = untracked,
+) -> PageServer:
+    """Show a store, a run, a page or a leaderboard in a browser: a server for this machine alone.
+
+    It listens at its `address` until it is closed; port 0 is any that is free.
+
+    ```python
+    import hardy
+    import numpy as np
+
+    images = np.zeros((20, 32, 32, 3), np.uint8)
+    hardy.evaluate(
+        "fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"], store="runs"
+    )
+    with hardy.view("runs") as server:
+        print(server.address)  # server.serve_forever() answers until Ctrl-C
+    ```
+    """
+    return PageServer(pages_of(Path(path), None if photo is None else Path(photo), track), port)
+
+
+def pages_of(path: Path, photo: Path | None = None, track: Track = untracked) -> Find:
+    """A page or a folder of pages as they are; of a store or a run, its report."""
+    if path.is_file():
+        return one_page(path.read_bytes())
+    if (path / "index.html").is_file():
+        return folder_of_pages(path)
+    return one_page(render_store(path, photo, track=track))
+
+
+def _handler(find: Find) -> type[BaseHTTPRequestHandler]:
+    class PageHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._answer(with_content=True)
 
@@ -83,13 +135,4 @@ def server(find: Find, port: int = 0) -> ThreadingHTTPServer:
         def log_message(self, format: str, *args: object) -> None:
             """Nothing: the terminal belongs to whoever reads it."""
 
-    try:
-        return ThreadingHTTPServer((HOST, port), Handler)
-    except OSError as error:
-        raise InputError(
-            f"cannot listen on port {port}: {error.strerror}; name another with --port"
-        ) from error
-
-
-def address(listening: ThreadingHTTPServer) -> str:
-    return f"http://{HOST}:{listening.server_address[1]}/"
+    return PageHandler

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from hardy.report.figure import SHOWN, Figure, Panel, Series
-from hardy.report.gathered import Entry, Grid, Section
+from hardy.report.figures import SEVERITIES, SHOWN, Figure, Panel, Series, figure
+from hardy.report.gathered import ErrorGrid, ModelEntry, Section
 from hardy.report.words import count, listed, number, short, spoken
 
 LISTED = 4  # areas under curves; of more models their range
 
 
+@figure(needs=(SEVERITIES,))
 def curves(section: Section) -> list[Figure]:
     """Error against severity, a small panel per corruption; the areas beneath in words."""
     grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
-    if not grids or not section.suite.graded:
-        return []
     names = [
         name
         for name in section.suite.counted + section.suite.validation
@@ -48,7 +47,7 @@ def curves(section: Section) -> list[Figure]:
     ]
 
 
-def _curve(entry: Entry, grid: Grid, name: str, shown: bool) -> Series:
+def _curve(entry: ModelEntry, grid: ErrorGrid, name: str, shown: bool) -> Series:
     row = grid.names.index(name)
     start = [(0, *grid.clean)] if grid.clean else []
     points = [*start, *zip(grid.levels, grid.errors[row], grid.intervals[row], strict=True)]
@@ -63,7 +62,7 @@ def _curve(entry: Entry, grid: Grid, name: str, shown: bool) -> Series:
     )
 
 
-def _areas(entries: list[Entry], name: str) -> str:
+def _areas(entries: list[ModelEntry], name: str) -> str:
     key = f"AUDE {name}"
     found = [entry.scores[key].value for entry in entries if key in entry.scores]
     if len(found) > LISTED:
@@ -71,7 +70,7 @@ def _areas(entries: list[Entry], name: str) -> str:
     return f"AUDE {' · '.join(map(number, found))}" if found else ""
 
 
-def _see_curves(grids: list[tuple[Entry, Grid]]) -> str:
+def _see_curves(grids: list[tuple[ModelEntry, ErrorGrid]]) -> str:
     best, grid = grids[0]
     rises = {
         name: errors[-1] - errors[0]
@@ -102,11 +101,10 @@ def _see_curves(grids: list[tuple[Entry, Grid]]) -> str:
     return " ".join(parts)
 
 
+@figure(needs=(SEVERITIES,))
 def heat(section: Section) -> list[Figure]:
     """Corruption × severity, a panel per model, all on one scale."""
     grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
-    if not grids or not section.suite.graded:
-        return []
     panels = tuple(
         Panel(
             entry.label,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hardy.errors import InputError
-from hardy.images.inline import data_uri
-from hardy.report.thumbnails import is_tiny, reencode
+from hardy.images.inline import TINY, data_uri, encode
 from hardy.store.reader import StoredRun
 
 FILE = "worst.parquet"
@@ -96,3 +98,18 @@ def _worst(run: StoredRun, row: dict[str, Any]) -> Worst:
 def _class(run: StoredRun, number: int) -> str:
     names = run.classes
     return names[number] if names and 0 <= number < len(names) else f"class {number}"
+
+
+def reencode(picture: bytes) -> bytes:
+    """The same thumbnail, some five times smaller than a run keeps it."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(picture)) as opened:
+        return encode(np.asarray(opened.convert("RGB")))
+
+
+def is_tiny(picture: bytes) -> bool:
+    from PIL import Image
+
+    with Image.open(io.BytesIO(picture)) as opened:
+        return min(opened.size) <= TINY

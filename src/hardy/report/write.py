@@ -1,72 +1,155 @@
-"""The report of a store as a file, in any of its formats."""
+"""A store's report as a file: a page, the numbers alone, or one figure for a paper."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 from hardy.errors import InputError
-from hardy.report.export import as_csv, as_json, as_markdown
-from hardy.report.figures import figures
+from hardy.files import check_target, write_output
+from hardy.progress import Track, untracked
+from hardy.registry import unknown
+from hardy.report import FORMATS
+from hardy.report.figures import Figure, check_one_suite, choose_figure, figures
 from hardy.report.gallery import Gallery, make_gallery
-from hardy.report.gathered import Track, gather
-from hardy.report.matplotlib_figures import overview
-from hardy.report.page import render_report
-from hardy.report.targets import check_target, write_whole
+from hardy.report.gathered import StoreReport, gather
+from hardy.report.headline import summary
+from hardy.report.matplotlib_figures import Print, overview, save
+from hardy.report.page import render_galleries, render_report
+from hardy.report.words import describe_run, section_title
+from hardy.scores.listing import score_tables
+from hardy.scores.result_files import write_scores
 from hardy.scores.selection import suite_of
+from hardy.scores.text_tables import Table, to_csv, to_markdown
 from hardy.store.reader import StoredRun, find_runs
+from hardy.suites import load
 from hardy.suites.suite import Suite
 
-FORMATS = ("html", "md", "csv", "json", "png")
-TEXTS = {"md": as_markdown, "csv": as_csv}
+PathName = str | os.PathLike[str]
+Tell = Callable[[str], None]
 
 
 def write_report(
-    store: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    store: PathName,
+    output: PathName,
     *,
     format: str | None = None,
-    photo: str | os.PathLike[str] | None = None,
-    track: Track = iter,
-    tell: Callable[[str], None] = warnings.warn,
+    photo: PathName | None = None,
+    track: Track = untracked,
+    tell: Tell = warnings.warn,
 ) -> Path:
-    """All runs of a store as one file; its suffix picks the format unless that is named.
+    """Write a report of all runs in a store: one file that opens offline.
 
-    With a photograph, a page also shows what the suites do to it. `tell` hears of runs that the
-    file does not name.
+    The suffix of `output` picks the format unless it is named: html is the page, md, csv and json
+    have the numbers, png the figures. With a `photo` the page also shows what the suites do to it.
+    `tell` hears of runs that the file does not name. The same store gives the same bytes.
+
+    ```python
+    import hardy
+    import numpy as np
+
+    images = np.zeros((20, 32, 32, 3), np.uint8)
+    hardy.evaluate(
+        "fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"], store="runs"
+    )
+    print(hardy.report("runs", "report.html"))
+    ```
     """
     target = Path(output)
-    form = format or target.suffix.lower().lstrip(".")
+    if format is not None and format not in FORMATS:
+        raise unknown("format of a report", format, FORMATS)
+    form = format or _suffix(target)
     if form not in FORMATS:
         raise InputError(
             f"expected a file ending in .{', .'.join(FORMATS)}, got {target}; or name the format"
         )
     check_target(target)
     shown = None if photo is None else Path(photo)
-    write_whole(target, _content(form, Path(store), shown, track, tell))
+    write_output(target, _content(form, Path(store), shown, track, tell))
     return target
 
 
-def _content(
-    form: str, store: Path, photo: Path | None, track: Track, tell: Callable[[str], None]
-) -> bytes:
+def plot(
+    store: PathName,
+    figure: str,
+    output: PathName,
+    *,
+    suite: str | None = None,
+    score: str | None = None,
+    width: float = 6.5,
+    height: float | None = None,
+    font: str = "sans-serif",
+    font_size: float = 8.0,
+    track: Track = untracked,
+) -> Figure:
+    """Draw one figure of a report for a paper, as a .pdf, .svg or .png.
+
+    `hardy.names("figures")` lists the figures. Name the `suite` where the store has several, and
+    the `score` where there is a plot for each. Sizes are in inches, the font's in points. What is
+    returned is the figure's data; its `sees` is a sentence for the caption.
+
+    ```python
+    import hardy
+    import numpy as np
+
+    images = np.zeros((20, 32, 32, 3), np.uint8)
+    hardy.evaluate(
+        "fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"], store="runs"
+    )
+    print(hardy.plot("runs", "heat", "heat.pdf", width=3.3, font="serif").sees)
+    ```
+    """
+    target = Path(output)
+    check_target(target)
+    report = gather(Path(store), track=track)
+    if suite is None:
+        check_one_suite(report, figure, score)
+    chosen = choose_figure(report, figure, suite=suite, score=score)
+    how = Print(width, height, font, font_size)
+    write_output(target, save(chosen, _suffix(target), how))
+    return chosen
+
+
+def write_gallery(
+    photo: PathName,
+    output: PathName,
+    *,
+    suites: Iterable[str] = ("imagenet_c", "imagenet_p"),
+    side: int | None = None,
+    track: Track = untracked,
+) -> Path:
+    """Write a page that shows what suites do to one photograph: `hardy show --html`."""
+    source, target = Path(photo), Path(output)
+    check_target(target)
+    made = [make_gallery(load(name), source, side=side, track=track) for name in suites]
+    write_output(target, render_galleries(source.name, made))
+    return target
+
+
+def _suffix(target: Path) -> str:
+    return target.suffix.lower().lstrip(".")
+
+
+def _content(form: str, store: Path, photo: Path | None, track: Track, tell: Tell) -> bytes:
     if form == "html":
         return render_store(store, photo, track=track)
     report = gather(store, track=track)
-    for reason in report.left_out if form != "md" else ():  # which lists them
+    if form == "md":
+        return as_markdown(report).encode("utf-8", "replace")
+    for reason in report.left_out:  # only Markdown and the page list them
         tell(reason)
     if form == "png":
         return overview(figure for part in report.sections for figure in figures(part))
-    text = as_json(report, tell) if form == "json" else TEXTS[form](report)
+    text = as_json(report, tell) if form == "json" else as_csv(report)
     return text.encode("utf-8", "replace")
 
 
-def render_store(store: Path, photo: Path | None = None, *, track: Track = iter) -> bytes:
-    """The page; pictures are made while scores are computed."""
+def render_store(store: Path, photo: Path | None = None, *, track: Track = untracked) -> bytes:
+    """The page; galleries are made while scores are computed."""
     with ThreadPoolExecutor(1) as aside:
         made = aside.submit(_galleries, find_runs(store, []), photo)
         report = gather(store, track=track)
@@ -76,6 +159,39 @@ def render_store(store: Path, photo: Path | None = None, *, track: Track = iter)
 def _galleries(runs: list[StoredRun], photo: Path | None) -> list[Gallery]:
     suites: dict[str, Suite] = {}
     for run in runs if photo else ():
-        with suppress(InputError):  # one that cannot be scored is not shown
+        with suppress(InputError):  # a suite that cannot be scored is not shown
             suites.setdefault(run.details["suite_hash"], suite_of(run))
     return [make_gallery(suite, photo) for suite in suites.values() if photo]
+
+
+def as_markdown(report: StoreReport) -> str:
+    """What the page says in words and tables, in its order."""
+    return "# Robustness report\n\n" + to_markdown(_tables(report))
+
+
+def _tables(report: StoreReport) -> Iterator[Table]:
+    for section in report.sections:
+        first, *others = score_tables([entry.scores for entry in section.entries])
+        seen = [f"{figure.title}: {figure.sees}" for figure in figures(section)]
+        yield first._replace(
+            title=section_title(section), notes=(summary(section), *first.notes, *seen)
+        )
+        yield from others
+    for section in report.sections:
+        for entry in section.entries:
+            title = f"Circumstances: {entry.label} on {section_title(section)}"
+            yield Table(title, ("what", "which"), describe_run(entry).facts)
+    if report.left_out:
+        yield Table("Left out", ("why",), [(reason,) for reason in report.left_out])
+
+
+def as_csv(report: StoreReport) -> str:
+    """A line per model, suite and score."""
+    entries = [entry for section in report.sections for entry in section.entries]
+    return to_csv([row for entry in entries for row in entry.scores.as_dicts()])
+
+
+def as_json(report: StoreReport, tell: Tell) -> str:
+    """A result file, as `hardy score` writes it and `hardy leaderboard` reads it."""
+    entries = [entry for section in report.sections for entry in section.entries]
+    return write_scores((entry.scores for entry in entries), tell)

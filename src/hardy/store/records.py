@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hardy.errors import InputError
-from hardy.files import whole_file
+from hardy.files import RECORD, whole_file
 from hardy.images.source import Ids
 from hardy.models.model import DefenceFacts
 from hardy.schema import (
@@ -37,7 +37,7 @@ from hardy.store.parts import (
     read_groups,
 )
 
-RUN, IMAGES = "run.json", "images.parquet"
+RUN, IMAGES = RECORD, "images.parquet"
 VERSION = 1
 
 # A sentence of Hardy 0.1.0: "clahe: what it does; bn_adapt:16: what it does".
