@@ -5,15 +5,42 @@ from typing import Any
 
 
 class HardyError(Exception):
-    """The base of them all: `except HardyError` catches everything Hardy refuses."""
+    """The base of Hardy's errors: `except hardy.HardyError` catches all that it refuses.
+
+    >>> import hardy
+    >>> try:
+    ...     hardy.names("planets")
+    ... except hardy.HardyError as error:
+    ...     print(str(error)[:22])
+    unknown kind "planets"
+    """
 
 
 class InputError(HardyError, ValueError):
-    """An argument, a file or a name that cannot be used as it is."""
+    """An argument, a file or a name cannot be used as it is; the message says what would do.
+
+    It is a `ValueError` too.
+
+    >>> import hardy, numpy as np
+    >>> try:
+    ...     hardy.corrupt(np.zeros((32, 32, 3), np.uint8), "fogg", 3)
+    ... except hardy.InputError as error:
+    ...     print(str(error)[:44])
+    unknown corruption "fogg"; did you mean "fog
+    """
 
 
 class MissingResource(HardyError):
-    """Something Hardy needs and does not carry, such as the frost photographs, is not here."""
+    """Something that Hardy needs and does not bring is missing; the message says how to get it.
+
+    >>> import hardy
+    >>> from hardy.errors import need
+    >>> try:
+    ...     need("a_package_nobody_has", "demo", "this example")
+    ... except hardy.MissingResource as error:
+    ...     print(str(error).split(": ")[-1])
+    pip install "hardy[demo]"
+    """
 
 
 def printable(text: str) -> str:
