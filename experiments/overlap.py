@@ -29,9 +29,8 @@ from experiments.overlap_page import (
     page,
     published,
 )
-from hardy.design.collect import from_counts
+from hardy.design.accuracy import from_counts
 from hardy.design.designed_suite import write_suite
-from hardy.design.experiment_record import MODELS
 from hardy.design.heat_map import (
     Heat,
     category_map,
@@ -40,7 +39,7 @@ from hardy.design.heat_map import (
 )
 from hardy.design.independent_sets import select
 from hardy.design.proxy import DAMAGED, LEAST, Features, check_features
-from hardy.design.results import Measured, read_measured, write_results
+from hardy.design.results import MODELS, MeasuredOverlap, read_measured, write_results
 from hardy.errors import HardyError, InputError, printable
 from hardy.files import whole_file
 from hardy.metrics import Resampling
@@ -79,7 +78,7 @@ TOLD = {
 }
 
 
-def write_kept(path: Path, measured: Measured) -> None:
+def write_kept(path: Path, measured: MeasuredOverlap) -> None:
     """Counts of severities go as bits, one for each severity: right at more than 0, 1, ..."""
     experiment, collected, features = measured
     correct, how = collected.correct, collected.how
@@ -104,7 +103,7 @@ def write_kept(path: Path, measured: Measured) -> None:
         np.savez_compressed(file, **held)
 
 
-def read_kept(path: Path) -> Measured:
+def read_kept(path: Path) -> MeasuredOverlap:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             held = dict(arrays)
@@ -132,7 +131,7 @@ def read_kept(path: Path) -> Measured:
         raise InputError(
             f"{path}: expected what `experiments.overlap keep` writes ({error})"
         ) from error
-    return Measured(experiment, collected, features)
+    return MeasuredOverlap(experiment, collected, features)
 
 
 def _check_counts(counts: npt.NDArray[np.uint8], severities: Floats, corruptions: int) -> None:
@@ -157,7 +156,7 @@ def keep(folder: Path, target: Path, **said: str | None) -> None:
     write_kept(target, measured._replace(experiment=experiment))
 
 
-def write(measured: Measured, out: Path) -> None:
+def write(measured: MeasuredOverlap, out: Path) -> None:
     """Everything; pictures last, which need Matplotlib."""
     todo = "keep a finished overlap again"
     check_fields(measured.experiment, TOLD, "the experiment that was kept", todo)

@@ -10,13 +10,12 @@ import numpy as np
 
 from bench.bars import Bar
 from bench.table import grid
-from hardy.design.balanced import measure
-from hardy.design.categories import ENOUGH, Categories, categorise
+from hardy.design.categories import ENOUGH, Categories, categorise, measure
 from hardy.design.independent_sets import select
 from hardy.design.matrix import Matrix
-from hardy.design.overlap import Overlap, resample_accuracy, scores
+from hardy.design.overlap_score import Overlap, resample_accuracy, scores
 from hardy.design.proxy import Agreement, agree
-from hardy.design.results import Measured, Results, analyse
+from hardy.design.results import MeasuredOverlap, OverlapResults, analyse
 from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.suites import load
@@ -31,8 +30,8 @@ SUITE = "cifar10_apart.toml"
 
 
 class Figures(NamedTuple):
-    measured: Measured
-    results: Results
+    measured: MeasuredOverlap
+    results: OverlapResults
     replicates: Floats  # of the accuracies
     matrices: dict[str, Matrix]  # by form
     categories: dict[str, Categories]
@@ -41,7 +40,7 @@ class Figures(NamedTuple):
         return next(one for one in self.results.overlaps if one.form == form)
 
 
-def figures(measured: Measured) -> Figures:
+def figures(measured: MeasuredOverlap) -> Figures:
     results, collected = analyse(measured), measured.collected
     replicates = resample_accuracy(collected.correct, collected.severities, collected.how)
     matrices = {one.form: Matrix(one.names, one.values) for one in results.overlaps}

@@ -1,7 +1,7 @@
 """How well does an image classifier hold up under common corruptions? `hardy.corrupt` and more.
 
 Each public function lives in its room and is imported when it is first asked for. `corrupt`,
-`report`, `suites` and `train` are rooms that can be called (see `hardy.rooms`).
+`design`, `report`, `suites` and `train` are rooms that can be called (see `hardy.rooms`).
 """
 
 from importlib import import_module
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from hardy.attacks.attack import attack
     from hardy.catalogue import names
     from hardy.corrupt.calls import corrupt, corruptions, draw, perturbations, replay
+    from hardy.design.designed_suite import design
+    from hardy.design.drops import correlate
+    from hardy.design.overlap import overlap
     from hardy.diagnosis import doctor
     from hardy.evaluation import compare, evaluate, runs
     from hardy.report.leaderboard import leaderboard
@@ -29,13 +32,16 @@ __version__ = "0.1.0"
 _LATER = {
     "attack": "hardy.attacks.attack",
     "compare": "hardy.evaluation",
+    "correlate": "hardy.design.drops",
     "corrupt": "hardy.corrupt",
     "corruptions": "hardy.corrupt.calls",
+    "design": "hardy.design",
     "doctor": "hardy.diagnosis",
     "draw": "hardy.corrupt.calls",
     "evaluate": "hardy.evaluation",
     "leaderboard": "hardy.report.leaderboard",
     "names": "hardy.catalogue",
+    "overlap": "hardy.design.overlap",
     "perturb": "hardy.variants.base_picture",
     "perturbations": "hardy.corrupt.calls",
     "plot": "hardy.report.write",
@@ -66,13 +72,16 @@ __all__ = [
     "__version__",
     "attack",
     "compare",
+    "correlate",
     "corrupt",
     "corruptions",
+    "design",
     "doctor",
     "draw",
     "evaluate",
     "leaderboard",
     "names",
+    "overlap",
     "perturb",
     "perturbations",
     "plot",

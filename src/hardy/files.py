@@ -156,6 +156,22 @@ def write_output(target: Path, content: bytes) -> None:
     write_file(target, content, "name another file")
 
 
+def check_ours(target: Path, mark: str, what: str) -> None:
+    """Refuse to write over a file that does not begin with `mark`, as all such files of ours do."""
+    expected = mark.encode()
+    try:
+        with target.open("rb") as file:
+            ours = file.read(len(expected)) == expected
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"cannot write {target} ({error.strerror}); name another file") from error
+    if not ours:
+        raise InputError(
+            f"cannot write {target}: it is no {what}; name another file, or delete that one"
+        )
+
+
 def _filled(folder: Path) -> bool:
     """By more than what a kill in the first instant leaves, which is hidden."""
     return any(not path.name.startswith(".") for path in folder.iterdir())

@@ -8,8 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hardy.cli import design_command as cli_design
-from hardy.cli import overlap_command as cli_overlap
+from hardy.cli import design_commands
 
 NO_ROOM = r"could not be written \(No space left on device\); make room, or name another folder"
 
@@ -18,8 +17,8 @@ NO_ROOM = r"could not be written \(No space left on device\); make room, or name
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     app = typer.Typer()
-    app.command("overlap")(cli_overlap.overlap_corruptions)
-    app.command("design")(cli_design.design_suite)
+    app.command("overlap")(design_commands.overlap_corruptions)
+    app.command("design")(design_commands.design_suite)
 
     def run(*arguments: str) -> list[str]:
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)

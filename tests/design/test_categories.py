@@ -11,8 +11,16 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from hardy.design.balanced import draw_balanced, measure
-from hardy.design.categories import Categories, categorise, correlations, k_means, possible, within
+from hardy.design.categories import (
+    Categories,
+    categorise,
+    correlations,
+    draw_balanced,
+    k_means,
+    measure,
+    possible,
+    within,
+)
 from hardy.design.matrix import read_matrix
 from hardy.errors import InputError
 from tests.design.matrices import blocks, named, random_matrix
@@ -71,7 +79,9 @@ def test_what_cannot_do_is_not_tried() -> None:
     assert possible(correlation) == [8, 9]
     assert possible(np.eye(400)) == []
     tried: list[int] = []
-    found = categorise(named(np.eye(400)), track=lambda numbers: tried.extend(numbers) or numbers)
+    found = categorise(
+        named(np.eye(400)), track=lambda numbers, *_: tried.extend(numbers) or numbers
+    )
     assert len(found.groups) == 400
     assert tried == []
 

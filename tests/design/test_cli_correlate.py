@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hardy.cli.correlate_command import correlate_shifts
+from hardy.cli.design_commands import correlate_shifts
 from hardy.errors import InputError
 
 

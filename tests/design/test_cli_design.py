@@ -54,7 +54,7 @@ def test_categories_are_found_only_where_they_are_shown(run, matrix, monkeypatch
             tracked.append(item)
             yield item
 
-    monkeypatch.setattr("hardy.cli.options.watch", counted)
+    monkeypatch.setattr("hardy.cli.design_commands.watch", counted)
     run("design", "m.csv", "--below", "0.5")
     assert tracked == []
     for arguments in ((), ("--categories", "2"), ("--below", "0.5", "--picture", "p.html")):
@@ -167,7 +167,7 @@ def test_design_refuses(run, matrix, arguments, message) -> None:
 def test_suites_that_do_not_fit_are_refused_before_the_search(
     run, matrix, arguments, monkeypatch
 ) -> None:
-    for name in ("hardy.design.independent_sets.select", "hardy.design.categories.categorise"):
+    for name in ("hardy.design.designed_suite.select", "hardy.design.designed_suite.categorise"):
         monkeypatch.setattr(name, pytest.fail)
     with pytest.raises(InputError):
         run("design", "m.csv", *arguments)

@@ -11,28 +11,28 @@ import numpy as np
 import pytest
 
 from hardy.design.accuracy import Accuracy
-from hardy.design.overlap import overlap
+from hardy.design.overlap_score import score_overlap
 from hardy.design.proxy import Agreement, Features, shared_errors, similarities
-from hardy.design.results import Results
+from hardy.design.results import OverlapResults
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.metrics import Interval
 from hardy.train.hyperparameters import Hyperparameters
 from tests.design.commands import NO_ROOM, full_disk, run
-from tests.design.test_overlap import three
+from tests.design.test_overlap_score import three
 
 __all__ = ["full_disk", "run"]
 
 
-def fake_results() -> Results:
+def fake_results() -> OverlapResults:
     accuracy = three()
     similar = {"errors": np.eye(3)}
     made = {"suite": "s", "recipe": {"net": "n", "epochs": 3}, "format": 1}
-    overlaps = (overlap(accuracy, "ratio"), overlap(accuracy, "raw"))
-    return Results(made, accuracy.names, similar, accuracy, overlaps)
+    overlaps = (score_overlap(accuracy, "ratio"), score_overlap(accuracy, "raw"))
+    return OverlapResults(made, accuracy.names, similar, accuracy, overlaps)
 
 
 def test_overlap_draws_again(run, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("hardy.design.results.summarise", lambda out: fake_results())
+    monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: fake_results())
     out = run("overlap", "--out", ".")
     assert out[-1] == "next: hardy design ./overlap_ratio.csv --below 0.5"
     for name in ("overlap_ratio.html", "overlap_raw.png", "accuracy.csv", "overlap.json"):
@@ -44,8 +44,8 @@ def test_overlap_draws_again(run, monkeypatch, tmp_path) -> None:
 
 def test_the_stand_in_alone_is_drawn(run, monkeypatch, tmp_path) -> None:
     whole = fake_results()
-    alone = Results(whole.experiment, whole.names, whole.similarities)
-    monkeypatch.setattr("hardy.design.results.summarise", lambda out: alone)
+    alone = OverlapResults(whole.experiment, whole.names, whole.similarities)
+    monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: alone)
     line, told, then = run("overlap", "--out", ".")
     assert "similarity_errors.csv, overlap_pairs.csv, overlap.json" in line
     assert told == (
@@ -65,8 +65,8 @@ def test_what_is_printed_after_the_stand_in_can_be_typed(run, monkeypatch) -> No
     shifts = np.array([[[1.0, 0.0]], [[1.0, 0.5]], [[-1.0, 0.2]], [[0.1, 0.1]]])
     features = Features(tuple(costs), shifts, np.array([40.0]), shifts[:, 0] @ shifts[:, 0].T)
     similar = {**similarities(features), "errors": shared_errors(correct, np.ones(5))}
-    alone = Results(fake_results().experiment, tuple(costs), similar)
-    monkeypatch.setattr("hardy.design.results.summarise", lambda out: alone)
+    alone = OverlapResults(fake_results().experiment, tuple(costs), similar)
+    monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: alone)
     then = run("overlap", "--out", ".")[-1]
     assert then == "next: hardy design ./similarity_errors.csv --below 0.5 --without frost"
     out = run(*then.removeprefix("next: hardy ").split())
@@ -75,15 +75,15 @@ def test_what_is_printed_after_the_stand_in_can_be_typed(run, monkeypatch) -> No
         with pytest.raises(InputError, match=r"of a stand-in, take similarity_errors\.csv"):
             run("design", f"similarity_{kind}.csv", "--below", "0.5")
     nothing = {"errors": np.full((2, 2), np.nan)}
-    alone = Results(fake_results().experiment, ("fog", "snow"), nothing)
-    monkeypatch.setattr("hardy.design.results.summarise", lambda out: alone)
+    alone = OverlapResults(fake_results().experiment, ("fog", "snow"), nothing)
+    monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: alone)
     assert run("overlap", "--out", ".")[-1].startswith("no two corruptions cost the clean model")
 
 
 def test_agreement_is_told(run, monkeypatch) -> None:
     agreement = Agreement(0.5, Interval(0.25, 0.75), 0.01, 3)
     told = replace(fake_results(), agreements={"raw": {"errors": agreement}})
-    monkeypatch.setattr("hardy.design.results.summarise", lambda out: told)
+    monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: told)
     line = "stand-in (errors) and overlap (raw): Spearman's ρ 0.50 [0.25 to 0.75] over 3 pairs"
     assert any(text.startswith(line) for text in run("overlap", "--out", "."))
 
@@ -93,9 +93,9 @@ def test_what_comes_next_where_some_are_undefined(run, monkeypatch) -> None:
         values = three().values.copy()
         for place in useless:
             values[place, place] = values[0, place] / 2  # training with it harms
-        overlaps = (overlap(Accuracy(three().names, values), "ratio"),)
+        overlaps = (score_overlap(Accuracy(three().names, values), "ratio"),)
         results = replace(fake_results(), overlaps=overlaps)
-        monkeypatch.setattr("hardy.design.results.summarise", lambda out: results)
+        monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: results)
         return run("overlap", "--out", ".")[-1]
 
     first = three().names[0]
@@ -108,9 +108,9 @@ def test_what_comes_next_where_some_are_undefined(run, monkeypatch) -> None:
 def test_what_cannot_be_told_from_chance_is_named(run, monkeypatch) -> None:
     high = np.ones((3, 3))
     high[0, 1:] = high[1:, 0] = np.inf
-    one = replace(overlap(three(), "raw"), low=np.zeros((3, 3)), high=high)
+    one = replace(score_overlap(three(), "raw"), low=np.zeros((3, 3)), high=high)
     results = replace(fake_results(), overlaps=(one,))
-    monkeypatch.setattr("hardy.design.results.summarise", lambda out: results)
+    monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: results)
     out = run("overlap", "--out", ".")
     assert (
         "2 overlaps (raw) cannot be told from chance, since training helps too little: "
@@ -127,7 +127,7 @@ def test_what_cannot_be_told_from_chance_is_named(run, monkeypatch) -> None:
 
 @pytest.mark.usefixtures("full_disk")
 def test_a_full_disk_is_told_with_the_file(run, monkeypatch) -> None:
-    monkeypatch.setattr("hardy.design.results.summarise", lambda out: fake_results())
+    monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: fake_results())
     with pytest.raises(HardyError, match=f"similarity_errors.csv {NO_ROOM}"):
         run("overlap", "--out", ".")
 
@@ -136,8 +136,8 @@ def test_numbers_come_without_the_libraries_for_pictures(run, monkeypatch, tmp_p
     def missing(*_: object) -> bytes:
         raise MissingResource("a page needs plotly")
 
-    monkeypatch.setattr("hardy.design.results.summarise", lambda out: fake_results())
-    monkeypatch.setattr("hardy.design.heat_map.draw", missing)
+    monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: fake_results())
+    monkeypatch.setattr("hardy.design.overlap.draw", missing)
     out = run("overlap", "--out", ".")
     assert "no overlap_ratio.html: a page needs plotly" in out
     assert (tmp_path / "overlap_raw.csv").exists()
@@ -150,7 +150,7 @@ def test_what_is_trained(run, monkeypatch) -> None:
         asked.update(suite=suite, data=data, out=out, recipe=recipe, **others)
 
     monkeypatch.setattr("hardy.design.experiment.run_overlap", fake)
-    monkeypatch.setattr("hardy.design.results.summarise", lambda out: fake_results())
+    monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: fake_results())
     training = ("--suite", "noc_23", "--data", "cifar10", "--net", "resnet_18", "--epochs", "9")
     run("overlap", *training, "--out", ".", "--only", "fog,snow", "--device", "cpu", "--proxy")
     recipe = asked["recipe"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardy.design.collect import collect
+from hardy.design.accuracy import collect
 from hardy.design.experiment import run_overlap, sized
 from hardy.design.proxy import read_features
 from hardy.design.results import summarise, write_results

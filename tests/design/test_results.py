@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from hardy.design.collect import from_counts
+from hardy.design.accuracy import from_counts
 from hardy.design.proxy import shared_errors
-from hardy.design.results import Measured, analyse
+from hardy.design.results import MeasuredOverlap, analyse
 from hardy.metrics import Resampling
 from tests.design.test_proxy import by_hand
 
 
-def measured() -> Measured:
+def measured() -> MeasuredOverlap:
     """Three corruptions, the second with two severities; 600 images; training helps."""
     severities = np.array([1, 1, 2, 1])
     chance = 0.5 + 0.1 * (np.arange(4) > 0)[:, None] + 0.3 * np.eye(4)
@@ -20,7 +20,7 @@ def measured() -> Measured:
     correct = np.minimum(correct, severities.astype(np.uint8))
     features = by_hand()
     collected = from_counts(features.names, correct, severities, Resampling(seed=3))
-    return Measured({"suite": "s", "recipe": {}}, collected, features)
+    return MeasuredOverlap({"suite": "s", "recipe": {}}, collected, features)
 
 
 def test_accuracies_are_means_over_severities() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from experiments import overlap
 from experiments.overlap import main, read_kept, write_kept
-from hardy.design.collect import from_counts
+from hardy.design.accuracy import from_counts
 from hardy.design.matrix import read_matrix
 from hardy.errors import InputError
 from hardy.metrics import Resampling

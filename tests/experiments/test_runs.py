@@ -100,7 +100,7 @@ def test_again_is_quick_and_another_schedule_is_refused(place, monkeypatch) -> N
     def never(*words, **options):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(runs, "train", never)
+    monkeypatch.setattr(runs, "run_training", never)
     assert run(place, "standard")[0].rpartition(";")[0] == first
     longer = replace(place, recipe=replace(place.recipe, epochs=3))
     assert "run with the recipe " in run(longer, "standard")[0]
@@ -126,7 +126,7 @@ def test_what_adapts_has_the_usual_batch_whatever_the_others_have(place) -> None
     assert records["standard+none"]["adapts_in"] == []
     (store,) = (place.work / "runs" / "standard+bn_adapt").glob("*--cifar10_c--*")
     about = json.loads((store / "run.json").read_text())
-    assert "statistics of up to 64 test images" in about["defence"]
+    assert "statistics of up to 64 test images" in about["defence"][0]["words"]
     (row,) = [line for line in table.page(records).splitlines() if line.startswith("| bn_adapt")]
     assert row.startswith("| bn_adapt (adapts, N = 16, n = 64) |")
 

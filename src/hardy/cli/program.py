@@ -12,11 +12,9 @@ import typer
 import hardy
 from hardy.catalogue import KINDS, names
 from hardy.cli.build_commands import build_suite, verify_folder
-from hardy.cli.correlate_command import correlate_shifts
-from hardy.cli.design_command import design_suite
+from hardy.cli.design_commands import correlate_shifts, design_suite, overlap_corruptions
 from hardy.cli.eval_command import evaluate_models
 from hardy.cli.options import NamingCommand, end_with_faults, progress
-from hardy.cli.overlap_command import overlap_corruptions
 from hardy.cli.report_commands import (
     plot_runs,
     report_runs,

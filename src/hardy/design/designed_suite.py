@@ -1,17 +1,23 @@
-"""A chosen set of corruptions as a suite: a TOML file that `--suite FILE` takes."""
+"""`hardy.design`: chosen sets of corruptions, and suites of them, as TOML files that `--suite FILE`
+takes."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from hardy.design.overwriting import check_begins
+from hardy.design.categories import Categories, Measures, categorise, check_known, draw_balanced
+from hardy.design.categories import measure as measure_set
+from hardy.design.heat_map import category_map, check_format, draw
+from hardy.design.independent_sets import QUICK, select
+from hardy.design.matrix import read_matrix
 from hardy.errors import InputError
-from hardy.files import check_target, write_file
+from hardy.files import check_ours, check_target, write_file, write_output
+from hardy.progress import Track, untracked
 from hardy.registry import unknown
 from hardy.suites import load, text_of
 from hardy.suites import names as own_suites
@@ -20,11 +26,136 @@ from hardy.suites.suite import Suite
 MARK = "# Written by hardy design, which writes over its own files only."
 
 
+class Design(NamedTuple):
+    """What `hardy.design` found."""
+
+    categories: Categories | None  # None where a largest set was asked for, and no picture
+    sets: tuple[tuple[str, ...], ...]  # of corruptions: chosen, drawn or measured
+    measures: tuple[Measures, ...]  # coverage and balance of each set, where there are categories
+    tried: int  # sets that the proof looked at, of a largest set
+    written: tuple[Path, ...]  # suites, then the picture
+
+
+def design(
+    matrix: str | Path,
+    *,
+    below: float | None = None,
+    categories: int | None = None,
+    each: int | None = None,
+    count: int | None = None,
+    measure: str | None = None,
+    suite: str | None = None,
+    output: str | Path | None = None,
+    picture: str | Path | None = None,
+    without: Sequence[str] = (),
+    seed: int = 0,
+    say: Callable[[str], object] = lambda line: None,
+    track: Track = untracked,
+) -> Design:
+    """Group corruptions by their overlap, and choose sets without repetition.
+
+    `matrix` is a CSV of overlaps, as `hardy.overlap` writes it. Alone it gives the categories; with
+    `below` instead a largest set all of whose overlaps are below, proven; with `categories` also
+    `count` balanced sets of `each` corruptions from so many categories; with `measure` also how a
+    suite that exists covers the categories. `output` and `suite`, from which the corruptions come,
+    write what was chosen as a suite of its own; `picture` draws the categories.
+
+    ```python
+    import hardy
+
+    rows = ["corruption,fog,snow,blur", "fog,1,0.8,0.1", "snow,0.8,1,0.2", "blur,0.1,0.2,1"]
+    open("overlap.csv", "w").write("\\n".join(rows))
+    print(hardy.design("overlap.csv", below=0.5).sets)
+    ```
+    """
+    matrix = Path(matrix)
+    output, picture = (None if path is None else Path(path) for path in (output, picture))
+    ways = {"--below": below, "--categories": categories, "--measure": measure}
+    _check_asked(ways, {"--each": each, "--count": count}, suite, output)
+    if output is not None:
+        check_file_name(output)
+    if picture is not None:
+        check_format(_format(picture))
+        check_target(picture)
+    existing = load(measure).counted if measure is not None else ()
+    if suite is not None:
+        base_suite(suite)  # what does not fit is refused before the search
+    whole = read_matrix(matrix, without)
+    check_known(whole.names, existing)
+    source = f"chosen by hardy design from {matrix.name}"
+    found, tried = None, 0
+    if below is None or picture is not None:  # a largest set needs no categories
+        found = categorise(whole, seed, track)
+    sets: list[tuple[str, ...]] = []
+    if below is not None:
+        if (number := len(whole.names)) > QUICK:
+            say(f"searching among {number} corruptions, which may take long")
+        chosen = select(whole, below)
+        sets, tried = [chosen.names], chosen.tried
+        source = f"{source}, a largest set with overlaps below {below:g}"
+    elif categories is not None and found is not None:
+        each, count = (1 if number is None else number for number in (each, count))
+        sets = draw_balanced(found, categories, each, count, seed)
+        source = f"{source}, {each} of each of {categories} categories, seed {seed}"
+    elif measure is not None:
+        sets = [existing]
+    measures = [] if found is None else [measure_set(found, names) for names in sets]
+    written = []
+    if output is not None:
+        written = _write_suites(output, suite or "", sets, source)
+    if picture is not None and found is not None:
+        note = str(measures[0] if measures else f"{len(found.groups)} categories")
+        members = sets[0] if sets else ()
+        heat = category_map("Overlap", note, whole.names, whole.values, found, members)
+        write_output(picture, draw(heat, _format(picture)))
+        written.append(picture)
+    return Design(found, tuple(sets), tuple(measures), tried, tuple(written))
+
+
+def _check_asked(
+    ways: Mapping[str, object],
+    balanced: Mapping[str, int | None],
+    suite: str | None,
+    output: Path | None,
+) -> None:
+    """Refuse options that do nothing together."""
+    given = [way for way, value in ways.items() if value is not None]
+    if len(given) > 1:
+        raise InputError(f"expected one of {', '.join(ways)}, got {' and '.join(given)}")
+    for option, number in balanced.items():
+        if number is not None and "--categories" not in given:
+            raise InputError(f"expected {option} with --categories N, got it without; name both")
+    if output is not None and given in ([], ["--measure"]):
+        got = "--measure, which chooses nothing" if given else "neither"
+        raise InputError(
+            f"expected --below or --categories, which choose what -o writes, got {got}; name one "
+            "of them, or leave -o out"
+        )
+    if output is not None and suite is None:
+        raise InputError("expected --suite, which the corruptions come from, to write a new suite")
+
+
+def _format(picture: Path) -> str:
+    return picture.suffix.lower().lstrip(".")
+
+
+def _write_suites(
+    output: Path, base: str, sets: Sequence[Sequence[str]], source: str
+) -> list[Path]:
+    """One file, or one for each set, numbered."""
+    digits = len(str(len(sets)))
+    ends = [f"_{number:0{digits}}" for number in range(1, len(sets) + 1)] if len(sets) > 1 else [""]
+    return [
+        write_suite(output.with_stem(f"{output.stem}{end}"), base, names, source)
+        for end, names in zip(ends, sets, strict=True)
+    ]
+
+
 def write_suite(target: Path, base: str, counted: Sequence[str], source: str) -> Path:
-    """The corruptions of a base suite, under the name of the file."""
+    """Write a suite of these corruptions of a base suite, called as the file is."""
     text = suite_toml(base, _name(target), counted, source)
     check_target(target)
-    _check_ours(target, base)
+    _check_target(target, base)
     write_file(target, f"{MARK}\n{text}".encode())
     return target
 
@@ -65,7 +196,7 @@ def check_file_name(target: Path) -> None:
 
 
 def _name(target: Path) -> str:
-    """Of the suite that goes into a file."""
+    """The name of the suite that goes into a file."""
     check_file_name(target)
     name = target.stem
     if name in own_suites():
@@ -73,19 +204,19 @@ def _name(target: Path) -> str:
     return name
 
 
-def _check_ours(target: Path, base: str) -> None:
-    """What is there already, if anything, was written here, and is not what is chosen from."""
+def _check_target(target: Path, base: str) -> None:
+    """Refuse to write over a file that `hardy design` did not write, or over the base suite."""
     if not target.exists():
         return
     if base.endswith(".toml") and target.samefile(base):
         raise InputError(
             f"cannot write {target}: it is the suite that is chosen from; name another file"
         )
-    check_begins(target, MARK, "suite that `hardy design` wrote")
+    check_ours(target, MARK, "suite that `hardy design` wrote")
 
 
 def _lines(table: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """As TOML: plain values first, then tables; empty ones are left out."""
+    """The lines of TOML: plain values first, then tables; empty ones are left out."""
     for key, value in table.items():
         if not isinstance(value, Mapping):
             yield f"{_key(key)} = {_value(value)}"

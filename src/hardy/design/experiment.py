@@ -20,16 +20,9 @@ import torch
 from hardy import models as adapters
 from hardy.design.accuracy import check_names
 from hardy.design.designed_suite import as_toml
-from hardy.design.experiment_record import (
-    FEATURES,
-    FINISHED,
-    FORMAT,
-    MODELS,
-    PREDICTIONS,
-    begin_overlap,
-)
 from hardy.design.features import measure_features
 from hardy.design.proxy import write_features
+from hardy.design.results import FEATURES, FINISHED, FORMAT, MODELS, PREDICTIONS, begin_overlap
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation
 from hardy.execute import Threads, count_workers, processors
@@ -39,7 +32,7 @@ from hardy.images.datasets import NAMES
 from hardy.images.recipes import RECIPES
 from hardy.models.adapters.torch_sources import find_device
 from hardy.models.model import Options
-from hardy.progress import Track
+from hardy.progress import Track, untracked
 from hardy.run.labels import check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
@@ -56,14 +49,14 @@ from hardy.train.training_data import Data, read_data
 from hardy.variants.disk.build import versions
 
 
-class Task(NamedTuple):
+class Experiment(NamedTuple):
     """What all models of an experiment have in common."""
 
     out: Path
     suite: str  # as the training loads it
     data: Data
     subject: Subject
-    recipe: Hyperparameters
+    hyper: Hyperparameters
     device: torch.device
     track: Track
 
@@ -72,14 +65,14 @@ def run_overlap(
     suite: str,
     data: str,
     out: Path,
-    recipe: Hyperparameters | None = None,
+    hyper: Hyperparameters | None = None,
     *,
     images: Images | None = None,
     only: Iterable[str] = ("counted",),
     device: str = "auto",
     clean_only: bool = False,
     say: Callable[[str], None] = lambda line: None,
-    track: Track = lambda items, total, unit: items,
+    track: Track = untracked,
 ) -> None:
     """Train and test every model that is not finished; `hardy.design.results` reads the outcome.
 
@@ -87,7 +80,7 @@ def run_overlap(
     set that is known by its name. `clean_only` is what the stand-in for overlap needs. The same
     call resumes.
     """
-    recipe = recipe or Hyperparameters()
+    hyper = hyper or Hyperparameters()
     where = find_device(Options("training", device=device))
     training = read_data(data, where)
     base = load(suite)
@@ -113,9 +106,10 @@ def run_overlap(
         )
     if warning := check_trained_on(training.names, subject.classes.names, "each model", own=True):
         say(warning)
-    begin_overlap(out, _described(chosen, training, subject, recipe, where, track))
+    begin_overlap(out, _described(chosen, training, subject, hyper, where, track))
     # All models take the same, whatever becomes of the user's file.
-    task = Task(out, given.keep_beside(out, chosen), training, subject, recipe, where, track)
+    kept = given.keep_beside(out, chosen)
+    experiment = Experiment(out, kept, training, subject, hyper, where, track)
     every = (NONE,) if clean_only else (NONE, *names)
     for number, name in enumerate(every, 1):
         folder = out / MODELS / name
@@ -123,7 +117,7 @@ def run_overlap(
             (folder / MODEL).unlink(missing_ok=True)  # it may have been killed just before that
             continue
         say(f"model {number} of {len(every)}: trained with {name}")
-        accuracy = _run_model(task, name)
+        accuracy = _run_model(experiment, name)
         say(f"  right on {100 * accuracy:.1f} % of the clean test images")
 
 
@@ -143,28 +137,28 @@ def sized(suite: Suite, shape: tuple[int, ...]) -> Suite:
     return parse(as_toml(data), name)
 
 
-def _run_model(task: Task, name: str) -> float:
+def _run_model(experiment: Experiment, name: str) -> float:
     """Its accuracy on clean images."""
-    folder = task.out / MODELS / name
-    settings = {"corruption": name, "suite": task.suite}
+    folder = experiment.out / MODELS / name
+    settings = {"corruption": name, "suite": experiment.suite}
     run_training(
         "corrupted",
-        task.data,
+        experiment.data,
         folder,
-        task.recipe,
+        experiment.hyper,
         settings=settings,
-        device=task.device,
-        track=task.track,
+        device=experiment.device,
+        track=experiment.track,
     )
-    model = adapters.load(f"hardy:{folder}", device=str(task.device), name=name)
-    subject = task.subject.near((model,))
+    model = adapters.load(f"hardy:{folder}", device=str(experiment.device), name=name)
+    subject = experiment.subject.near((model,))
     evaluation = Evaluation(
-        (model,), subject, task.out / PREDICTIONS, count_workers(None), own_classes=True
+        (model,), subject, experiment.out / PREDICTIONS, count_workers(None), own_classes=True
     )
 
     def watched(done: Iterator[int], total: int) -> Iterable[int]:
         steps = -(-total // min(subject.chunk_size, len(subject)))
-        return task.track(done, steps, f"batches tested by the model of {name}")
+        return experiment.track(done, steps, f"batches tested by the model of {name}")
 
     try:
         outcome = evaluation.run(watched, {})
@@ -176,8 +170,8 @@ def _run_model(task: Task, name: str) -> float:
     if outcome.faults:
         raise HardyError(f"cannot test on all images: {outcome.faults[0]}")
     if name == NONE:
-        found = measure_features(folder, subject, task.device, task.track)
-        write_features(task.out / FEATURES, found)
+        found = measure_features(folder, subject, experiment.device, experiment.track)
+        write_features(experiment.out / FEATURES, found)
     accuracy = _clean_accuracy(outcome.folders[0])
     write_record(
         folder / FINISHED, {"predictions": outcome.folders[0].name, "clean_accuracy": accuracy}
@@ -210,7 +204,7 @@ def _described(
     suite: Suite,
     data: Data,
     subject: Subject,
-    recipe: Hyperparameters,
+    hyper: Hyperparameters,
     device: torch.device,
     track: Track,
 ) -> dict[str, Any]:
@@ -225,7 +219,7 @@ def _described(
         "test": subject.variants.describe(),
         "test_images": len(subject),
         "test_hash": _test_hash(subject, track),
-        "recipe": asdict(recipe),
+        "recipe": asdict(hyper),
         "device": device_name(device),
         "versions": versions(("numpy", "torch")),
     }

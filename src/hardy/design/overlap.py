@@ -1,168 +1,124 @@
-"""How much two corruptions have in common: what training with one does for the other.
-
-With R_i(j) the robustness to corruption j of the model trained with i, and R_0 of the clean one,
-
-    O(i, j) = max(0, ½ · [(R_i(j) − R_0(j)) / (R_j(j) − R_0(j))
-                        + (R_j(i) − R_0(i)) / (R_i(i) − R_0(i))])
-
-The first fraction is the share of the robustness to j that training with i brings, of what training
-with j itself brings. Two forms are published: R_i(j) = A[i, j] / A[i, 0] ("ratio", ImageNet-NOC,
-2020), and R_i(j) = A[i, j] ("raw", BMVC 2021). The floor is under the average, not under each
-fraction, and nothing keeps a value below 1.
-
-Where training with j does not help against j, its denominator is 0 or less and the quotient means
-nothing: O(i, j) is then NaN for all i ≠ j, and `Overlap.undefined` says so.
-"""
+"""`hardy.overlap`: which corruptions measure the same thing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+from hardy.design.heat_map import draw, heat_map
+from hardy.design.results import OverlapResults, summarise, write_results
+from hardy.errors import InputError, MissingResource, need
+from hardy.files import write_output
+from hardy.progress import Track, untracked
 
-from hardy.design.accuracy import Accuracy
-from hardy.metrics import Resampling, resample_means
-from hardy.metrics.bootstrap import LEVEL
-from hardy.metrics.classification import Floats
-from hardy.registry import unknown
+if TYPE_CHECKING:
+    from hardy.run.selection import Images
 
-Form = Literal["ratio", "raw"]
-FORMS: tuple[Form, ...] = ("ratio", "raw")
-MOST_NAMED = 5  # pairs in a line
-# Of a denominator: rounding makes less of equal ratios, and one more right answer in 50,000 more.
-LEAST_GAIN = 1e-12
+PICTURES = ("html", "png")
+# The similarity that agrees best with overlap so far; from 0 to 1, and 1 on the diagonal, so that a
+# design can be made from it.
+STAND_IN = "errors"
 
 
-@dataclass(frozen=True, eq=False)
-class Overlap:
-    """Symmetric, 1 on the diagonal; `low` and `high` are 95 % intervals, where there are any."""
+def overlap(
+    out: str | Path,
+    *,
+    suite: str | None = None,
+    data: str | Path | None = None,
+    images: Images | None = None,
+    only: str | Sequence[str] = "counted",
+    net: str = "wrn_16_4",
+    epochs: int = 15,
+    batch: int = 128,
+    lr: float = 0.1,
+    device: str | None = None,
+    precision: str | None = None,
+    proxy: bool = False,
+    seed: int = 0,
+    say: Callable[[str], object] = lambda line: None,
+    track: Track = untracked,
+) -> OverlapResults:
+    """Measure how much corruptions overlap: train a net with each of them, and test it on all.
 
-    form: Form
-    names: tuple[str, ...]
-    values: Floats  # (n, n)
-    undefined: tuple[str, ...]  # why some are NaN, in words
-    low: Floats | None = None
-    high: Floats | None = None
+    One net is trained for each corruption of `suite` that `only` names, and a clean one, on `data`;
+    all are tested on `images`, which may be left out for a data set that is known by its name. With
+    `proxy` only the clean one is trained, which gives a stand-in for overlap. The same call
+    resumes. Without `suite` and `data`, the results that lie in `out` are computed and drawn again.
+    `out` then has the accuracies, both published scores with intervals, and heat maps.
 
-    @property
-    def without(self) -> tuple[str, ...]:
-        """Corruptions that have no overlap with any other: a design has to leave them out."""
-        lone = np.isnan(self.values).sum(axis=1) == len(self.names) - 1
-        return tuple(name for name, gone in zip(self.names, lone, strict=True) if gone)
+    ```python
+    import hardy
+    import numpy as np
 
-    @property
-    def doubtful(self) -> npt.NDArray[np.bool_]:
-        """Those whose interval has no upper end: the gain in a denominator may be chance."""
-        return np.zeros(self.values.shape, bool) if self.high is None else np.isinf(self.high)
+    images = np.random.default_rng(0).integers(0, 256, (16, 8, 8, 3), np.uint8)
+    np.savez("set.npz", images=images, labels=np.arange(16) % 2)
+    found = hardy.overlap(
+        "overlap",
+        suite="cifar10_c",
+        data="set.npz",
+        images="set.npz",
+        only=["contrast", "brightness"],
+        epochs=1,
+        proxy=True,
+    )
+    print(found.names, [path.name for path in found.written])
+    ```
+    """
+    out = Path(out)
+    if suite is not None and data is not None:
+        need("torch", "torch", "training")
+        from hardy.design.experiment import run_overlap
+        from hardy.train.hyperparameters import Hyperparameters, best_device
 
-    def doubts(self) -> str | None:
-        """In words. A gain that may be chance makes all overlaps of its corruption doubtful."""
-        doubtful = self.doubtful
-        number = int(doubtful.sum()) // 2
-        if not number:
-            return None
-        many = doubtful.sum(axis=1)
-        whole = (many > 1) & (many == np.isfinite(self.values).sum(axis=1) - 1)
-        named = [f"{self.names[k]} with all others" for k in np.flatnonzero(whole)]
-        pairs = np.argwhere(np.triu(doubtful & ~whole[:, None] & ~whole))
-        named += [f"{self.names[a]} and {self.names[b]}" for a, b in pairs[:MOST_NAMED]]
-        if len(pairs) > MOST_NAMED:
-            named.append(f"{len(pairs) - MOST_NAMED:,} more")
-        return (
-            f"{number:,} overlap{'' if number == 1 else 's'} ({self.form}) cannot be told from "
-            f"chance, since training helps too little: {', '.join(named)}"
+        device, precision = best_device(device, precision)
+        run_overlap(
+            suite,
+            str(data),
+            out,
+            Hyperparameters(
+                net=net, epochs=epochs, batch=batch, lr=lr, precision=precision, seed=seed
+            ),
+            images=images,
+            only=[only] if isinstance(only, str) else only,
+            device=device,
+            clean_only=proxy,
+            say=say,
+            track=track,
         )
+    elif suite is not None or data is not None:
+        raise InputError("expected both --suite and --data to train, or neither to draw again")
+    results = summarise(out)
+    written = write_results(results, out)
+    drawn, undrawn = _draw(results, out)
+    return replace(results, written=(*written, *drawn), undrawn=undrawn)
 
 
-def overlap(accuracy: Accuracy, form: Form) -> Overlap:
-    """The published score of all pairs."""
-    values = scores(accuracy.values, form)
-    return Overlap(form, accuracy.names, values, _undefined(accuracy, form))
-
-
-def resampled_overlap(accuracy: Accuracy, replicates: Floats, form: Form) -> Overlap:
-    """The same with intervals, from replicates of the accuracies (replicates, n + 1, n + 1).
-
-    A replicate in which a score is undefined might have been anything: it counts as 0 for the lower
-    end and as infinite for the upper one. So an upper end is infinite where the denominator cannot
-    be told from 0.
-    """
-    found = overlap(accuracy, form)
-    drawn = scores(replicates, form)
-    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-    ends = [
-        _quantile(np.where(np.isnan(drawn), worst, drawn), tail)
-        for tail, worst in zip(tails, (0.0, np.inf), strict=True)
-    ]
-    low, high = (np.where(np.isnan(found.values), np.nan, end) for end in ends)
-    return Overlap(form, found.names, found.values, found.undefined, low, high)
-
-
-def resample_accuracy(
-    correct: npt.NDArray[np.uint8], severities: Floats, how: Resampling | None = None
-) -> Floats:
-    """Replicates (replicates, n + 1, n + 1) of the accuracies, drawn over images.
-
-    `correct` is (images, n + 1 models, n + 1 corruptions): at how many of a corruption's severities
-    the model was right. An image is drawn with all that all models made of it.
-    """
-    images, side, _ = correct.shape
-    means = resample_means(correct.reshape(images, -1), how)
-    return means.reshape(-1, side, side) / severities
-
-
-def scores(accuracy: Floats, form: Form) -> Floats:
-    """Of one matrix or of many: (..., n + 1, n + 1) to (..., n, n)."""
-    if form not in FORMS:
-        raise unknown("form of overlap", form, FORMS)
-    robustness = accuracy
-    if form == "ratio":
-        clean = accuracy[..., :, :1]
-        robustness = np.divide(accuracy, clean, out=np.full_like(accuracy, np.nan), where=clean > 0)
-    gain = robustness[..., 1:, 1:] - robustness[..., :1, 1:]  # [i, j]: of training with i, on j
-    own = np.diagonal(gain, axis1=-2, axis2=-1)[..., None, :]
-    share = np.divide(gain, own, out=np.full_like(gain, np.nan), where=own > LEAST_GAIN)
-    mean = (share + np.swapaxes(share, -2, -1)) / 2
-    floored = np.where(mean < 0, 0.0, mean)  # keeps NaN
-    diagonal = np.arange(gain.shape[-1])
-    floored[..., diagonal, diagonal] = 1.0
-    return floored
-
-
-def _undefined(accuracy: Accuracy, form: Form) -> tuple[str, ...]:
-    values = accuracy.values
-    reasons = []
-    if form == "ratio" and values[0, 0] <= 0:
-        reasons.append("the clean model is never right on clean images")
-    for place, name in enumerate(accuracy.names, 1):
-        own, clean = values[place], values[0]
-        if form == "ratio" and own[0] <= 0:
-            reasons.append(f"{name}: its model is never right on clean images")
-            continue
-        divisors = (own[0], clean[0]) if form == "ratio" else (1.0, 1.0)
-        if divisors[1] <= 0:
-            continue
-        if own[place] / divisors[0] - clean[place] / divisors[1] <= LEAST_GAIN:
-            reasons.append(
-                f"{name}: training with it does not help against it, accuracy "
-                f"{100 * own[place]:.2f} % against {100 * clean[place]:.2f} % of the clean model"
-                + (
-                    f" ({100 * own[0]:.2f} % and {100 * clean[0]:.2f} % on clean images)"
-                    if form == "ratio"
-                    else ""
-                )
-            )
-    return tuple(reasons)
-
-
-def _quantile(values: Floats, share: float) -> Floats:
-    """As `percentile_interval` has it (Weibull's), and infinite where it touches what is."""
-    ordered = np.sort(values, axis=0)
-    place = share * (len(values) + 1) - 1
-    lower, upper = np.clip([np.floor(place), np.ceil(place)], 0, len(values) - 1).astype(int)
-    below, above = ordered[lower], ordered[upper]
-    known = np.isfinite(above)
-    step = np.subtract(above, below, out=np.full_like(above, np.inf), where=known)
-    return np.where(known, below + (place - np.floor(place)) * np.where(known, step, 0), np.inf)
+def _draw(results: OverlapResults, out: Path) -> tuple[list[Path], dict[str, str]]:
+    """The heat maps, and why some could not be drawn: the numbers are written all the same."""
+    experiment = results.experiment
+    note = (
+        f"{len(results.names)} corruptions of {experiment['suite']}, {experiment['recipe']['net']} "
+        f"for {experiment['recipe']['epochs']} epochs"
+    )
+    heats = {
+        f"overlap_{one.form}": heat_map(
+            f"Overlap ({one.form})", note, one.names, one.values, one.doubtful
+        )
+        for one in results.overlaps
+    }
+    if not heats:
+        values, title = results.similarities[STAND_IN], f"Similarity ({STAND_IN})"
+        heats[f"similarity_{STAND_IN}"] = heat_map(title, note, results.names, values)
+    drawn, undrawn = [], {}
+    for name, form in product(heats, PICTURES):
+        path = out / f"{name}.{form}"
+        try:
+            write_output(path, draw(heats[name], form))
+        except MissingResource as error:
+            undrawn[path.name] = str(error)
+        else:
+            drawn.append(path)
+    return drawn, undrawn

@@ -1,8 +1,18 @@
-"""What an overlap experiment shows, from its folder: matrices, intervals, and how well the stand-in
-agrees. Neither torch nor the images are needed."""
+"""The folder of an overlap experiment: its record, and the results that follow from it. Neither
+torch nor the images are needed.
+
+| name              | what                                                                         |
+|-------------------|------------------------------------------------------------------------------|
+| `experiment.json` | what is trained and tested; begun once, then only continued                  |
+| `SUITE.toml`      | the suite, where it is none of Hardy's or was fitted to the images           |
+| `models/NAME/`    | the log of each training; weights until the model has been tested            |
+| `predictions/`    | a store, as `hardy eval` makes it                                            |
+| `features.npz`    | how corruptions move the clean model's features (`hardy.design.proxy`)       |
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -13,18 +23,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hardy.design.accuracy import Accuracy, check_names, square_csv
-from hardy.design.collect import Collected, collect, columns_of, times_right
-from hardy.design.experiment_record import (
-    EXPERIMENT,
-    FEATURES,
-    FINISHED,
-    FORMAT,
-    MODELS,
-    PREDICTIONS,
-    read_json,
+from hardy.design.accuracy import (
+    Accuracy,
+    Collected,
+    check_names,
+    collect,
+    columns_of,
+    square_csv,
+    times_right,
 )
-from hardy.design.overlap import FORMS, Overlap, resample_accuracy, resampled_overlap
+from hardy.design.overlap_score import FORMS, Overlap, resample_accuracy, resampled_overlap
 from hardy.design.proxy import (
     Agreement,
     Features,
@@ -34,13 +42,14 @@ from hardy.design.proxy import (
     similarities,
 )
 from hardy.errors import InputError
-from hardy.files import write_file, write_record
+from hardy.files import begin, write_file, write_record
 from hardy.metrics.classification import Floats
 from hardy.schema import (
     TABLE,
     TEXT,
     Field,
     all_of,
+    check_fields,
     is_text,
     is_whole,
 )
@@ -48,6 +57,35 @@ from hardy.scores.text_tables import to_csv
 from hardy.store.reader import StoredRun, open_run
 from hardy.suites.cells import NONE, Cell
 from hardy.variants.disk.manifest import parse_cell
+
+FORMAT = 1
+EXPERIMENT, FEATURES, FINISHED = "experiment.json", "features.npz", "finished.json"
+MODELS, PREDICTIONS = "models", "predictions"
+# What may differ between the sessions of one experiment.
+OF_THE_SESSION = ("versions", "device", "data", "test")
+
+
+def begin_overlap(out: Path, wanted: Mapping[str, Any]) -> None:
+    """Begin the experiment, or make sure that the one in the folder is the same."""
+    begin(out / EXPERIMENT, wanted, read_json, "an overlap", of_the_session=OF_THE_SESSION)
+
+
+def read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str, Any]:
+    """A record of which at least the fields of the schema are used."""
+    try:
+        found = json.loads(path.read_text())
+        # What JSON has no words for, but is read: NaN, 1e999, half a pair of surrogates.
+        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
+    except FileNotFoundError:
+        raise InputError(
+            f"expected a folder that `hardy overlap` wrote, but {path} is not there"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged ({error}); begin anew in another folder") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is damaged (no table); begin anew in another folder")
+    check_fields(found, schema or {}, str(path), "restore the file, or begin anew elsewhere")
+    return found
 
 
 def _are_cells(value: Any) -> bool:
@@ -72,7 +110,9 @@ RECORDED = {
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class OverlapResults:
+    """What an experiment shows: overlaps with their intervals, and how well the stand-in agrees."""
+
     experiment: Mapping[str, Any]  # as it was begun: suite, data, recipe, versions
     names: tuple[str, ...]
     similarities: Mapping[str, Floats]  # the stand-in's, by kind
@@ -82,6 +122,8 @@ class Results:
     agreements: Mapping[str, Mapping[str, Agreement]] = field(default_factory=dict)  # form, kind
     images: int = 0
     resampling: str = ""
+    written: tuple[Path, ...] = ()  # the files that `hardy.overlap` wrote
+    undrawn: Mapping[str, str] = field(default_factory=dict)  # pictures it could not draw, and why
 
     @property
     def costless(self) -> tuple[str, ...]:
@@ -103,7 +145,7 @@ class Results:
                 yield made
 
 
-class Measured(NamedTuple):
+class MeasuredOverlap(NamedTuple):
     """What the results of a finished experiment are computed from."""
 
     experiment: Mapping[str, Any]
@@ -111,7 +153,7 @@ class Measured(NamedTuple):
     features: Features
 
 
-def summarise(out: Path) -> Results:
+def summarise(out: Path) -> OverlapResults:
     """Of all models, or, while only the clean one is finished, of the stand-in."""
     experiment, cells, names = _begun(out)
     if any((out / MODELS / name / FINISHED).exists() for name in names):
@@ -120,11 +162,11 @@ def summarise(out: Path) -> Results:
     columns = columns_of(names, cells)
     correct = times_right(_run(out, NONE), columns)
     severities = np.array([len(column) for column in columns])
-    return Results(experiment, names, _stand_in(features, correct, severities))
+    return OverlapResults(experiment, names, _stand_in(features, correct, severities))
 
 
-def read_measured(out: Path) -> Measured:
-    """Of an experiment all of whose models are finished."""
+def read_measured(out: Path) -> MeasuredOverlap:
+    """The measurements of an experiment all of whose models are finished."""
     experiment, cells, names = _begun(out)
     features = read_features(out / FEATURES, names)
     missing = [name for name in names if not (out / MODELS / name / FINISHED).exists()]
@@ -134,10 +176,10 @@ def read_measured(out: Path) -> Measured:
             f"as that of {missing[0]}; the same `hardy overlap` goes on with them"
         )
     runs = {name: _run(out, name) for name in (NONE, *names)}
-    return Measured(experiment, collect(runs, cells, experiment.get("test_hash")), features)
+    return MeasuredOverlap(experiment, collect(runs, cells, experiment.get("test_hash")), features)
 
 
-def analyse(measured: Measured) -> Results:
+def analyse(measured: MeasuredOverlap) -> OverlapResults:
     experiment, gathered, features = measured
     found = _stand_in(features, gathered.correct[:, 0], gathered.severities)
     replicates = resample_accuracy(gathered.correct, gathered.severities, gathered.how)
@@ -150,7 +192,7 @@ def analyse(measured: Measured) -> Results:
         }
         for one in overlaps
     }
-    return Results(
+    return OverlapResults(
         experiment,
         gathered.accuracy.names,
         found,
@@ -162,7 +204,7 @@ def analyse(measured: Measured) -> Results:
     )
 
 
-def write_results(results: Results, out: Path) -> list[Path]:
+def write_results(results: OverlapResults, out: Path) -> list[Path]:
     """The matrices and all pairs as CSV, and everything with its circumstances as JSON."""
     texts = {
         f"similarity_{kind}.csv": square_csv("corruption", results.names, matrix)
@@ -194,7 +236,7 @@ def _begun(out: Path) -> tuple[dict[str, Any], list[Cell], tuple[str, ...]]:
 def _stand_in(
     features: Features, correct: npt.NDArray[np.uint8], severities: Floats
 ) -> dict[str, Floats]:
-    """All kinds; `correct` are the clean model's (images, n + 1)."""
+    """The stand-in's similarities, of all kinds; `correct` (images, n + 1) is the clean model's."""
     return {**similarities(features), "errors": shared_errors(correct, severities)}
 
 
@@ -207,7 +249,7 @@ def _run(out: Path, name: str) -> StoredRun:
     return open_run(out / PREDICTIONS / finished["predictions"])
 
 
-def _as_json(results: Results) -> dict[str, Any]:
+def _as_json(results: OverlapResults) -> dict[str, Any]:
     return {
         "experiment": dict(results.experiment),
         "images": results.images,

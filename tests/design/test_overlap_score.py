@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from hardy.design.accuracy import Accuracy
-from hardy.design.overlap import (
+from hardy.design.overlap_score import (
     FORMS,
     Overlap,
-    overlap,
     resample_accuracy,
     resampled_overlap,
+    score_overlap,
     scores,
 )
 from hardy.errors import InputError
@@ -35,14 +35,14 @@ TWO = Accuracy(
 def test_ratio_by_hand() -> None:
     # R_0 = (1/2, 5/8), R_a = (4/5, 11/15), R_b = (7/10, 9/10).
     # a on b: (11/15 − 5/8) / (9/10 − 5/8) = 13/33; b on a: (7/10 − 1/2) / (4/5 − 1/2) = 2/3.
-    found = overlap(TWO, "ratio")
+    found = score_overlap(TWO, "ratio")
     assert found.values == pytest.approx(np.array([[1, 35 / 66], [35 / 66, 1]]))
     assert found.undefined == ()
 
 
 def test_raw_is_undefined_where_training_does_not_help() -> None:
     # On b itself the model of b is worse than the clean one: 0.45 < 0.50.
-    found = overlap(TWO, "raw")
+    found = score_overlap(TWO, "raw")
     assert np.isnan(found.values[0, 1])
     assert np.isnan(found.values[1, 0])
     assert np.diagonal(found.values).tolist() == [1, 1]
@@ -65,19 +65,23 @@ def three() -> Accuracy:
 def test_raw_by_hand_and_the_floor_is_under_the_average() -> None:
     # a, b: (0.1/0.4 + 0.2/0.4)/2 = 3/8; a, c: (−0.1/0.2 − 0.1/0.4)/2 < 0; b, c: (−1/2 + 0)/2 < 0.
     expected = [[1, 3 / 8, 0], [3 / 8, 1, 0], [0, 0, 1]]
-    assert overlap(three(), "raw").values == pytest.approx(np.array(expected))
+    assert score_overlap(three(), "raw").values == pytest.approx(np.array(expected))
     # One fraction of −1/2 takes away from the other, 3/4, instead of counting as 0.
     values = three().values.copy()
     values[3, 1] = 0.5
-    assert overlap(Accuracy(("a", "b", "c"), values), "raw").values[0, 2] == pytest.approx(1 / 8)
+    assert score_overlap(Accuracy(("a", "b", "c"), values), "raw").values[0, 2] == pytest.approx(
+        1 / 8
+    )
 
 
 def test_clean_accuracy_cancels_only_from_the_ratio() -> None:
     values = three().values.copy()
     values[1] *= 0.25
     other = Accuracy(("a", "b", "c"), values)
-    assert overlap(other, "ratio").values == pytest.approx(overlap(three(), "ratio").values)
-    assert np.isnan(overlap(other, "raw").values[0, 1])
+    assert score_overlap(other, "ratio").values == pytest.approx(
+        score_overlap(three(), "ratio").values
+    )
+    assert np.isnan(score_overlap(other, "raw").values[0, 1])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -97,7 +101,7 @@ def test_symmetric_with_ones_and_never_negative(form) -> None:
 def test_no_gain_at_all_is_undefined_too() -> None:
     values = three().values.copy()
     values[1, 1] = values[0, 1]
-    found = overlap(Accuracy(("a", "b", "c"), values), "raw")
+    found = score_overlap(Accuracy(("a", "b", "c"), values), "raw")
     assert np.isnan(found.values).sum() == 4
     assert [reason[0] for reason in found.undefined] == ["a"]
 
@@ -105,7 +109,7 @@ def test_no_gain_at_all_is_undefined_too() -> None:
 def test_equal_ratios_are_no_gain_however_they_are_rounded() -> None:
     # 9 of 27 right, and 3 of 9: as floats the second third is larger, by one in the last place.
     counts = np.array([[27, 9, 9], [9, 3, 9], [27, 12, 20]])
-    found = overlap(Accuracy(("a", "b"), counts / 30), "ratio")
+    found = score_overlap(Accuracy(("a", "b"), counts / 30), "ratio")
     assert np.isnan(found.values[0, 1])
     assert [reason[0] for reason in found.undefined] == ["a"]
 
@@ -113,14 +117,14 @@ def test_equal_ratios_are_no_gain_however_they_are_rounded() -> None:
 def test_one_image_of_many_is_a_gain() -> None:
     counts = np.array([[40_000, 20_000, 1], [40_000, 20_000.2, 1], [40_000, 1, 2]])  # of 50,000
     accuracy = Accuracy(("a", "b"), counts / 50_000)
-    assert not overlap(accuracy, "ratio").undefined
-    assert not overlap(accuracy, "raw").undefined
+    assert not score_overlap(accuracy, "ratio").undefined
+    assert not score_overlap(accuracy, "raw").undefined
 
 
 def test_a_model_that_is_never_right_has_no_ratio() -> None:
     values = three().values.copy()
     values[2] = 0
-    found = overlap(Accuracy(("a", "b", "c"), values), "ratio")
+    found = score_overlap(Accuracy(("a", "b", "c"), values), "ratio")
     assert np.isnan(found.values[1, [0, 2]]).all()
     assert found.values[0, 2] == 0
     assert found.undefined == ("b: its model is never right on clean images",)
@@ -192,7 +196,7 @@ def doubted(number: int, *pairs: tuple[int, int], gone: int | None = None) -> st
 def test_doubts_in_words() -> None:
     said = "(raw) cannot be told from chance, since training helps too little:"
     assert doubted(3) is None
-    assert overlap(three(), "raw").doubts() is None
+    assert score_overlap(three(), "raw").doubts() is None
     assert doubted(2, (0, 1)) == f"1 overlap {said} a and b"
     assert doubted(4, (0, 1), (0, 2), (1, 3)) == f"3 overlaps {said} a and b, a and c, b and d"
     assert doubted(4, (0, 1), (1, 2), gone=3) == f"2 overlaps {said} b with all others"

@@ -18,12 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hardy.errors import InputError
+from hardy.files import check_ours, check_target, write_output
 from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.metrics.correlation import LEAST, fisher_interval, pearson, spearman
 from hardy.registry import unknown
 from hardy.scores import score
 from hardy.scores.score import Score, differences
+from hardy.scores.text_tables import to_csv
 from hardy.store.reader import find_runs
 
 COLUMNS = ("model", "suite", "clean", "accuracy")
@@ -32,7 +34,9 @@ REPLICATES = 1000
 Drops = Mapping[str, Mapping[str, float]]  # by suite, then model
 
 
-class Row(NamedTuple):
+class ModelDrop(NamedTuple):
+    """What a model loses on a suite."""
+
     model: str
     suite: str
     drop: float  # of accuracy; of sequences the flip probability
@@ -40,6 +44,8 @@ class Row(NamedTuple):
 
 
 class Correlation(NamedTuple):
+    """The correlation of the drops on two suites over models, with 95 % intervals."""
+
     first: str
     second: str
     suites: int  # of the first: more than one of a family
@@ -62,7 +68,7 @@ class Correlation(NamedTuple):
 
 
 def drop(clean: float, accuracy: float, what: str) -> float:
-    """Of shares of 1: a drop of per cents would be another number."""
+    """Clean accuracy minus accuracy; both must be shares of 1, not per cents."""
     for name, value in (("clean accuracy", clean), ("accuracy", accuracy)):
         if not 0 <= value <= 1:  # also no number
             todo = "; divide per cents by 100" if 1 < value <= 100 else ""
@@ -73,16 +79,55 @@ def drop(clean: float, accuracy: float, what: str) -> float:
 
 
 def correlate(
-    rows: Sequence[Row],
+    results: str | Path | Sequence[str | Path],
+    *,
+    target: str | None = None,
+    family: str | None = None,
+    output: str | Path | None = None,
+    seed: int = 0,
+    tell: Callable[[str], object] = lambda reason: None,
+) -> list[Correlation]:
+    """Say whether models that lose little accuracy on one suite lose little on another.
+
+    `results` are stores, or CSV files with the columns model, suite, clean and accuracy, in shares
+    of 1. All pairs of suites are correlated over models, or each suite with the `target`; suites
+    that fit the pattern `family`, such as "noc_*", are one line, their mean. Too few models say
+    nothing: `tell` is told what is left out. `output` is a CSV to write.
+
+    ```python
+    import hardy
+
+    rows = [f"m{k},{suite},0.9,{0.9 - k / 10}" for k in range(5) for suite in ("fog", "snow")]
+    open("results.csv", "w").write("\\n".join(["model,suite,clean,accuracy", *rows]))
+    print(hardy.correlate("results.csv")[0].pearson)
+    ```
+    """
+    paths = [Path(results)] if isinstance(results, str | Path) else list(map(Path, results))
+    output = None if output is None else Path(output)
+    if output is not None and output.resolve() in [path.resolve() for path in paths]:
+        raise InputError(f"cannot write {output}: the results are read from it; name another file")
+    rows = [
+        row for path in paths for row in (stored_drops(path) if path.is_dir() else read_drops(path))
+    ]
+    found = correlate_drops(rows, target, family, seed, tell=tell)
+    if output is not None:
+        text = to_csv([one.as_dict() for one in found])
+        check_target(output)
+        check_ours(output, text.partition("\n")[0], "table that `hardy correlate` wrote")
+        write_output(output, text.encode())
+    return found
+
+
+def correlate_drops(
+    rows: Sequence[ModelDrop],
     target: str | None = None,
     family: str | None = None,
     seed: int = 0,
     *,
     tell: Callable[[str], object] = lambda reason: None,
 ) -> list[Correlation]:
-    """All pairs of suites, or each with the target. `family` is a pattern such as "noc_*": suites
-    whose names fit are one line, their mean. Suites and pairs of too few models are left out, which
-    `tell` is told; a target or a family of too few is refused."""
+    """Correlate all pairs of suites, or each suite with the target. Suites and pairs of too few
+    models are left out; a target or a family of too few is refused."""
     drops = _by_suite(rows)
     if target is not None and target not in drops:
         raise unknown("suite among the results", target, drops)
@@ -135,9 +180,9 @@ def _common(drops: Drops, suites: Sequence[str]) -> list[str]:
     return [model for model in drops[suites[-1]] if all(model in drops[one] for one in suites)]
 
 
-def _by_suite(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+def _by_suite(rows: Sequence[ModelDrop]) -> dict[str, dict[str, float]]:
     drops: dict[str, dict[str, float]] = {}
-    first: dict[str, Row] = {}
+    first: dict[str, ModelDrop] = {}
     for row in rows:
         of_suite = drops.setdefault(row.suite, {})
         if row.model in of_suite:
@@ -148,8 +193,9 @@ def _by_suite(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return drops
 
 
-def _check_alike(one: Row, two: Row) -> None:
-    """On other images, or other corruptions, a model may lose more or less for that alone."""
+def _check_alike(one: ModelDrop, two: ModelDrop) -> None:
+    """Refuse runs that differ in more than the model: on other images or corruptions, a model may
+    lose more or less for that alone."""
     apart = differences(one.made, two.made) if one.made and two.made else []
     if apart:
         raise InputError(
@@ -188,15 +234,15 @@ def _mean(kind: Callable[..., float], one: Floats, two: Floats) -> float:
 
 
 def _resampled(kind: Callable[..., float], one: Floats, two: Floats, seed: int) -> Interval:
-    """Models drawn with replacement; a drawing in which nothing varies says nothing."""
+    """The bootstrap's interval over models; a drawing in which nothing varies says nothing."""
     generator = np.random.Generator(np.random.PCG64(seed))
     drawn = generator.integers(len(two), size=(REPLICATES, len(two)))
     means = np.array([_mean(kind, one[:, some], two[some]) for some in drawn])
     return percentile_interval(means[~np.isnan(means)])
 
 
-def read_rows(path: Path) -> list[Row]:
-    """A CSV with the columns model, suite, clean and accuracy; others are left alone."""
+def read_drops(path: Path) -> list[ModelDrop]:
+    """The drops in a CSV with the columns model, suite, clean and accuracy; others are ignored."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
@@ -231,12 +277,12 @@ def read_rows(path: Path) -> list[Row]:
                 f"{path}, line {number}: expected the names of a model and a suite, got {model!r} "
                 f"and {suite!r}"
             )
-        rows.append(Row(model, suite, drop(clean, accuracy, f"{model} on {suite}")))
+        rows.append(ModelDrop(model, suite, drop(clean, accuracy, f"{model} on {suite}")))
     return rows
 
 
-def stored_rows(store: Path) -> list[Row]:
-    """Of all runs in a store: mean error minus clean error, or the mean flip probability."""
+def stored_drops(store: Path) -> list[ModelDrop]:
+    """The drops of all runs in a store: mean error minus clean error, or the flip probability."""
     rows = []
     for run in find_runs(store):
         scores = score(run, reference=None)
@@ -252,5 +298,5 @@ def stored_rows(store: Path) -> list[Row]:
         if scores.kind == "corruptions":
             what = f"{run.model} on {run.suite}"
             lost = drop(1 - scores["clean error"].value / 100, 1 - lost, what)
-        rows.append(Row(run.model, run.suite, lost, scores[name]))
+        rows.append(ModelDrop(run.model, run.suite, lost, scores[name]))
     return rows

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hardy import evaluate
-from hardy.design.shifts import Row, correlate, drop, read_rows, stored_rows
+from hardy.design.drops import ModelDrop, correlate_drops, drop, read_drops, stored_drops
 from hardy.errors import InputError
 from hardy.metrics.correlation import fisher_interval, pearson, spearman
 from hardy.store.reader import find_runs
@@ -16,9 +16,9 @@ from tests.photos import photos
 HEAD = "model,suite,clean,accuracy\n"
 
 
-def rows_of(drops: dict[str, list[float]]) -> list[Row]:
+def rows_of(drops: dict[str, list[float]]) -> list[ModelDrop]:
     return [
-        Row(f"m{place}", suite, value)
+        ModelDrop(f"m{place}", suite, value)
         for suite, values in drops.items()
         for place, value in enumerate(values)
     ]
@@ -34,11 +34,11 @@ DRAWN = {
 
 FEW = {"b": NATURAL[:4]}
 # Seven models each, of which four are the same.
-HALVES = [Row(f"m{k + 3 * (s == 'b')}", s, v) for s in "ab" for k, v in enumerate(NATURAL)]
+HALVES = [ModelDrop(f"m{k + 3 * (s == 'b')}", s, v) for s in "ab" for k, v in enumerate(NATURAL)]
 
 
 def test_one_pair() -> None:
-    (found,) = correlate(rows_of({"noc_1": DRAWN["noc_1"], "natural": NATURAL}))
+    (found,) = correlate_drops(rows_of({"noc_1": DRAWN["noc_1"], "natural": NATURAL}))
     assert (found.first, found.second, found.suites, found.models) == ("noc_1", "natural", 1, 7)
     assert found.pearson == pytest.approx(pearson(DRAWN["noc_1"], NATURAL))
     assert found.spearman == pytest.approx(spearman(DRAWN["noc_1"], NATURAL))
@@ -50,18 +50,18 @@ def test_one_pair() -> None:
 def test_a_family_is_the_mean_of_all_of_its_members() -> None:
     """The original keeps the last one's."""
     rows = rows_of({**DRAWN, "natural": NATURAL})
-    (found,) = correlate(rows, "natural", "noc_*")
+    (found,) = correlate_drops(rows, "natural", "noc_*")
     each = [pearson(values, NATURAL) for values in DRAWN.values()]
     assert found.pearson == pytest.approx(sum(each) / 3)
     assert found.pearson != pytest.approx(each[-1])
     assert (found.first, found.suites) == ("noc_*", 3)
     assert found.pearson_interval.low < found.pearson < found.pearson_interval.high
-    assert correlate(rows, "natural", "noc_*") == [found]
+    assert correlate_drops(rows, "natural", "noc_*") == [found]
 
 
 def test_a_family_of_the_same_suite_has_that_suites_interval_by_bootstrap() -> None:
     twice = {"noc_1": DRAWN["noc_1"], "noc_2": DRAWN["noc_1"], "natural": NATURAL}
-    (found,) = correlate(rows_of(twice), "natural", "noc_*")
+    (found,) = correlate_drops(rows_of(twice), "natural", "noc_*")
     drawn = np.random.Generator(np.random.PCG64(0)).integers(7, size=(1000, 7))
     one, two = np.array(DRAWN["noc_1"]), np.array(NATURAL)
     expected = np.quantile(
@@ -72,29 +72,29 @@ def test_a_family_of_the_same_suite_has_that_suites_interval_by_bootstrap() -> N
 
 def test_all_pairs_and_all_with_one() -> None:
     rows = rows_of({**DRAWN, "natural": NATURAL})
-    assert len(correlate(rows)) == 6
-    with_one = correlate(rows, "natural")
+    assert len(correlate_drops(rows)) == 6
+    with_one = correlate_drops(rows, "natural")
     assert [one.first for one in with_one] == ["noc_1", "noc_2", "noc_3"]
     assert {one.second for one in with_one} == {"natural"}
 
 
 def test_models_that_one_suite_lacks_do_not_count() -> None:
     rows = rows_of({"noc_1": DRAWN["noc_1"], "natural": NATURAL})
-    (found,) = correlate([*rows, Row("m9", "natural", 0.9)])
+    (found,) = correlate_drops([*rows, ModelDrop("m9", "natural", 0.9)])
     assert found.models == 7
 
 
 def test_what_has_too_few_models_is_left_out_and_named() -> None:
     told: list[str] = []
     full = rows_of({"noc_1": DRAWN["noc_1"], "natural": NATURAL})
-    one = Row("m0", "tiny", 0.1)
-    found = correlate([*full, *rows_of(FEW), one], tell=told.append)
-    assert found == correlate(full)
+    one = ModelDrop("m0", "tiny", 0.1)
+    found = correlate_drops([*full, *rows_of(FEW), one], tell=told.append)
+    assert found == correlate_drops(full)
     assert told == ["b (4 models), tiny (1 model); a correlation takes 5 or more"]
     # A suite may have enough, but of other models than the second suite.
     told.clear()
     rows = [*HALVES, *rows_of({"c": [*NATURAL, 0.2, 0.3, 0.4]})]
-    found = correlate(rows, tell=told.append)
+    found = correlate_drops(rows, tell=told.append)
     assert [(one.first, one.second, one.models) for one in found] == [("a", "c", 7), ("b", "c", 7)]
     assert told == ["a with b (4 models); a correlation takes 5 or more"]
 
@@ -138,13 +138,13 @@ def test_drops_are_shares() -> None:
 )
 def test_too_little(rows, arguments, message) -> None:
     with pytest.raises(InputError, match=message):
-        correlate(rows, *arguments)
+        correlate_drops(rows, *arguments)
 
 
 def test_from_a_file(tmp_path) -> None:
     path = tmp_path / "results.csv"
     path.write_text(HEAD + "m,s,0.9,0.6\nn,s,0.8,0.8\n")
-    assert read_rows(path) == [Row("m", "s", pytest.approx(0.3)), Row("n", "s", 0)]
+    assert read_drops(path) == [ModelDrop("m", "s", pytest.approx(0.3)), ModelDrop("n", "s", 0)]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_bad_files(tmp_path, text, message) -> None:
     path = tmp_path / "results.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        read_rows(path)
+        read_drops(path)
 
 
 def test_from_a_store(tmp_path) -> None:
@@ -178,7 +178,7 @@ def test_from_a_store(tmp_path) -> None:
         evaluate(
             model, suite="cifar10_c", images=photos(32), labels=labels, store=tmp_path, only="fog"
         )
-    one, two = stored_rows(tmp_path)
+    one, two = stored_drops(tmp_path)
     assert (one.model, two.model) == ("fake:10", "fake:10:1")
     assert one.suite == "cifar10_c"
     run = find_runs(tmp_path)[0]
@@ -204,6 +204,6 @@ def test_models_that_were_run_differently_are_not_put_together(tmp_path, change,
     usual = {"images": photos(32), "labels": np.arange(8) % 10, "only": "fog"}
     for store, model, other in (("a", "fake:10", {}), ("b", "fake:10:1", change)):
         evaluate(model, suite="cifar10_c", store=tmp_path / store, **usual | other)
-    rows = [*stored_rows(tmp_path / "a"), *stored_rows(tmp_path / "b")]
+    rows = [*stored_drops(tmp_path / "a"), *stored_drops(tmp_path / "b")]
     with pytest.raises(InputError, match=f"fake:10 and fake:10:1 alike on cifar10_c.*{message}"):
-        correlate(rows)
+        correlate_drops(rows)
