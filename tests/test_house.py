@@ -1,10 +1,8 @@
-"""The shape of the house: what a room keeps to itself, and light imports."""
+"""The shape of the house: what a room keeps to itself."""
 
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -36,16 +34,3 @@ def test_private_names_stay_in_their_room() -> None:
                 if private and place(path).partition("/")[0].removesuffix(".py") != room:
                     faults.append(f"{place(path)}:{node.lineno}: {', '.join(private)}")
     assert faults == []
-
-
-def test_import_hardy_is_light() -> None:
-    program = (
-        "import sys; before = set(sys.modules); import hardy; print(*(set(sys.modules) - before))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    imported = done.stdout.split()
-    heavy = {"torch", "pyarrow", "plotly", "rich", "typer", "numpy", "numba", "cv2", "PIL"}
-    assert heavy.isdisjoint(imported)
-    assert len(imported) < 60, imported

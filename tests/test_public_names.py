@@ -1,0 +1,83 @@
+"""`import hardy` brings little; every public name is found in its room when it is asked for."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pickle
+import pydoc
+import subprocess
+import sys
+
+import pytest
+
+import hardy
+
+ROOMS = [name for name, place in hardy._LATER.items() if place == f"hardy.{name}"]
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_hardy_brings_nothing_heavy() -> None:
+    code = """
+import sys, hardy
+heavy = {"torch", "numba", "numpy", "cv2", "scipy", "PIL", "typer", "rich", "pyarrow"}
+print(sorted(heavy & set(sys.modules)), [name for name in sys.modules if "hardy." in name])"""
+    assert python(code) == "[] ['hardy.errors']"
+
+
+@pytest.mark.parametrize("name", hardy._LATER)
+def test_each_name_can_be_called(name: str) -> None:
+    assert callable(getattr(hardy, name))
+    assert inspect.signature(getattr(hardy, name)) is not None
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    module = ast.parse(inspect.getsource(hardy))
+    (guarded,) = (node for node in module.body if isinstance(node, ast.If))
+    imports = [node for node in guarded.body if isinstance(node, ast.ImportFrom)]
+    assert len(imports) == len(guarded.body)
+    seen = [alias.asname or alias.name for node in imports for alias in node.names]
+    assert sorted(seen) == sorted(hardy._LATER)
+    assert set(hardy._LATER) < set(hardy.__all__) == set(dir(hardy))
+
+
+def test_a_name_that_is_none() -> None:
+    with pytest.raises(AttributeError, match="'hardy' has no attribute 'corrupted'"):
+        hardy.corrupted  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import hardy; import hardy.corrupt.imagenet_c.blur as blur; from hardy.suites import load",
+        "from hardy.corrupt.passes import run; from hardy.suites import load; import hardy",
+        "import hardy.corrupt.passes; import hardy.suites.suite; from hardy.suites import load",
+        "from hardy import suites, corrupt; from hardy.suites import cells, load; import hardy",
+    ],
+)
+def test_a_room_is_a_package_and_a_function_whatever_comes_first(imports: str) -> None:
+    code = f"""{imports}
+import hardy, numpy
+from hardy import corrupt, suites
+image = numpy.full((16, 16, 3), 99, numpy.uint8)
+assert corrupt(image, "fog", 1).any() and "imagenet_c" in suites()
+import hardy.corrupt.imagenet_c.blur as blur
+import hardy.suites.cells as cells
+assert hardy.corrupt is corrupt and hardy.suites is suites
+assert hardy.corrupt(image, "fog", 1).any() and "imagenet_c" in hardy.suites()
+assert blur.glass_blur and hardy.corrupt.imagenet_c.blur is blur and hardy.suites.cells is cells"""
+    assert python(code) == ""
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_room_says_and_pickles_what_it_calls(name: str) -> None:
+    room = getattr(hardy, name)
+    assert pickle.loads(pickle.dumps(room)) is room
+    assert room.__doc__ == room._function().__doc__
+    assert inspect.signature(room) == inspect.signature(room._function())
+    assert (room.__doc__ or "").split("\n")[0] in pydoc.render_doc(room, renderer=pydoc.plaintext)
