@@ -24,9 +24,9 @@ from hardy.models import Model, Override, Preprocessing, facts_of
 from hardy.models.defences import defend as behind
 from hardy.run import runner
 from hardy.run.adaptation import mixed
+from hardy.run.checks import check
 from hardy.run.labels import check_trained_on
-from hardy.run.plan import Plan, plan
-from hardy.run.preprocessing_check import check
+from hardy.run.plan import RunPlan, plan_run
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
 from hardy.scores import Compared, Scores
@@ -90,8 +90,8 @@ class Evaluation:
     workers: int
     own_classes: bool
 
-    def plan(self) -> Plan:
-        return plan(self.models, self.subject, workers=self.workers)
+    def plan(self) -> RunPlan:
+        return plan_run(self.models, self.subject, workers=self.workers)
 
     def check_classes(self, subject: Subject) -> list[str]:
         """Whether the models were trained on the classes of these images: warnings, or an error."""
@@ -139,7 +139,7 @@ class Evaluation:
             return None
         return np.array(rows), np.stack(images)
 
-    def run(self, track: runner.Track, accuracy: dict[str, float | None]) -> runner.Outcome:
+    def run(self, track: runner.Track, accuracy: dict[str, float | None]) -> runner.RunOutcome:
         executor: Executor = Serial() if self.workers == 1 else Threads(self.workers)
         sessions = [
             session(

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from hardy.errors import InputError
-from hardy.execute.threads import AHEAD
+from hardy.execute.executor import AHEAD
 from hardy.images import RECIPES, Fault, load, open_images
 from hardy.images.image_files import Convert, rgb
 from tests.photos import random_images

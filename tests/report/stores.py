@@ -16,7 +16,7 @@ from PIL import Image
 
 from hardy.store.attack_files import Attacked, Measured, write_attack
 from hardy.store.identity import Identity
-from hardy.store.writer import Writer
+from hardy.store.writer import RunWriter
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
@@ -51,7 +51,7 @@ def write_run(
     frames = {cell: found.edition.steps(cell.name).frames for cell in cells} if sequences else {}
     generator = np.random.default_rng(hash_of(model + suite + weights))
     truth = np.random.default_rng(0).integers(0, classes, images)
-    writer = Writer(
+    writer = RunWriter(
         store,
         _identity(found, model, weights or model, labels),
         ids=list(range(images)),

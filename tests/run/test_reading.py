@@ -12,9 +12,9 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial, Threads
-from hardy.execute.threads import AHEAD
+from hardy.execute.executor import AHEAD
 from hardy.run import subject as subjects
-from hardy.run.prefetch import PIECES, Reading
+from hardy.run.batching import PIECES, Prefetch
 from hardy.run.selection import open_subject
 from hardy.run.subject import Subject
 from hardy.suites import load
@@ -48,7 +48,7 @@ def read(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("executor", [Serial(), Threads(4)])
 def test_pieces_make_the_block(subject: Subject, executor: Executor) -> None:
-    with closing(Reading(subject, BLOCKS, executor)) as reading:
+    with closing(Prefetch(subject, BLOCKS, executor)) as reading:
         for rows in BLOCKS:
             found, expected = reading.block(), subject.load(rows)
             assert found.rows.tolist() == rows.tolist()
@@ -61,7 +61,7 @@ def test_pieces_make_the_block(subject: Subject, executor: Executor) -> None:
 
 
 def test_pieces_of_the_next_block_are_taken_by_and_by(subject: Subject, read: list[int]) -> None:
-    with closing(Reading(subject, BLOCKS, Serial())) as reading:
+    with closing(Prefetch(subject, BLOCKS, Serial())) as reading:
         reading.block()
         assert read == [3] * 13 + [1]
         reading.take_ahead(0.25)
@@ -78,7 +78,7 @@ def test_pieces_of_the_next_block_are_taken_by_and_by(subject: Subject, read: li
 
 
 def test_the_host_takes_whole_blocks_and_none_ahead(subject: Subject, read: list[int]) -> None:
-    with closing(Reading(replace(subject, device=None), BLOCKS, Serial())) as reading:
+    with closing(Prefetch(replace(subject, device=None), BLOCKS, Serial())) as reading:
         reading.block()
         reading.take_ahead(0.99)
         assert read == [40]
@@ -95,7 +95,7 @@ def test_a_block_lacks_what_cannot_be_read_in_any_of_its_pieces(
         return really(self, index)
 
     monkeypatch.setattr(Generated, "read", some)
-    with closing(Reading(subject, BLOCKS, Threads(2))) as reading:
+    with closing(Prefetch(subject, BLOCKS, Threads(2))) as reading:
         first, _, last = reading.block(), reading.block(), reading.block()
     assert first.rows.tolist() == [row for row in range(40) if row not in (2, 39)]
     assert first.faults == {2: "cannot read it", 39: "cannot read it"}
@@ -117,6 +117,6 @@ def test_few_pieces_are_under_way_at_a_time(subject: Subject) -> None:
 
             return super().run(setup, counted())
 
-    with closing(Reading(subject, BLOCKS, Counted(2))) as reading:
+    with closing(Prefetch(subject, BLOCKS, Counted(2))) as reading:
         reading.take_ahead(0.1)
         assert begun == 1 + 2 * AHEAD

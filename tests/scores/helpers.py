@@ -12,7 +12,7 @@ from hardy.metrics import Resampling, zipf_columns
 from hardy.store.identity import Identity
 from hardy.store.reader import StoredRun, find_runs
 from hardy.store.records import read_defences
-from hardy.store.writer import Writer
+from hardy.store.writer import RunWriter
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
 
@@ -58,7 +58,7 @@ def write_run(
     ids = list(range(number)) if ids is None else list(ids)
     labels = np.arange(number) % CLASSES if labels is None else np.asarray(labels)
     this = identity(model, suite, **changes)
-    with Writer(store, this, ids=ids, labels=labels, classes=None) as writer:
+    with RunWriter(store, this, ids=ids, labels=labels, classes=None) as writer:
         writer.add_session({"subset": subset, "hardy": "0"})
         writer.set_width(CLASSES)
         for cell, flags in wrong.items():
@@ -71,7 +71,7 @@ def write_run(
 def write_nothing(store: Path, model: str, suite: str = "imagenet_c") -> StoredRun:
     """What a first attempt leaves that fails before its first prediction."""
     settings: dict[str, Any] = {"ids": list(range(20)), "labels": np.arange(20), "classes": None}
-    with Writer(store, identity(model, suite), **settings) as writer:
+    with RunWriter(store, identity(model, suite), **settings) as writer:
         writer.add_session({"subset": None})
     return run_in(writer.folder)
 
@@ -135,7 +135,7 @@ def write_sequences(
     labels = np.full(images, -1)
     settings: dict[str, Any] = {"ids": list(range(images)), "labels": labels, "classes": None}
     settings["frames"] = dict.fromkeys(cells, frames)
-    with Writer(store, identity(model, suite), **settings) as writer:
+    with RunWriter(store, identity(model, suite), **settings) as writer:
         writer.add_session({"subset": None})
         writer.set_width(CLASSES)
         for cell, values in scores.items():

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hardy.run.reduce import Columns, reduce
 from hardy.store.identity import Identity
 from hardy.store.reader import StoredRun, open_run
-from hardy.store.writer import Writer
+from hardy.store.writer import RunWriter
 from hardy.suites.cells import CLEAN, Cell
 
 WIDTH = 7
@@ -61,9 +61,9 @@ def predict(ids: Sequence[int | str], cell: Cell, frames: int | None = None) -> 
     return reduce(logits.astype(np.float32), np.repeat(labels_of(ids), frames or 1), frames=frames)
 
 
-def opened(store: Path, ids: Sequence[Any], **other: Any) -> Writer:
+def opened(store: Path, ids: Sequence[Any], **other: Any) -> RunWriter:
     given = {"labels": labels_of(ids), "classes": None, "frames": {TILT: 5}} | other
-    return Writer(store, given.pop("identity", identity()), ids=ids, **given)
+    return RunWriter(store, given.pop("identity", identity()), ids=ids, **given)
 
 
 def extend(

@@ -26,6 +26,7 @@ from hardy.design.results import FEATURES, FINISHED, FORMAT, MODELS, PREDICTIONS
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation
 from hardy.execute import Threads, count_workers, processors
+from hardy.execute.machine import versions
 from hardy.files import write_record
 from hardy.images import open_images
 from hardy.images.datasets import NAMES
@@ -46,7 +47,6 @@ from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import run_training
 from hardy.train.record import MODEL, device_name
 from hardy.train.training_data import Data, read_data
-from hardy.variants.disk.build import versions
 
 
 class Experiment(NamedTuple):

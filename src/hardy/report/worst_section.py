@@ -5,25 +5,14 @@ from __future__ import annotations
 import io
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from hardy.errors import InputError
 from hardy.images.inline import TINY, data_uri, encode
 from hardy.store.reader import StoredRun
-
-FILE = "worst.parquet"
-COLUMNS: dict[str, Any] = {
-    "image": str | int,
-    "corruption": str,
-    "severity": int,
-    "label": int,
-    "predicted": int,
-    "log_prob": float,
-    "clean": bytes | None,
-    "corrupted": bytes,
-}
+from hardy.store.worst_images import WORST, WorstImage, damaged_worst
+from hardy.store.worst_images import read_worst as stored_worst
 
 
 @dataclass(frozen=True)
@@ -49,49 +38,38 @@ class Worst:
 
 def read_worst(run: StoredRun) -> tuple[Worst, ...]:
     """The worst image of each corruption; none where the run kept none."""
-    path = run.folder / FILE
-    if not path.exists():
-        return ()
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-        for name, kinds in COLUMNS.items():
-            if not all(name in row and isinstance(row[name], kinds) for row in rows):
-                raise InputError(f"its column {name} is missing or holds something else")
-        return tuple(_worst(run, row) for row in _one_each(rows))
+        return tuple(_worst(run, one) for one in _one_each(stored_worst(run.folder)))
     # Pillow meets pictures that are none with OSError, SyntaxError or ValueError.
-    except (pa.ArrowException, OSError, SyntaxError, ValueError) as error:
-        raise InputError(
-            f"{path}: expected the worst images of a run, but {error}; delete it, and the same "
-            "`hardy eval` makes it again"
-        ) from error
+    except (OSError, SyntaxError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise damaged_worst(run.folder / WORST, error) from error
 
 
-def _one_each(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _one_each(images: list[WorstImage]) -> list[WorstImage]:
     """The worst of each corruption that no other shows already, as far as there is one."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, WorstImage] = {}
     shown: set[str] = set()
-    for name in dict.fromkeys(row["corruption"] for row in rows):
-        candidates = [row for row in rows if row["corruption"] == name]
-        new = [row for row in candidates if row["image"] not in shown]
+    for name in dict.fromkeys(one.corruption for one in images):
+        candidates = [one for one in images if one.corruption == name]
+        new = [one for one in candidates if one.image not in shown]
         found[name] = (new or candidates)[0]
-        shown.add(found[name]["image"])
+        shown.add(found[name].image)
     return list(found.values())
 
 
-def _worst(run: StoredRun, row: dict[str, Any]) -> Worst:
+def _worst(run: StoredRun, one: WorstImage) -> Worst:
     return Worst(
-        image=str(row["image"]),
-        corruption=row["corruption"],
-        severity=row["severity"],
-        label=_class(run, row["label"]),
-        predicted=_class(run, row["predicted"]),
-        log_prob=row["log_prob"],
-        clean=None if row["clean"] is None else data_uri(reencode(row["clean"])),
-        corrupted=data_uri(reencode(row["corrupted"])),
-        tiny=is_tiny(row["corrupted"]),
+        image=one.image,
+        corruption=one.corruption,
+        severity=one.severity,
+        label=_class(run, one.label),
+        predicted=_class(run, one.predicted),
+        log_prob=one.log_prob,
+        clean=None if one.clean is None else data_uri(reencode(one.clean)),
+        corrupted=data_uri(reencode(one.corrupted)),
+        tiny=is_tiny(one.corrupted),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from hardy.engine.ops import is_tensor
 from hardy.errors import InputError
 from hardy.models import Model
-from hardy.run.predict import answers
+from hardy.run.batching import answers
 from hardy.run.subject import Subject
 
 # Measured: a stored prediction takes about as much on disk, compressed, its share of the ids too.
@@ -20,7 +20,7 @@ SAMPLE_IMAGES = 8
 SAMPLE_CELLS = 15
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     cells: int  # the clean images are one
     images: int
     predictions: int  # of all models
@@ -28,7 +28,7 @@ class Plan(NamedTuple):
     seconds: float  # estimated
 
 
-def plan(models: Sequence[Model], subject: Subject, *, workers: int) -> Plan:
+def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunPlan:
     """Cells are made by `workers` at a time; models on a GPU predict meanwhile, others after it."""
     enough = SAMPLE_IMAGES if subject.device is None else subject.chunk_size
     rows = np.arange(min(enough, len(subject)))
@@ -59,7 +59,7 @@ def plan(models: Sequence[Model], subject: Subject, *, workers: int) -> Plan:
     making /= workers
     aside = all(model.device != "cpu" for model in models)
     predictions = len(models) * subject.predictions
-    return Plan(
+    return RunPlan(
         len(subject.cells),
         len(subject),
         predictions,

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from hardy.errors import InputError, printable
 from hardy.metrics import zipf_columns
 from hardy.models.calling import check_logits
-
-Columns = dict[str, npt.NDArray[Any]]
+from hardy.store.parts import Columns
 
 TOP = 5
 # Logits that are gone through together: the passes over them find them in the processor's cache.

@@ -1,12 +1,48 @@
-"""`reduce` on the device the logits are on; the same columns. Imported where torch is in use."""
+"""`reduce` on the device that has the logits; the host does not wait for the columns it sends.
+
+Imported where torch is in use.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from hardy.engine.torch.constants import moved
 from hardy.metrics.stability import DIFFICULTIES
 from hardy.run.reduce import TOP
+from hardy.store.parts import Columns
+
+
+def send_columns(
+    logits: Tensor, labels: npt.NDArray[Any], frames: int | None
+) -> tuple[dict[str, Tensor], Any]:
+    """The columns on their way to the host, and the event that says when they are there."""
+    there = moved(labels.astype(np.int64), logits.device)
+    with torch.inference_mode():
+        columns = reduce_tensor(logits, there, frames=frames)
+    if logits.device.type != "cuda":
+        return columns, None
+    arriving = {
+        name: torch.empty(values.shape, dtype=values.dtype, pin_memory=True).copy_(
+            values, non_blocking=True
+        )
+        for name, values in columns.items()
+    }
+    ready = torch.cuda.Event()
+    ready.record(torch.cuda.current_stream(logits.device))
+    return arriving, ready
+
+
+def receive_columns(columns: dict[str, Tensor], ready: Any) -> Columns:
+    """The columns as arrays, once they are there."""
+    if ready is not None:
+        ready.synchronize()
+    return {name: values.numpy() for name, values in columns.items()}
 
 
 def reduce_tensor(

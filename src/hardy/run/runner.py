@@ -20,25 +20,24 @@ from hardy.errors import InputError
 from hardy.execute import Executor, Serial
 from hardy.models import Model, facts_of
 from hardy.run.adaptation import batches_of, whole_batches
-from hardy.run.predict import Made, Showing
-from hardy.run.prefetch import Reading
-from hardy.run.spot_check import check_unchanged, rehearse
+from hardy.run.batching import CellImages, Predictor, Prefetch
+from hardy.run.checks import check_unchanged, rehearse
 from hardy.run.subject import Loaded, Rows, Subject
-from hardy.run.worst_images import keep_worst
+from hardy.run.worst_choice import keep_worst
 from hardy.store.identity import Identity
-from hardy.store.writer import Writer
+from hardy.store.writer import RunWriter
 from hardy.suites import suite_files as given
 from hardy.suites.cells import Cell
 
 
-class Task(NamedTuple):
+class RunTask(NamedTuple):
     """Rows of one block that lack the same cells of the same models."""
 
     rows: Rows
     lacking: Mapping[Cell, tuple[int, ...]]  # a cell, and the models that have not seen it
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     folders: tuple[Path, ...]  # one per model
     faults: list[str]
 
@@ -74,7 +73,7 @@ def run(
     sessions: Sequence[Mapping[str, Any]],
     own_classes: bool = False,
     track: Track = lambda done, total: done,
-) -> Outcome:
+) -> RunOutcome:
     """Predict what the store lacks. `track` may watch predictions being made."""
     identities = [identify(model, subject, own_classes=own_classes) for model in models]
     _check_different(models, identities)
@@ -84,7 +83,7 @@ def run(
     with ExitStack() as stack:
         writers = [
             stack.enter_context(
-                Writer(
+                RunWriter(
                     store,
                     identity,
                     ids=subject.ids,
@@ -112,10 +111,10 @@ def run(
             writer.checkpoint()
             keep_worst(writer.folder, subject, anew=made > 0)
     names = [f"{subject.ids[row]}: {faults[row]}" for row in sorted(faults)]
-    return Outcome(tuple(writer.folder for writer in writers), names)
+    return RunOutcome(tuple(writer.folder for writer in writers), names)
 
 
-def list_tasks(subject: Subject, have: Sequence[npt.NDArray[np.bool_]]) -> list[Task]:
+def list_tasks(subject: Subject, have: Sequence[npt.NDArray[np.bool_]]) -> list[RunTask]:
     """What is still to do; `have` tells of each model which (row, cell) it has."""
     lacks = ~np.stack(have, axis=-1)  # (rows, cells, models)
     tasks = []
@@ -131,11 +130,11 @@ def list_tasks(subject: Subject, have: Sequence[npt.NDArray[np.bool_]]) -> list[
                 for place, cell in enumerate(subject.cells)
                 if by_cell[place].any()
             }
-            tasks.append(Task(start + np.flatnonzero(member.ravel() == number), lacking))
+            tasks.append(RunTask(start + np.flatnonzero(member.ravel() == number), lacking))
     return tasks
 
 
-def count_predictions(subject: Subject, tasks: Iterable[Task]) -> int:
+def count_predictions(subject: Subject, tasks: Iterable[RunTask]) -> int:
     return sum(
         len(task.rows) * (subject.frames(cell) or 1) * len(models)
         for task in tasks
@@ -146,25 +145,25 @@ def count_predictions(subject: Subject, tasks: Iterable[Task]) -> int:
 def predict(
     models: Sequence[Model],
     subject: Subject,
-    writers: Sequence[Writer],
-    tasks: Sequence[Task],
+    writers: Sequence[RunWriter],
+    tasks: Sequence[RunTask],
     executor: Executor,
     faults: dict[int, str],
 ) -> Generator[int, None, None]:
     """Yields how many predictions were made, or given up, one cell after the other."""
     lacking = {int(row): task.lacking for task in tasks for row in task.rows}
-    showing, device = Showing(subject), subject.device
+    predictor, device = Predictor(subject), subject.device
     given_up: list[int] = []
     # A device makes the cells itself, one after the other; the host only asks for them.
     makers = executor if device is None else Serial()
 
     def to_make() -> Iterator[tuple[Loaded, Cell]]:
-        with closing(Reading(subject, [task.rows for task in tasks], executor)) as reading:
+        with closing(Prefetch(subject, [task.rows for task in tasks], executor)) as prefetch:
             for _ in tasks:
-                loaded = reading.block()
+                loaded = prefetch.block()
                 for row in loaded.faults:
                     given_up.append(
-                        count_predictions(subject, [Task(np.array([row]), lacking[row])])
+                        count_predictions(subject, [RunTask(np.array([row]), lacking[row])])
                     )
                 if loaded.chunk is None:
                     faults.update(loaded.faults)
@@ -176,7 +175,7 @@ def predict(
                 cells = lacking[int(loaded.rows[0])]
                 for done, cell in enumerate(cells, 1):
                     yield loaded, cell
-                    reading.take_ahead(done / len(cells))
+                    prefetch.take_ahead(done / len(cells))
 
     try:
         with closing(makers.run(lambda: _make, to_make())) as results:
@@ -185,18 +184,18 @@ def predict(
                 if not len(made.loaded.rows):
                     continue
                 for number in lacking[int(made.loaded.rows[0])][made.cell]:
-                    showing.show(models[number], writers[number], made)
+                    predictor.show(models[number], writers[number], made)
                     yield len(made.loaded.rows) * (subject.frames(made.cell) or 1)
         yield sum(given_up)
     finally:
-        showing.settle()
+        predictor.settle()
 
 
-def _make(item: tuple[Loaded, Cell]) -> Made:
+def _make(item: tuple[Loaded, Cell]) -> CellImages:
     loaded, cell = item
     assert loaded.chunk is not None  # those without images are not sent here
     try:
-        return Made(loaded, cell, loaded.chunk.make(cell))
+        return CellImages(loaded, cell, loaded.chunk.make(cell))
     except InputError:
         part, bad = loaded.chunk.readable(cell)
         if not bad:
@@ -204,7 +203,7 @@ def _make(item: tuple[Loaded, Cell]) -> Made:
     good = [place for place in range(len(loaded.rows)) if place not in bad]
     faults = {int(loaded.rows[place]): reason for place, reason in bad.items()}
     images = part.make(cell) if good else np.empty((0, 1, 1, 3), np.uint8)
-    return Made(Loaded(loaded.rows[good], part, loaded.pixels[good], faults), cell, images)
+    return CellImages(Loaded(loaded.rows[good], part, loaded.pixels[good], faults), cell, images)
 
 
 def _check_different(models: Sequence[Model], identities: Sequence[Identity]) -> None:

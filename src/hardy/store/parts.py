@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hardy.errors import InputError
 from hardy.files import UNFINISHED, whole_file
+
+Columns = dict[str, npt.NDArray[Any]]  # what is known of each prediction, by name
 
 FOLDER = "parts"
 SUFFIX = ".parquet"
@@ -67,7 +70,7 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-class Part(NamedTuple):
+class PartFile(NamedTuple):
     first: int
     last: int
 
@@ -77,17 +80,17 @@ class Part(NamedTuple):
         return "-".join(f"{number:06d}" for number in numbers) + SUFFIX
 
 
-def list_parts(folder: Path) -> tuple[list[Part], list[Part]]:
+def list_parts(folder: Path) -> tuple[list[PartFile], list[PartFile]]:
     """Those that count, in order, and those that a merged one has taken the place of."""
     found = []
     with suppress(FileNotFoundError):
         for name in _listed(folder):
             match = re.fullmatch(r"(\d{6,})(?:-(\d{6,}))?" + re.escape(SUFFIX), name)
             if match:
-                found.append(Part(int(match[1]), int(match[2] or match[1])))
+                found.append(PartFile(int(match[1]), int(match[2] or match[1])))
     found.sort(key=lambda part: (part.first, -part.last))
-    counting: list[Part] = []
-    replaced: list[Part] = []
+    counting: list[PartFile] = []
+    replaced: list[PartFile] = []
     for part in found:
         covered = counting and part.last <= counting[-1].last
         (replaced if covered else counting).append(part)
@@ -128,7 +131,7 @@ def append(folder: Path, rows: pa.Table) -> None:
     """As one more file."""
     counting, _ = list_parts(folder)
     number = counting[-1].last + 1 if counting else 1
-    with whole_file(folder / Part(number, number).name) as file:
+    with whole_file(folder / PartFile(number, number).name) as file:
         pq.write_table(rows, file, **_OPTIONS)
 
 
@@ -141,7 +144,7 @@ def merge_tail(folder: Path) -> None:
     single = list(takewhile(lambda part: part.first == part.last, reversed(counting)))[::-1]
     if len(single) < MERGED:
         return
-    merged = Part(single[0].first, single[-1].last)
+    merged = PartFile(single[0].first, single[-1].last)
     with _open(folder / single[0].name) as file:
         kind = file.schema_arrow
     with whole_file(folder / merged.name) as file, pq.ParquetWriter(file, kind, **_OPTIONS) as out:

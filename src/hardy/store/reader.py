@@ -21,13 +21,13 @@ from hardy.errors import InputError
 from hardy.models.model import DefenceFacts, Trained, in_words
 from hardy.registry import unknown
 from hardy.store.identity import Identity
-from hardy.store.parts import COLUMNS, damaged
+from hardy.store.parts import COLUMNS, Columns, damaged
 from hardy.store.provenance import read_seen, read_trained
 from hardy.store.records import RUN, read_defences, read_details, read_images
 from hardy.store.scan import (
     Bools,
-    Contents,
     Ints,
+    StoredCells,
     batches,
     scan,
 )
@@ -41,8 +41,7 @@ READABLE = COLUMNS | {"top1": (np.int32, ("class_1",)), "confidence": (np.float3
 # More often than this nobody merges files while they are read.
 TRIES = 5
 
-Arrays = dict[str, npt.NDArray[Any]]
-Result = TypeVar("Result")
+Read = TypeVar("Read")
 
 
 def find_runs(store: Path, faults: list[str] | None = None) -> list[StoredRun]:
@@ -161,7 +160,7 @@ class StoredRun:
         return self._contents.pixels
 
     @cached_property
-    def _contents(self) -> Contents:
+    def _contents(self) -> StoredCells:
         return _retry(lambda: scan(self.folder, self.ids))
 
     def read(
@@ -169,7 +168,7 @@ class StoredRun:
         cells: Sequence[Cell],
         columns: Sequence[str],
         images: npt.NDArray[Any] | None = None,
-    ) -> Arrays:
+    ) -> Columns:
         """(images, cells) of each column, of sequences (images, cells, frames); `top5`,
         `top5_prob` and `zipf` have one more axis.
 
@@ -181,7 +180,7 @@ class StoredRun:
         chosen = np.arange(len(self.ids)) if images is None else np.asarray(images, np.int64)
         return _retry(lambda: self._read(cells, columns, chosen))
 
-    def _read(self, cells: Sequence[Cell], columns: Sequence[str], chosen: Ints) -> Arrays:
+    def _read(self, cells: Sequence[Cell], columns: Sequence[str], chosen: Ints) -> Columns:
         shape = (len(chosen), len(cells), *self._common_frames(cells))
         filled = np.zeros(prod(shape), np.bool_)
         made = {
@@ -235,7 +234,7 @@ def contents_hash(run: StoredRun) -> str:
     return digest.hexdigest()
 
 
-def _retry(read: Callable[[], Result]) -> Result:
+def _retry(read: Callable[[], Read]) -> Read:
     """A file may be gone because its rows are in a merged one now."""
     for _ in range(TRIES - 1):
         try:

@@ -29,12 +29,12 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
 
-class Contents(NamedTuple):
+class StoredCells(NamedTuple):
     there: dict[Cell, Bools]  # per image
     pixels: npt.NDArray[np.uint64]  # per image; 0: unknown
 
 
-def scan(folder: Path, ids: Ids) -> Contents:
+def scan(folder: Path, ids: Ids) -> StoredCells:
     """Which images have which cells."""
     there: dict[Cell, Bools] = {}
     pixels = np.zeros(len(ids), np.uint64)
@@ -46,10 +46,10 @@ def scan(folder: Path, ids: Ids) -> Contents:
         for index, cell in enumerate(cells):
             have = there.setdefault(cell, np.zeros(len(ids) + 1, np.bool_))
             have[batch.image[number == index]] = True
-    return Contents({cell: have[:-1] for cell, have in there.items()}, pixels)
+    return StoredCells({cell: have[:-1] for cell, have in there.items()}, pixels)
 
 
-class Batch:
+class RowBatch:
     """Some rows of a file."""
 
     def __init__(self, rows: pa.RecordBatch, ids: pa.Array, path: Path) -> None:
@@ -76,7 +76,7 @@ class Batch:
         return np.asarray(table[self._cell])
 
 
-def batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
+def batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[RowBatch]:
     among = id_array(ids)
     names = sorted({*KEYS, *columns})
     for part in list_parts(folder / FOLDER)[0]:
@@ -85,7 +85,7 @@ def batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
             kind = plain_type(table["image"].type)
             if kind != among.type:
                 raise damaged(path, f"expected image as {among.type}, got {kind}")
-            yield from (Batch(rows, among, path) for rows in table.to_batches())
+            yield from (RowBatch(rows, among, path) for rows in table.to_batches())
 
 
 def _places(values: pa.Array, among: pa.Array) -> Ints:

@@ -22,19 +22,19 @@ import pyarrow as pa
 from hardy.errors import HardyError, InputError
 from hardy.files import hold
 from hardy.images.source import Ids
-from hardy.run.reduce import Columns
-from hardy.store.agreement import (
-    Images,
+from hardy.store.identity import (
+    Identity,
+    LabelOf,
     check_details,
     check_images,
     check_pixels,
     images_of,
 )
-from hardy.store.identity import Identity
 from hardy.store.parts import (
     COLUMNS,
     FOLDER,
     GROUP,
+    Columns,
     append,
     merge_tail,
     sweep,
@@ -58,7 +58,7 @@ CHECKPOINT_SECONDS = 5.0
 WAITING = {"place": (np.int32, ("image",)), "frame": (np.int16, ("frame",)), **COLUMNS}
 
 
-class Writer:
+class RunWriter:
     def __init__(
         self,
         store: Path,
@@ -99,7 +99,7 @@ class Writer:
     def _open(
         self,
         identity: Identity,
-        wanted: Images,
+        wanted: LabelOf,
         classes: tuple[str, ...] | None,
         frames: Mapping[Cell, int],
     ) -> None:
@@ -113,7 +113,7 @@ class Writer:
             "frames": {str(cell): number for cell, number in frames.items()},
             "sessions": [],
         }
-        stored: Images = {}
+        stored: LabelOf = {}
         listed = False
         if before is not None:
             check_details(before, now, self.folder)
@@ -138,7 +138,7 @@ class Writer:
         self._there, self._pixels = scan(self.folder, self._ids)
         self._frames = dict(frames)
 
-    def _stored_images(self) -> tuple[Images, bool]:
+    def _stored_images(self) -> tuple[LabelOf, bool]:
         """And whether they are listed; a list that is lost or damaged is made again."""
         try:
             return images_of(*read_images(self.folder)), True
@@ -254,7 +254,7 @@ class Writer:
                 "disk, then run the same command again"
             ) from error
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> RunWriter:
         return self
 
     def __exit__(

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hardy.errors import InputError
+from hardy.execute.machine import versions
 from hardy.files import UNFINISHED, begin, hold, lasting, write_file, write_record
 from hardy.models.model import hash_files
 from hardy.schema import (
@@ -43,7 +44,6 @@ from hardy.schema import (
 from hardy.suites.checks import is_number
 from hardy.train.hyperparameters import LARGEST_FLOAT
 from hardy.train.training_data import MOST_CLASSES, Data
-from hardy.variants.disk.build import versions
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training

@@ -6,12 +6,10 @@ format: a folder that holds another one is refused.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +17,7 @@ import numpy as np
 
 from hardy.errors import HardyError, InputError
 from hardy.execute import Executor
+from hardy.execute.machine import versions
 from hardy.images.source import Source
 from hardy.suites import suite_files as given
 from hardy.suites.cells import Cell
@@ -178,19 +177,8 @@ def describe(job: Job) -> dict[str, Any]:
         "labels": None if job.source.labels is None else job.source.labels.tolist(),
         "classes": None if job.source.classes is None else list(job.source.classes),
         "source": job.source.describe(),
-        "versions": versions(),
+        "versions": versions(LIBRARIES),
     }
-
-
-def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
-    """Of Python, of Hardy and of those that are installed."""
-    found = {"python": platform.python_version()}
-    for name in ("hardy", *libraries):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _check_folder(folder: Path) -> None:

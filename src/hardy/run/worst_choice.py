@@ -1,4 +1,4 @@
-"""Thumbnails of the worst images: those whose label the model thought least likely.
+"""Which images of a run are the worst: those whose label the model thought least likely.
 
 They are chosen from the stored predictions and made again at the end of a run, so they are the same
 however often the run was stopped.
@@ -7,68 +7,76 @@ however often the run was stopped.
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hardy.engine.door import UInt8
 from hardy.errors import printable
-from hardy.files import whole_file
 from hardy.run.subject import Subject
 from hardy.store.reader import StoredRun, open_run
+from hardy.store.worst_images import WORST, WorstImage, write_worst
 from hardy.suites.cells import CLEAN, Cell
 
-FILE = "worst.parquet"
 PER_CORRUPTION = 3
-SIDE = 96
+SIDE = 96  # of a thumbnail
 
 
 def keep_worst(folder: Path, subject: Subject, *, anew: bool) -> None:
-    """Of sequences none: one frame does not show what went wrong.
+    """Keep thumbnails of the worst images beside the predictions.
 
-    Nor where the session had a part of the run's images only: the worst may be among the others.
+    Runs of sequences keep none: one frame does not show what went wrong. Nor does a session that
+    had only a part of the run's images: the worst may be among the others.
     """
-    there = (folder / FILE).exists()
+    there = (folder / WORST).exists()
     if subject.suite.kind != "corruptions" or (there and not anew):
         return
     run = open_run(folder)
     if there and len(run.ids) > len(subject):
         return
     place = {id: row for row, id in enumerate(subject.ids)}
-    rows = []
-    for entry in _worst(run, place, subject):
-        cell = Cell(entry["corruption"], entry["severity"])
-        loaded = subject.load(np.array([place[entry["image"]]], np.int64))
+    found = []
+    for one in _worst(run, place, subject):
+        loaded = subject.load(np.array([place[one.id]], np.int64))
         if loaded.chunk is None:
             continue
         clean = loaded.chunk.make(CLEAN)[0] if CLEAN in subject.cells else None
-        rows.append(
-            {
-                **entry,
-                "image": printable(str(entry["image"])),
-                "clean": None if clean is None else _thumbnail(clean),
-                "corrupted": _thumbnail(loaded.chunk.make(cell)[0]),
-            }
+        found.append(
+            WorstImage(
+                printable(str(one.id)),
+                one.cell.name,
+                one.cell.level,
+                one.label,
+                one.predicted,
+                one.log_prob,
+                None if clean is None else _thumbnail(clean),
+                _thumbnail(loaded.chunk.make(one.cell)[0]),
+            )
         )
-    if rows:
-        with whole_file(folder / FILE) as file:
-            pq.write_table(pa.Table.from_pylist(rows), file)
+    if found:
+        write_worst(folder, found)
 
 
-def _worst(run: StoredRun, place: dict[Any, int], subject: Subject) -> list[dict[str, Any]]:
-    """Of each corruption different images, the least likely label first."""
+class _Wrong(NamedTuple):
+    id: int | str
+    cell: Cell
+    label: int
+    predicted: int
+    log_prob: float
+
+
+def _worst(run: StoredRun, place: dict[Any, int], subject: Subject) -> Iterator[_Wrong]:
+    """Different images for each corruption, the least likely label first."""
     cells = [cell for cell in run.cells if cell in subject.variants.cells]
     known = np.array([row for row, id in enumerate(run.ids) if id in place], np.int64)
     known = known[run.complete(cells)[known]] if cells else known[:0]
     if not len(known):
-        return []
+        return
     got = run.read(cells, ["log_prob", "rank", "top1"], known)
     likely: npt.NDArray[Any] = np.where(got["rank"] > 0, got["log_prob"], np.inf)
-    found = []
     for name in dict.fromkeys(cell.name for cell in cells):
         columns = [number for number, cell in enumerate(cells) if cell.name == name]
         least = likely[:, columns].min(axis=1)
@@ -76,17 +84,13 @@ def _worst(run: StoredRun, place: dict[Any, int], subject: Subject) -> list[dict
         for row in np.argsort(least, kind="stable")[:PER_CORRUPTION]:
             if np.isfinite(least[row]):
                 column = columns[level[row]]
-                found.append(
-                    {
-                        "image": run.ids[known[row]],
-                        "corruption": name,
-                        "severity": cells[column].level,
-                        "label": int(run.labels[known[row]]),
-                        "predicted": int(got["top1"][row, column]),
-                        "log_prob": float(least[row]),
-                    }
+                yield _Wrong(
+                    run.ids[known[row]],
+                    cells[column],
+                    int(run.labels[known[row]]),
+                    int(got["top1"][row, column]),
+                    float(least[row]),
                 )
-    return found
 
 
 def _thumbnail(image: UInt8) -> bytes:

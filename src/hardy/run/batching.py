@@ -1,0 +1,163 @@
+"""How images reach a model and its answers reach the store: read ahead, shown, reduced, stored.
+
+Threads read the next block of images while models are at work. On the host a prediction is stored
+at once. On a device the host never waits for the prediction it has just asked for: it goes on
+asking, and stores those that came back meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hardy.engine.ops import is_tensor
+from hardy.execute import Executor
+from hardy.models import Model, facts_of
+from hardy.run.adaptation import cut
+from hardy.run.reduce import check_finite, check_shape, reduce
+from hardy.run.subject import Loaded, Piece, Rows, Subject
+from hardy.store.parts import Columns
+from hardy.store.writer import RunWriter
+from hardy.suites.cells import Cell
+
+PIECES = 16  # of a block for a device
+# Batches that a device is ahead of the store: enough that it never waits for the host.
+AHEAD = 16
+IMAGES = 4  # axes; frames have one more
+
+
+class Prefetch:
+    """The images of block after block.
+
+    A block for a device is large, and threads that read hold up the one that keeps the device busy.
+    So a block is read in pieces: all threads share the first block, which everything waits for, and
+    pieces of the next one are taken between cells. Each piece that is taken lets the threads begin
+    one more.
+    """
+
+    def __init__(self, subject: Subject, blocks: Sequence[Rows], executor: Executor) -> None:
+        self._subject = subject
+        whole = subject.chunk_size
+        size = whole if subject.device is None else max(1, whole // PIECES)
+        pieces = [np.split(rows, range(size, len(rows), size)) for rows in blocks]
+        self._counts = deque(map(len, pieces))  # of the blocks that are still to come
+        self._taken: list[Piece] = []  # of the next block
+        self._read = executor.run(lambda: subject.read, chain.from_iterable(pieces))
+
+    def block(self) -> Loaded:
+        """The next one, whole."""
+        self.take_ahead(1.0)
+        self._counts.popleft()
+        pieces, self._taken = self._taken, []
+        return self._subject.join(pieces)
+
+    def take_ahead(self, share: float) -> None:
+        """Take that share of the next block's pieces, if there is one; waits where it must."""
+        wanted = int(share * self._counts[0]) if self._counts else 0
+        while len(self._taken) < wanted:
+            self._taken.append(next(self._read))
+
+    def close(self) -> None:
+        self._read.close()
+
+
+class CellImages(NamedTuple):
+    """The images of one cell, ready for the models."""
+
+    loaded: Loaded
+    cell: Cell
+    images: Any  # (N, H, W, 3) or (N, F, H, W, 3)
+
+
+def answers(model: Model, images: Any, rows: Rows, subject: Subject) -> Any:
+    """The logits of each image, or of each frame of each image, of these rows."""
+    width, size = subject.classes.width, facts_of(model).adapts_in
+    if size is None:
+        return _ask(model, images.reshape(-1, *images.shape[-3:]), width)
+    said = []
+    for part in cut(rows, size, subject):
+        batch = images[part]
+        frames = [batch] if batch.ndim == IMAGES else [batch[:, at] for at in range(batch.shape[1])]
+        by_frame = [_ask(model, frame, width) for frame in frames]
+        said.append(_library(by_frame[0]).stack(by_frame, 1).reshape(-1, width))
+    return _library(said[0]).concatenate(said)
+
+
+def _ask(model: Model, images: Any, width: int) -> Any:
+    if not is_tensor(images):
+        images.flags.writeable = False  # no model can change what others see after it
+    logits = model.logits(images)
+    check_shape(logits, model=model.name, rows=len(images), width=width)
+    return logits
+
+
+def _library(array: Any) -> Any:
+    """The one that made it: torch or NumPy."""
+    if not is_tensor(array):
+        return np
+    import torch
+
+    return torch
+
+
+class _Pending(NamedTuple):
+    model: Model
+    writer: RunWriter
+    shown: CellImages
+    columns: dict[str, Any]  # on their way from the device
+    ready: Any  # an event of the device
+
+
+class Predictor:
+    """Shows images to models and stores their answers, reduced to columns."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._pending: deque[_Pending] = deque()
+
+    def show(self, model: Model, writer: RunWriter, shown: CellImages) -> None:
+        frames = self._subject.frames(shown.cell)
+        labels = np.repeat(self._subject.classes.labels[shown.loaded.rows], frames or 1)
+        logits = answers(model, shown.images, shown.loaded.rows, self._subject)
+        if not is_tensor(logits):
+            self._check(model, shown, np.asarray(np.isfinite(logits).all(axis=1)))
+            self._store(writer, shown, reduce(logits, labels, frames=frames))
+            return
+        from hardy.run.reduce_torch import send_columns
+
+        # Without its images: the device has better use for their memory.
+        waiting = shown._replace(images=None)
+        self._pending.append(
+            _Pending(model, writer, waiting, *send_columns(logits, labels, frames))
+        )
+        if len(self._pending) > AHEAD:
+            self._settle_one()
+
+    def settle(self) -> None:
+        """All that was asked is stored."""
+        while self._pending:
+            self._settle_one()
+
+    def _settle_one(self) -> None:
+        from hardy.run.reduce_torch import receive_columns
+
+        asked = self._pending.popleft()
+        columns = receive_columns(asked.columns, asked.ready)
+        self._check(asked.model, asked.shown, columns.pop("finite"))
+        self._store(asked.writer, asked.shown, columns)
+
+    def _check(self, model: Model, shown: CellImages, finite: npt.NDArray[np.bool_]) -> None:
+        if finite.all():
+            return  # before any id is looked up: this is asked for every batch
+        frames = self._subject.frames(shown.cell) or 1
+        ids = [self._subject.ids[row] for row in shown.loaded.rows for _ in range(frames)]
+        check_finite(finite, model=model.name, ids=ids)
+
+    def _store(self, writer: RunWriter, shown: CellImages, columns: Columns) -> None:
+        writer.set_width(self._subject.classes.width)
+        writer.add(shown.loaded.rows, shown.cell, columns, shown.loaded.pixels)
