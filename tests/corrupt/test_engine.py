@@ -97,6 +97,7 @@ def test_plain_steps_are_given_a_quarter_of_what_kernels_are(name, room, part, m
     images = torch.from_numpy(random_images(1, 224, 224))
     asked = []
     monkeypatch.setattr(ops_for(images), "pixels_at_once", room * NATIVE)
+    monkeypatch.setattr(ops_for(images), "kernels", frozenset({"recolour", "cloud"}))
     monkeypatch.setattr(engine, "in_parts", lambda ops, work, count, size: asked.append(size))
     engine.run(CORRUPTIONS[name], images, {}, key=0, ids=np.zeros(1, np.uint64))
     assert asked == [part]

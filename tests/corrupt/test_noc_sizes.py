@@ -7,7 +7,7 @@ import pytest
 
 import hardy
 from hardy.engine.ops import cpu_ops
-from hardy.engine.tables import noc_shapes as stamp_tables
+from hardy.engine.tables import noc_shapes
 from hardy.suites import load
 from tests.corrupt.noc_references import replay
 from tests.photos import photos
@@ -27,7 +27,7 @@ def test_strengths_are_those_of_224_at_any_size():
      (7, 448, 14), (4, 112, 2), (1, 112, 1), (11, 112, 6)],
 )  # fmt: skip
 def test_lengths_are_rounded_and_at_least_one_pixel(length, side, expected):
-    assert stamp_tables.scaled(length, side) == expected
+    assert noc_shapes.scaled(length, side) == expected
 
 
 def cells(stamp: np.ndarray) -> set[tuple[int, int]]:
@@ -35,26 +35,26 @@ def cells(stamp: np.ndarray) -> set[tuple[int, int]]:
 
 
 def test_stamps_at_32_pixels():
-    assert cells(stamp_tables.disc(32)) == {(-1, 0), (0, -1), (0, 0), (0, 1), (1, 0)}
-    assert cells(stamp_tables.rhombus(32)) == {(0, -1), (0, 0)}
-    assert cells(stamp_tables.dash(32)) == {(0, 0)}
-    assert cells(stamp_tables.dots(6, 32)) == {(0, 1), (0, 2)}
-    assert cells(stamp_tables.dots(-10, 32)) == {(0, -1), (0, 0)}
+    assert cells(noc_shapes.disc(32)) == {(-1, 0), (0, -1), (0, 0), (0, 1), (1, 0)}
+    assert cells(noc_shapes.rhombus(32)) == {(0, -1), (0, 0)}
+    assert cells(noc_shapes.dash(32)) == {(0, 0)}
+    assert cells(noc_shapes.dots(6, 32)) == {(0, 1), (0, 2)}
+    assert cells(noc_shapes.dots(-10, 32)) == {(0, -1), (0, 0)}
 
 
 @pytest.mark.parametrize("side", [224, 299, 448, 600])
 def test_stamps_grow_with_the_image(side):
     scale = (side / 224) ** 2
     for stamp, area in (
-        (stamp_tables.disc(side), 121),
-        (stamp_tables.rhombus(side), 98),
-        (stamp_tables.dash(side), 15),
+        (noc_shapes.disc(side), 121),
+        (noc_shapes.rhombus(side), 98),
+        (noc_shapes.dash(side), 15),
     ):
         assert len(stamp) == pytest.approx(area * scale, rel=0.3)
         assert len(cells(stamp)) == len(stamp)
     for upright in (False, True):
-        turned = cells(stamp_tables.dots(6, side, upright))
-        flat = cells(stamp_tables.dots(6, side))
+        turned = cells(noc_shapes.dots(6, side, upright))
+        flat = cells(noc_shapes.dots(6, side))
         assert turned == ({(b, a) for a, b in flat} if upright else flat)
 
 
@@ -65,7 +65,7 @@ def test_reach_of_the_blur(side, reach):
     image = np.zeros((side, side, 3), np.uint8)
     image[:, side // 2] = 255
     blurred = replay(image, "blur", strength=0.95)
-    sums = cpu_ops().box_sums(image[None], stamp_tables.scaled(5, side))[0, side // 2, :, 0]
+    sums = cpu_ops().box_sums(image[None], noc_shapes.scaled(5, side))[0, side // 2, :, 0]
     assert np.flatnonzero(sums).tolist() == list(range(side // 2 - reach, side // 2 + reach + 1))
     assert blurred[side // 2, side // 2 + 1, 0] > 0
 

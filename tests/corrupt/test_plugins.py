@@ -38,10 +38,6 @@ def test_its_own_rows_are_used(dimming):
     assert (hardy.corrupt(IMAGE, "dimming", 4, edition="64") == 25).all()
 
 
-def test_no_kernels_are_expected_of_it(dimming):
-    assert not dimming.kernels
-
-
 def test_an_edition_it_has_no_row_for_is_named(dimming):
     with pytest.raises(hardy.InputError, match='corruption of edition 224 "dimming"'):
         hardy.corrupt(IMAGE, "dimming", 2, edition="224")

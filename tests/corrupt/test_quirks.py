@@ -1,7 +1,7 @@
 """The benchmark's peculiarities: each test fails when one of them is put right.
 
 Elsewhere: un-renormalised disks and the last bits of flat areas (test_flat_areas), lengths of the
-zoom lists and clipped zooms (arrays/test_tables), borders of the warps (test_independent).
+zoom lists and clipped zooms (engine/test_tables), borders of the warps (test_independent).
 """
 
 from __future__ import annotations

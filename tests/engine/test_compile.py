@@ -32,7 +32,7 @@ def test_a_constant_of_another_file_reaches_the_kernel(tmp_path):
     copy = tmp_path / "src" / "hardy"
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
     before = words(tmp_path / "src", tmp_path / "cache")
-    rng = copy / "arrays" / "rng.py"
+    rng = copy / "engine" / "rng.py"
     assert "ROUNDS = 10" in rng.read_text()
     rng.write_text(rng.read_text().replace("ROUNDS = 10", "ROUNDS = 7"))
     assert words(tmp_path / "src", tmp_path / "cache") != before

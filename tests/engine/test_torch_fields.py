@@ -6,9 +6,8 @@ import cv2
 import numpy as np
 import pytest
 
-from hardy.engine.cpu import digital
+from hardy.engine.cpu import fields as cpu_fields
 from hardy.engine.ops import cpu_ops
-from hardy.engine.torch import edges as torch_edges
 from hardy.engine.torch import fields as torch_fields
 from tests.engine.torch_device import BATCHES, assert_same, moved
 from tests.photos import photos
@@ -108,13 +107,13 @@ LAYERS = _layers()
 def test_edges(name):
     layers = np.ascontiguousarray(LAYERS[name])
     expected = np.stack([cv2.Canny(layer, 50, 150) for layer in layers]) > 0
-    assert_same(torch_edges.edges(moved(layers)), expected)
+    assert_same(torch_fields.edges(moved(layers)), expected)
 
 
 def test_a_faint_snake_hangs_on_its_end():
     """Hysteresis has far to go: ten lengths of the layer."""
     layers = np.stack([_snake(255), _snake(40)])
-    seen = torch_edges.edges(moved(layers)).sum((1, 2)).tolist()
+    seen = torch_fields.edges(moved(layers)).sum((1, 2)).tolist()
     assert seen[0] > 800
     assert seen[1] == 0
 
@@ -130,6 +129,6 @@ def test_relief(name):
 def test_distance(size, share):
     edges = np.random.default_rng(0).uniform(size=(8, *size)) < share
     expected = np.empty(edges.shape, np.float32)
-    digital.chamfer(edges, expected)
+    cpu_fields.chamfer(edges, expected)
     fixed = (np.minimum(expected, 20) * 65536).astype(np.int32)
     assert_same(torch_fields._distance(moved(edges)), fixed)

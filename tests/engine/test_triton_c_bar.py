@@ -14,16 +14,13 @@ import triton.language as tl
 from hardy.engine import portable
 from hardy.engine.ops import cpu_ops
 from hardy.engine.tables.c_bar_waves import turn_table, wave_plan
-from hardy.engine.triton import c_bar_noise as bar_noise
-from hardy.engine.triton import c_bar_shapes as bar_shapes
-from hardy.engine.triton import c_bar_warps as bar_warps
-from hardy.engine.triton import maths
+from hardy.engine.triton import c_bar_noise, c_bar_shapes, c_bar_warps, maths
 from hardy.engine.triton.launch import launch
 from tests.engine.torch_device import BATCHES, assert_same, moved
 from tests.photos import random_images
 
 CPU = cpu_ops()
-FUSED = bar_noise.FUSED | bar_shapes.FUSED | bar_warps.FUSED
+FUSED = c_bar_noise.FUSED | c_bar_shapes.FUSED | c_bar_warps.FUSED
 every_batch = pytest.mark.parametrize("batch", ["photos", "extremes", "narrow"])
 
 
@@ -124,13 +121,13 @@ def test_formula(name, batch):
 def test_displace_one_channel():
     images = random_images(2, 9, 20)[..., :1]
     given = arguments("displace", images)[0]
-    result = bar_warps.displace(moved(images), *(moved(a) for a in given))
+    result = c_bar_warps.displace(moved(images), *(moved(a) for a in given))
     assert_same(result, CPU.fused["displace"](images, *given))
 
 
 def test_spin_leaves_flat_areas_flat():
     images = np.full((1, 12, 16, 3), [255, 77, 3], np.uint8)
-    result = bar_warps.spin(moved(images), few_turns(5.0))
+    result = c_bar_warps.spin(moved(images), few_turns(5.0))
     assert_same(result, CPU.fused["spin"](images, few_turns(5.0)))
     assert_same(result[:, 3:9, 4:12], images[:, 3:9, 4:12])
 
@@ -142,13 +139,13 @@ def test_wave_noise(colour, size, monkeypatch):
     plan = wave_plan(colour, *size)
     expected = CPU.wave_noise(phases, plan, size[1])
     for at_once in (1, 4 * size[0] * size[1], 10**9):
-        monkeypatch.setattr(bar_noise, "_WAVES_AT_ONCE", at_once)
-        result = bar_noise.wave_noise(moved(phases), plan, size[1]).cpu().numpy()
+        monkeypatch.setattr(c_bar_noise, "_WAVES_AT_ONCE", at_once)
+        result = c_bar_noise.wave_noise(moved(phases), plan, size[1]).cpu().numpy()
         np.testing.assert_allclose(result, expected, rtol=0, atol=1e-12)
 
 
 def test_an_empty_batch():
     none = moved(np.empty((0, 8, 8, 3), np.uint8))
     number = torch.empty(0, dtype=torch.float64, device=none.device)
-    assert bar_shapes.stripe(none, number, number, number, 10.0).shape == none.shape
-    assert bar_warps.caustics(none, number, number).shape == (0, 8, 8)
+    assert c_bar_shapes.stripe(none, number, number, number, 10.0).shape == none.shape
+    assert c_bar_warps.caustics(none, number, number).shape == (0, 8, 8)

@@ -12,7 +12,7 @@ import pytest
 
 import hardy
 
-KERNELS = sorted((Path(hardy.__file__).parent / "arrays" / "triton").glob("*.py"))
+KERNELS = sorted((Path(hardy.__file__).parent / "engine" / "triton").glob("*.py"))
 CHOOSING = {"where", "minimum", "maximum", "clamp"}
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.engine import triton_device  # noqa: F401, isort: skip
 
-from hardy.engine.cpu import digital
+from hardy.engine.cpu import fields as cpu_fields
 from hardy.engine.ops import cpu_ops
-from hardy.engine.triton import edges, fields, relief
+from hardy.engine.triton import fields, relief
 from hardy.engine.triton.launch import launch
 from tests.engine.torch_device import BATCHES, assert_same, moved
 
@@ -85,7 +85,7 @@ def _layers(size, seed=0):
 def test_edges(size):
     layers = _layers(size)
     expected = np.stack([cv2.Canny(layer, 50, 150) for layer in layers]) // 255
-    assert_same(edges.edges(moved(layers)), expected)
+    assert_same(relief.edges(moved(layers)), expected)
 
 
 def test_edges_that_hang_together_from_afar():
@@ -100,7 +100,7 @@ def test_edges_that_hang_together_from_afar():
         layer[0, 26, 12:14] = last
         expected = cv2.Canny(layer[0], 50, 150)[None] // 255
         assert (expected.sum() > 80) == (last == 90)
-        assert_same(edges.edges(moved(layer)), expected)
+        assert_same(relief.edges(moved(layer)), expected)
 
 
 @pytest.mark.parametrize("size", [(8, 8), (45, 21)])
@@ -109,7 +109,7 @@ def test_distance(size):
     rng = np.random.default_rng(1)
     edge = (rng.random((3, *size)) < np.array([0.002, 0.05, 0.0])[:, None, None]).astype(np.uint8)
     expected = np.empty(edge.shape, np.float32)
-    digital.chamfer(edge > 0, expected)
+    cpu_fields.chamfer(edge > 0, expected)
     blocks = -(-size[0] * size[1] // 64)
     along, distance = moved(edge), moved(np.zeros(edge.shape, np.int32))
     for kernel, source, out in (
@@ -124,4 +124,4 @@ def test_distance(size):
 @pytest.mark.parametrize("size", [(8, 8), (27, 25)])
 def test_relief(size):
     layers = _layers(size)
-    assert_same(fields.relief(moved(layers)), OPS.relief(layers))
+    assert_same(relief.relief(moved(layers)), OPS.relief(layers))

@@ -13,7 +13,7 @@ import triton.language as tl
 
 from hardy.engine.ops import cpu_ops
 from hardy.engine.tables import filter_weights as tables
-from hardy.engine.triton import filters, levels
+from hardy.engine.triton import filters, frames, maths, smears
 from hardy.engine.triton.launch import launch
 from tests.engine.torch_device import BATCHES, assert_same, moved
 from tests.photos import flat_images
@@ -36,11 +36,11 @@ def _fields(size):
 def _convert(levels_in, single, double, back, whole, BLOCK: tl.constexpr):
     place = tl.arange(0, BLOCK)
     level = tl.load(levels_in + place)
-    tl.store(single + place, levels.unit32(level))
-    tl.store(double + place, levels.unit64(level))
-    tl.store(back + place, levels.byte_of(levels.unit64(level)))
+    tl.store(single + place, maths.unit32(level))
+    tl.store(double + place, maths.unit64(level))
+    tl.store(back + place, maths.byte_of(maths.unit64(level)))
     # Up to the largest that 32 bits hold.
-    tl.store(whole + place, levels.whole64(level.to(tl.uint32) * 16843009))
+    tl.store(whole + place, maths.whole64(level.to(tl.uint32) * 16843009))
 
 
 def test_levels():
@@ -75,12 +75,12 @@ def test_blur_of_flat_areas(sigma):
 @pytest.mark.parametrize(("radius", "alias"), [(0.5, 0.6), (3, 0.1), (8, 0.5)])
 def test_disk(batch, radius, alias):
     images = _batch(batch)
-    assert_same(filters.disk(moved(images), radius, alias), OPS.disk(images, radius, alias))
+    assert_same(smears.disk(moved(images), radius, alias), OPS.disk(images, radius, alias))
 
 
 def test_disk_at_its_widest():
     images = BATCHES["extremes"][:1]
-    assert_same(filters.disk(moved(images), 10, 0.5), OPS.disk(images, 10, 0.5))
+    assert_same(smears.disk(moved(images), 10, 0.5), OPS.disk(images, 10, 0.5))
 
 
 def _offsets(images, taps):
@@ -101,14 +101,14 @@ def test_trail(batch, radius, sigma):
     rows, columns = _offsets(images, len(weights))
     for channels in (images, images[..., :1]):
         channels = np.ascontiguousarray(channels)
-        result = filters.trail(moved(channels), weights, moved(rows), moved(columns))
+        result = smears.trail(moved(channels), weights, moved(rows), moved(columns))
         assert_same(result, OPS.trail(channels, weights, rows, columns))
 
 
 def test_trail_never_reads_outside():
     images, weights = BATCHES["random"][:2], tables.trail_weights(3, 2)
     wild = np.full((len(images), len(weights)), 10**6)
-    result = filters.trail(moved(images), weights, moved(wild), moved(-wild))
+    result = smears.trail(moved(images), weights, moved(wild), moved(-wild))
     reach = np.full_like(wild, len(weights) - 1)
     assert_same(result, OPS.trail(images, weights, reach, -reach))
 
@@ -146,17 +146,17 @@ def test_smooth_by_matrix_products(size, sigma):
 @pytest.mark.parametrize(("taps", "first"), [((0.05, 0.1, 0.0, 0.7), 1), ((0.3,) * 12, -2)])
 def test_run_down(size, taps, first):
     fields = _fields(size)
-    assert_same(filters.run_down(moved(fields), taps, first), OPS.run_down(fields, taps, first))
+    assert_same(frames.run_down(moved(fields), taps, first), OPS.run_down(fields, taps, first))
 
 
 @every_batch
 def test_running_mean(batch):
     images = _batch(batch)
-    frames = [images, 255 - images, images // 2]
-    total = torch.zeros_like(moved(frames[0]), dtype=torch.float32)
-    plain = np.zeros(frames[0].shape, np.float32)
-    for count, frame in enumerate(frames, start=1):
-        mean, total = filters.running_mean(moved(frame), total, count)
+    shown = [images, 255 - images, images // 2]
+    total = torch.zeros_like(moved(shown[0]), dtype=torch.float32)
+    plain = np.zeros(shown[0].shape, np.float32)
+    for count, frame in enumerate(shown, start=1):
+        mean, total = frames.running_mean(moved(frame), total, count)
         expected, plain = OPS.running_mean(frame, plain, count)
         assert_same(mean, expected)
         assert_same(total, plain)

@@ -9,7 +9,6 @@ import torch
 from tests.engine import triton_device  # noqa: F401, isort: skip
 
 from hardy.corrupt import CORRUPTIONS
-from hardy.engine.noc_ops import StampOps
 from hardy.engine.ops import Array, Ops, cpu_ops
 from hardy.engine.rng import Draws, derive_key
 from hardy.engine.triton.ops import TritonOps, triton_ops
@@ -32,28 +31,34 @@ def corrupted(ops: Ops, images: Array, name: str) -> Array:
     return CORRUPTIONS[name].apply(ops, images, fields, **params)
 
 
-class Fused(dict):
-    def get(self, name):
-        return self[name]
+class Watched(TritonOps):
+    """Notes which of its kernels ran."""
 
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self.ran: set[str] = set()
+        self.fused = {name: self.watched(name, kernel) for name, kernel in self.fused.items()}
+        for name in self.kernels - set(self.fused):
+            assert name in vars(TritonOps), f"{name} is torch's own"
+            setattr(self, name, self.watched(name, getattr(self, name)))
 
-def without_plain_steps(device: torch.device) -> TritonOps:
-    """What it has no kernel for is an error, not torch's own steps."""
-    ops = TritonOps(device)
-    ops.fused = Fused(ops.fused)
-    for primitive in vars(StampOps):
-        if not primitive.startswith("_"):
-            setattr(ops, primitive, None)
-    return ops
+    def watched(self, name, kernel):
+        def call(*arguments):
+            self.ran.add(name)
+            return kernel(*arguments)
+
+        return call
 
 
 @every_corruption
 def test_corruption(name):
-    """Those that are said to have kernels need nothing else; the engine gives them more images."""
+    """A kernel makes images of it if its formula names one: the engine counts on it."""
     images = np.array(photos(17, 26)[1:3])
-    made_by = without_plain_steps if CORRUPTIONS[name].kernels else TritonOps
-    result = corrupted(made_by(torch.device(DEVICE)), moved(images), name)
+    ops = Watched(torch.device(DEVICE))
+    result = corrupted(ops, moved(images), name)
     assert_same(result, corrupted(cpu_ops(), images, name))
+    named = ops.kernels & CORRUPTIONS[name].steps
+    assert bool(ops.ran) == bool(named) == (not name.startswith("noc_"))
 
 
 def test_every_formula_of_the_cpu_engine_is_there():

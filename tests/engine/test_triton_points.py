@@ -8,7 +8,7 @@ import pytest
 from tests.engine import triton_device  # noqa: F401, isort: skip
 
 from hardy.engine.ops import cpu_ops
-from hardy.engine.triton import levels, points
+from hardy.engine.triton import points
 from tests.engine.torch_device import BATCHES, assert_same, moved
 from tests.photos import random_images
 
@@ -96,4 +96,4 @@ def test_looked_up(batch):
     table = np.random.default_rng(5).random((3, 256), np.float32)
     images = BATCHES[batch]
     expected = table[np.arange(3), images]
-    assert_same(levels.looked_up(moved(images), moved(table)), expected)
+    assert_same(points.looked_up(moved(images), moved(table)), expected)

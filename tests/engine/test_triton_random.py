@@ -8,8 +8,8 @@ import pytest
 from tests.engine import triton_device  # noqa: F401, isort: skip
 
 from hardy.engine.ops import cpu_ops
-from hardy.engine.tables import noise_laws as noise_tables
-from hardy.engine.triton import noise, random
+from hardy.engine.tables import noise_laws
+from hardy.engine.triton import random
 from tests.engine.torch_device import BATCHES, DEVICE, assert_same, moved
 
 CPU = cpu_ops()
@@ -63,6 +63,6 @@ def test_table_noise(batch, kind, strength):
     images = BATCHES[batch]
     words = CPU.words(KEY, IDS[: len(images)], 5, images[0].size).reshape(images.shape)
     words.reshape(-1)[: len(EDGES)] = EDGES
-    table = noise_tables.noise_table(kind, strength)
-    result = noise.table_noise(moved(images), moved(words), table)
+    table = noise_laws.noise_table(kind, strength)
+    result = random.table_noise(moved(images), moved(words), table)
     assert_same(result, CPU.table_noise(images, words, table))

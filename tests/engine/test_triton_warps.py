@@ -11,7 +11,7 @@ from tests.engine import triton_device  # noqa: F401, isort: skip
 
 from hardy.engine.ops import cpu_ops
 from hardy.engine.tables import filter_weights as tables
-from hardy.engine.triton import warps
+from hardy.engine.triton import frames, warps
 from tests.engine.torch_device import BATCHES, assert_same, moved
 from tests.photos import flat_images
 
@@ -99,7 +99,7 @@ def test_affine(batch, angle, scale):
     a, b = cos(angle) / scale, sin(angle) / scale
     inverse = (a, b, 0.3, -b, a, 1.5)
     for window in _windows(images):
-        result = warps.affine(warps.canvas(moved(images)), inverse, window)
+        result = frames.affine(frames.canvas(moved(images)), inverse, window)
         assert_same(result, OPS.affine(OPS.canvas(images), inverse, window))
 
 
@@ -109,7 +109,7 @@ def test_perspective(batch, tilt):
     images = _batch(batch)
     inverse = (1.02, 0.1, -0.7, -0.05, 0.9, 1.5, tilt, -tilt / 2, 1.1)
     for window in _windows(images):
-        result = warps.perspective(warps.canvas(moved(images)), inverse, window)
+        result = frames.perspective(frames.canvas(moved(images)), inverse, window)
         assert_same(result, OPS.perspective(OPS.canvas(images), inverse, window))
 
 
@@ -118,4 +118,4 @@ def test_perspective(batch, tilt):
 def test_slide(batch, right):
     images = _batch(batch)
     for window in _windows(images):
-        assert_same(warps.slide(moved(images), right, window), OPS.slide(images, right, window))
+        assert_same(frames.slide(moved(images), right, window), OPS.slide(images, right, window))

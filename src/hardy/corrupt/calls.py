@@ -164,11 +164,12 @@ def _cell(
             f"expected a severity of 1, 2, 3, 4 or 5 as an int, got {severity!r}; "
             "the clean image is the image itself, and there is nothing in between"
         )
-    rows = corruption.rows
-    chosen = choose_edition(edition, size, {*editions(corruption.name), *rows})
+    name, rows = corruption.name, corruption.rows
+    chosen = choose_edition(edition, size, {*editions(name), *rows})
+    constants = find_edition(chosen)
     if chosen in rows:
-        return chosen, dict(rows[chosen][int(severity) - 1])
-    return chosen, find_edition(chosen).params(corruption.name, int(severity))
+        constants = constants.having(name, rows[chosen])
+    return chosen, constants.params(name, int(severity))
 
 
 def choose_edition(edition: object, size: tuple[int, ...], having: Iterable[str]) -> str:

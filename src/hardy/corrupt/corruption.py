@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
+from hardy.errors import InputError
 from hardy.registry import Registry, summary
+from hardy.suites.suite import BROUGHT
 
 Fields = Mapping[str, Array]
 Size = tuple[int, int]
@@ -21,11 +23,11 @@ Params = Mapping[str, float]
 class Corruption:
     """`draw` makes the random fields of a batch, `apply` is a pure function of images and fields.
 
-    Both take the parameters of one severity by name; the edition files hold them. `apply` may also
-    know other draws, one value per channel value: the reference's own, which `replay` can bring.
-    Those that are `looked_up` in a table must be among what can be drawn. With `kernels` the GPU
-    backend has one for each of its steps, else they are plain array arithmetic there. A plug-in,
-    which has no row in the edition files, brings its rows along.
+    Both take the parameters of one severity by name; the edition files hold them, one row per
+    severity. A corruption that is in no edition file brings its `rows` along, by edition.
+
+    `apply` may also know other draws, one value per channel value: the reference's own, which
+    `replay` can bring. Those that are `looked_up` in a table must be among what can be drawn.
     """
 
     name: str
@@ -36,8 +38,13 @@ class Corruption:
     apply: Callable[..., Array]  # (ops, images, fields, **params)
     replays: tuple[str, ...] = ()
     looked_up: tuple[str, ...] = ()
-    rows: Mapping[str, Sequence[Params]] = field(default_factory=dict)  # of each edition
-    kernels: bool = False
+    rows: Mapping[str, Sequence[Params]] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> frozenset[str]:
+        """The names in its formula: among them the primitives and formulas that it calls."""
+        code = getattr(self.apply, "__code__", None)
+        return frozenset(code.co_names) if code else frozenset()
 
 
 CORRUPTIONS: Registry[Corruption] = Registry("corruption", "hardy.corruptions")
@@ -54,20 +61,50 @@ def corruption(
     draw: Callable[..., Fields] = _nothing,
     replays: tuple[str, ...] = (),
     looked_up: tuple[str, ...] = (),
-    kernels: bool = True,
-) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Register a formula under its own name; parameters are its keyword-only arguments."""
+    rows: Mapping[str, Sequence[Params]] | None = None,
+) -> Callable[[Callable[..., Array]], Corruption]:
+    """Register a formula under its own name; parameters are its keyword-only arguments.
 
-    def register(apply: Callable[..., Array]) -> Callable[..., Array]:
+    Another package brings `rows`, the parameters of each severity by edition, and names the result
+    as an entry point of the group "hardy.corruptions":
+
+        @corruption("weather", rows={"cifar": [{"share": s / 10} for s in range(1, 6)]})
+        def dusk(ops, images, fields, *, share):
+            '''x (1 - share)'''
+            return ops.to_bytes(ops.unit(images, "float64") * (1 - share))
+    """
+
+    def register(apply: Callable[..., Array]) -> Corruption:
         arguments = inspect.signature(apply).parameters.values()
         parameters = tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
-        name = apply.__name__
-        about = summary(apply)
-        made = Corruption(name, category, parameters, about, draw, apply, replays, looked_up)
-        CORRUPTIONS.add(name, replace(made, kernels=kernels))
-        return apply
+        made = Corruption(
+            name=apply.__name__,
+            category=category,
+            parameters=parameters,
+            summary=summary(apply),
+            draw=draw,
+            apply=apply,
+            replays=replays,
+            looked_up=looked_up,
+            rows=rows or {},
+        )
+        for edition, brought in made.rows.items():
+            _check_rows(made, edition, brought)
+        CORRUPTIONS.add(made.name, made)
+        if made.rows:
+            BROUGHT.add(made.name, made)
+        return made
 
     return register
+
+
+def _check_rows(made: Corruption, edition: str, rows: Sequence[Params]) -> None:
+    for row in rows:
+        if set(row) != set(made.parameters):
+            raise InputError(
+                f"{made.name}, edition {edition}: expected rows of the formula's parameters "
+                f"{', '.join(made.parameters) or 'none'}, got {', '.join(row) or 'none'}"
+            )
 
 
 def formula(plain: Callable[..., Array]) -> Callable[..., Array]:

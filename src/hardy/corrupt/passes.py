@@ -17,7 +17,7 @@ from hardy.engine.rng import Draws
 
 Params = Mapping[str, Any]
 
-# Without kernels not more: plain steps hold some 200 bytes for each pixel (noc_hue), so under 3 GB.
+# Plain array arithmetic holds some 200 bytes for each pixel (noc_hue): not more than 3 GB.
 PIXELS_IN_STEPS = 256 * 224 * 224
 
 
@@ -32,7 +32,7 @@ def run(corruption: Corruption, images: Array, params: Params, *, key: int, ids:
         return corruption.apply(ops, images[some], fields, **params)
 
     most = ops.pixels_at_once
-    if not corruption.kernels:
+    if ops.kernels.isdisjoint(corruption.steps):
         most = min(most, PIXELS_IN_STEPS)
     return in_parts(ops, corrupted, count, most // (height * width))
 

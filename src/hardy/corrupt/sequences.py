@@ -95,7 +95,7 @@ def draw_snow(draws: Draws, size: Size, frame: int, *, zoom: float, **_: float) 
 
 @formula
 def blanket(ops: Ops, images: Array, layer: Array, keep: float) -> Array:
-    """As corrupt.weather.whiten, but the image in float64; only the grey value is float32."""
+    """As imagenet_c.weather.whiten, but the image in float64; only the grey value is float32."""
     x, single = ops.unit(images, "float64"), ops.unit(images, "float32")
     red, green, blue = (
         single[..., channel] * ops.float32(weight)

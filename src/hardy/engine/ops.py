@@ -4,8 +4,8 @@ Images are uint8 RGB (N, H, W, 3), in and out; conversion to bytes truncates. Fi
 with a leading image axis. A backend brings every primitive below on its own arrays, plus ordinary
 arithmetic, comparison, indexing and `reshape`; formulas in `hardy.corrupt` see nothing else.
 
-Host tables (weights, kernels, look-up tables) are NumPy arrays from `tables` and `noise_tables`;
-a backend moves them to where it works.
+Host tables (weights, kernels, look-up tables) are NumPy arrays from `tables`; a backend
+ moves them to where it works.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
-from hardy.engine.c_bar_ops import BarOps
-from hardy.engine.noc_ops import StampOps
 from hardy.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,10 +54,86 @@ class SequenceOps(Protocol):
         """
 
 
-class Ops(SequenceOps, StampOps, BarOps, Protocol):
+class NocOps(Protocol):
+    """What the corruptions of ImageNet-NOC need besides: a strength of its own for every image.
+
+    Tables, windows and maps have a leading image axis here, where the other primitives take one
+    number for all.
+    """
+
+    def look_up(self, images: Array, tables: Array) -> Array:
+        """Levels replaced by a table of bytes per image and channel, (N, 256, 3)."""
+
+    def level_sums(self, images: Array) -> Array:
+        """(N,) int64: the sum of all levels of each image."""
+
+    def box_sums(self, images: Array, passes: int) -> Array:
+        """Float64 (N, H, W, 3): 3 x 3 sums of levels, zeros outside, of sums of sums ..."""
+
+    def blocks(self, images: Array, sides: Array) -> Array:
+        """Means of squares of `sides` (N,) pixels, truncated; what is left over is the border.
+
+        The squares begin at the corner and are laid out from half the remainder on; the border
+        repeats the squares beside it.
+        """
+
+    def resample(
+        self, images: Array, first: Array, length: Array, target: Array, shrink: float
+    ) -> Array:
+        """Pillow's BILINEAR: a window of each image to `target`, at its upper left corner.
+
+        first, length, target are (N, 2) int64, rows and columns; no axis shrinks more than
+        `shrink` times. The size of the arrays stays, and what is outside of `target` is not said.
+        """
+
+    def nearest(self, images: Array, maps: Array) -> Array:
+        """Pillow's NEAREST under affine maps (N, 6) in 16-bit fixed point; black outside."""
+
+    def last_stamp(
+        self, rows: Array, columns: Array, used: Array, stamp: Any, size: tuple[int, int]
+    ) -> Array:
+        """Int64 (N, H, W): the number, from 1, of the last used stamp on a pixel; 0 is none.
+
+        rows, columns, used are (N, stamps); stamp is a host table of offsets, cut at the edge.
+        """
+
+    def stamp_counts(
+        self, rows: Array, columns: Array, used: Array, stamp: Any, size: tuple[int, int]
+    ) -> Array:
+        """Int64 (N, H, W): how many used stamps are on a pixel."""
+
+
+class CBarOps(Protocol):
+    """What the corruptions of ImageNet-C-bar need besides."""
+
+    def sqrt(self, array: Array) -> Array: ...
+
+    def power(self, base: Array, exponent: float) -> Array:
+        """base**exponent of normal numbers above 0, in plain steps: the same bits everywhere."""
+
+    def order(self, words: Array) -> Array:
+        """The places of the words of the last axis from small to large; equal ones as they come.
+
+        For random words it is a random permutation.
+        """
+
+    def shifted(self, fields: Array, down: int, right: int) -> Array:
+        """Fields (N, H, W) moved by whole pixels, zeros entering."""
+
+    def wave_noise(self, phases: Array, plan: Any, width: int) -> Array:
+        """Noise (N, C, H, W): waves with these phases (N, C, H, half) over their deviation.
+
+        `plan` is a WavePlan; the mean is not taken away. On torch tensors the last bits are those
+        of its FFT library; a byte hangs on them once in 10**13.
+        """
+
+
+class Ops(SequenceOps, NocOps, CBarOps, Protocol):
     name: str
     # Formulas this backend brings as one fused pass, by name; same bytes as the formula itself.
     fused: Mapping[str, Callable[..., Array]]
+    # Primitives and formulas, by name, of which one kernel makes whole images in little memory.
+    kernels: frozenset[str]
     # How many pixels are worth drawing for and corrupting in one go.
     pixels_at_once: int
 

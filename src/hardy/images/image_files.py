@@ -2,7 +2,7 @@
 
 Reading is `Image.open(path).convert("RGB")`, as ImageNet code reads: the EXIF orientation is not
 applied, colour profiles are not applied, CMYK and palettes are converted by Pillow. On top of that
-the door's rules (`arrays/door.py`) refuse what this line would cut silently: more than 8 bits,
+the door's rules (`engine/door.py`) refuse what this line would cut silently: more than 8 bits,
 transparency, further frames.
 """
 

@@ -13,12 +13,12 @@ import json
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, SupportsIndex
+from typing import Any, Protocol, SupportsIndex
 
 from hardy.errors import InputError
-from hardy.registry import unknown
+from hardy.registry import Registry, unknown
 from hardy.suites.checks import check_keys, check_name, check_rows, expect
 from hardy.suites.reference import Reference, parse_reference
 from hardy.suites.steps import (
@@ -34,6 +34,18 @@ ID_RULES = ("file_stem", "row_index", "relative_path")
 KINDS = ("corruptions", "perturbations")
 # Which ratio to the reference a suite of corruptions is scored by.
 RATIOS = ("mCE", "relative mCE")
+
+Rows = Sequence[Mapping[str, float]]  # the parameters of each severity
+
+
+class BringsRows(Protocol):
+    """A corruption of another package: it is in no edition file, so its rows come with it."""
+
+    @property
+    def rows(self) -> Mapping[str, Rows]: ...  # by edition
+
+
+BROUGHT: Registry[BringsRows] = Registry("corruption", "hardy.corruptions")
 
 _PROSE = frozenset({"title", "source", "images", "recipe_description"})
 
@@ -51,6 +63,13 @@ class Edition:
     def __contains__(self, name: object) -> bool:
         """Whether it has a corruption or a perturbation of that name."""
         return name in self.corruptions or name in self.perturbations
+
+    def having(self, corruption: str, rows: Rows) -> Edition:
+        """This edition with the rows that another package brings."""
+        where = f"{corruption}, edition {self.name}"
+        _check_number(where, rows)
+        own = {corruption: tuple(dict(row) for row in rows)}
+        return replace(self, corruptions={**self.corruptions, **own})
 
     def severities(self, corruption: str) -> tuple[int, ...]:
         """1 to 5, or just 1 where every image draws a strength of its own."""
@@ -183,6 +202,8 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
             expect(isinstance(name, str), where, key, "names", name)
     expect(bool(data["counted"]), where, "counted", f"at least one {one}", data["counted"])
     listed = [*data["counted"], *data["validation"]]
+    if kind == "corruptions":
+        its_edition = _with_brought(its_edition, listed)
     known: Iterable[str] = getattr(its_edition, kind)
     for name in listed:
         if name not in known:
@@ -230,9 +251,22 @@ def _parse_rows(table: Any, where: str) -> tuple[dict[str, float], ...]:
     """
     check_keys(table, where, {"parameters": list, "severities": list})
     header, rows = table["parameters"], table["severities"]
+    _check_number(where, rows)
+    return check_rows(rows, header, where, "severities")
+
+
+def _check_number(where: str, rows: Sequence[Any]) -> None:
     right = len(rows) in (1, len(SEVERITIES))
     expect(right, where, "severities", f"1 or {len(SEVERITIES)} rows", f"{len(rows)} rows")
-    return check_rows(rows, header, where, "severities")
+
+
+def _with_brought(edition: Edition, names: Iterable[str]) -> Edition:
+    """The edition with the rows of those names that other packages bring."""
+    for name in names:
+        if name not in edition.corruptions and name in BROUGHT:
+            rows = BROUGHT[name].rows
+            edition = edition.having(name, rows[edition.name]) if edition.name in rows else edition
+    return edition
 
 
 def _check_severities(edition: Edition, names: Iterable[str], where: str) -> None:

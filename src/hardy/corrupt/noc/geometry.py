@@ -5,9 +5,8 @@ All go through 8 bits, which a byte does not notice; nearest neighbours, black o
 
 from __future__ import annotations
 
-from hardy.corrupt.corruption import Fields, Size
+from hardy.corrupt.corruption import Fields, Size, corruption
 from hardy.corrupt.noc.strengths import (
-    corruption,
     integers,
     pixels,
     sign,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hardy.corrupt.corruption import Fields, Size, formula
+from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.corrupt.noc.strengths import (
-    corruption,
     draw_whole,
     for_all_channels,
     levels,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hardy.corrupt.corruption import Fields, Size
+from hardy.corrupt.corruption import Fields, Size, corruption
 from hardy.corrupt.noc.strengths import (
-    corruption,
     grey,
     integers,
     pixels,

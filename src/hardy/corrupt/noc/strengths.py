@@ -2,22 +2,17 @@
 
 They are called as in the benchmark's code, behind "noc_": some of its names are also ImageNet-C's,
 for other formulas. In place of severities there is one range, `low` to `high`. Lengths are those at
-224 pixels, see `stamp_tables`. The benchmark is bds-ailab/common_corruption_benchmark.
+224 pixels, see `noc_shapes`. The benchmark is bds-ailab/common_corruption_benchmark.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from hardy.corrupt import corruption as corruptions
 from hardy.corrupt.corruption import Fields, Size
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
 from hardy.engine.tables.noc_shapes import lengths
-
-# The GPU's kernels take one strength for all images.
-corruption = partial(corruptions.corruption, kernels=False)
 
 
 def integers(draws: Draws, name: str, shape: tuple[int, ...], below: Any) -> Array:

@@ -1,4 +1,4 @@
-"""Fused passes of corrupt.bar_shapes, where the formulas are."""
+"""Fused passes of corrupt.c_bar.shapes, where the formulas are."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def stripe(images, across, down, phase, strength, out):
 
 @kernel
 def _shine(y, row, column, rays, lengths, profile, weight):
-    """corrupt.bar_shapes.shine along row y: 1 - (f - 1/2)^2 and g, of which no power is taken."""
+    """corrupt.c_bar.shapes.shine along row y: 1 - (f - 1/2)^2 and g, of which no power is taken."""
     dy = y - row
     scale = np.float64(rays) * _RAYS_PER_RADIAN
     for x in range(len(weight)):

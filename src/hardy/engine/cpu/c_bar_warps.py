@@ -1,4 +1,4 @@
-"""Fused passes of corrupt.bar_warps, where the formulas are."""
+"""Fused passes of corrupt.c_bar.distortions, where the formulas are."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def refract(images, net, lens, light, out):
 
 @kernel
 def _knots(lines, last, carry):
-    """corrupt.bar_warps.spline, in place along the first axis of (lines, values)."""
+    """corrupt.c_bar.distortions.spline, in place along the first axis of (lines, values)."""
     carry[0] = 0.5
     lines[0] *= 1.5
     for k in range(1, last):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import cv2
@@ -11,58 +10,78 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine import rng
-from hardy.engine.cpu import digital, filters, random, sequences, smears, warps, weather
-from hardy.engine.cpu import noc_stamps as stamps
-from hardy.engine.cpu.c_bar_ops import FUSED as BAR_FUSED
-from hardy.engine.cpu.c_bar_ops import NumpyBarOps
-from hardy.engine.cpu.noc_ops import NumpyStampOps
-from hardy.engine.cpu.sequence_ops import NumpySequenceOps
+from hardy.engine.cpu import (
+    boxes,
+    c_bar_noise,
+    c_bar_shapes,
+    c_bar_warps,
+    fields,
+    filters,
+    frames,
+    maths,
+    noc_ops,
+    points,
+    random,
+    smears,
+    warps,
+)
+from hardy.engine.ops import Array, Window
 from hardy.engine.tables import filter_weights as tables
-from hardy.engine.tables import jpeg_constants as jpeg_tables
-from hardy.errors import InputError
+from hardy.engine.tables import jpeg_constants, noc_shapes
 
 Bytes = NDArray[np.uint8]
+Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-Array = Any
 
 _BORDERS = {"nearest": filters.NEAREST, "reflect": filters.REFLECT}
 # From this many taps a side a filter is cheaper as matrix products.
 _MANY_TAPS = 40
-_EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)
 
 
-def _fused(run: Callable[..., None]) -> Callable[..., Bytes]:
+def _filled(kernel: Callable[..., None]) -> Callable[..., Bytes]:
+    """A kernel that fills its last argument, as a function that returns a new image.
+
+    Arguments are laid out whole: what came out of a comparison of axes may be a view.
+    """
+
     def call(images: Bytes, *arguments: Any) -> Bytes:
-        out = np.empty_like(images)
-        run(images, *arguments, out)
+        out = np.empty(images.shape, np.uint8)
+        laid = (np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in arguments)
+        kernel(np.ascontiguousarray(images), *laid, out)
         return out
 
     return call
 
 
-_FUSED = {
-    "haze": _fused(weather.haze),
-    "whiten": _fused(weather.whiten),
-    "frosted": _fused(weather.frosted),
-    "splash": _fused(weather.splash),
-    "cover": _fused(weather.cover),
-    "stretch": _fused(digital.stretch),
-    "recolour": _fused(digital.recolour),
-    "blanket": _fused(sequences.blanket),
-    "brighten": _fused(stamps.brighten),
-    "mix": _fused(stamps.mix),
-    "fade": _fused(stamps.fade),
-    "turn_hue": _fused(stamps.turn_hue),
-}
+def _caustics(images: Bytes, time: Float64, scale: Float64) -> Float64:
+    out = np.empty(images.shape[:3])
+    c_bar_warps.caustics(time, scale, out)
+    return out
 
 
-class NumpyOps(NumpySequenceOps, NumpyStampOps, NumpyBarOps):
+_FUSED: dict[str, Callable[..., Array]] = {
+    kernel.__name__: _filled(kernel)
+    for kernel in (
+        *(points.haze, points.whiten, points.frosted, points.splash, points.cover),
+        *(points.stretch, points.recolour, points.blanket),
+        *(noc_ops.brighten, noc_ops.mix, noc_ops.fade, noc_ops.turn_hue),
+        *(c_bar_noise.blacken, c_bar_noise.add_noises, c_bar_noise.stir, c_bar_noise.cloud),
+        *(c_bar_shapes.chequer, c_bar_shapes.ring, c_bar_shapes.stripe, c_bar_shapes.sparkle),
+        *(c_bar_shapes.window, c_bar_shapes.rule),
+        *(c_bar_warps.displace, c_bar_warps.refract, c_bar_warps.spin),
+    )
+} | {"caustics": _caustics}
+
+
+class NumpyOps:
     name = "cpu"
     # Two photos at 224, a hundred at 32: few enough for the cache of a core, and enough that
     # threads meet seldom at the interpreter lock.
     pixels_at_once = 2 * 224 * 224
-    fused: Mapping[str, Callable[..., Array]] = _FUSED | BAR_FUSED
+    fused: Mapping[str, Callable[..., Array]] = _FUSED
+    kernels: frozenset[str] = frozenset()  # a part is small anyway
 
+    # Random words and what is made of them.
     def words(self, key: int, ids: NDArray[np.uint64], stream: int, count: int) -> Array:
         out = np.empty((len(ids), -(-count // 4), 4), np.uint32)
         random.philox_words(np.uint64(key), ids, np.uint32(stream), out)
@@ -86,6 +105,7 @@ class NumpyOps(NumpySequenceOps, NumpyStampOps, NumpyBarOps):
         random.scaled(words.reshape(-1), np.uint64(below), out.reshape(-1))
         return out
 
+    # Arrays.
     def host(self, table: Any) -> Array:
         return np.asarray(table)
 
@@ -125,6 +145,7 @@ class NumpyOps(NumpySequenceOps, NumpyStampOps, NumpyBarOps):
     def half_turn(self, array: Array) -> Array:
         return array[:, ::-1, ::-1]
 
+    # Between bytes and numbers.
     def unit(self, images: Bytes, dtype: str) -> Array:
         kind = np.dtype(dtype).type
         return images.astype(dtype) / kind(255)
@@ -136,6 +157,7 @@ class NumpyOps(NumpySequenceOps, NumpyStampOps, NumpyBarOps):
     def to_levels(self, levels: Array) -> Array:
         return np.clip(levels, 0, 255).astype(np.uint8)
 
+    # Images to images.
     def table_noise(self, images: Bytes, words: Array, table: Array) -> Bytes:
         out = np.empty_like(images)
         random.table_noise(
@@ -153,71 +175,27 @@ class NumpyOps(NumpySequenceOps, NumpyStampOps, NumpyBarOps):
         smears.disk_bytes(images, *tables.disk_plan(radius, alias), out)
         return out
 
-    def trail(self, images: Bytes, weights: Float64, rows: Array, columns: Array) -> Bytes:
-        out = np.empty_like(images)
-        smears.trail_bytes(images, weights, rows, columns, out)
-        return out
+    trail = staticmethod(_filled(smears.trail_bytes))
 
     def shuffle(self, images: Bytes, moves: Array, reach: int) -> Bytes:
         out = images.copy()
-        weather.shuffle_passes(out, moves, reach)
+        fields.shuffle_passes(out, moves, reach)
         return out
 
-    def zoom_mean(self, images: Bytes, factors: Sequence[float]) -> Bytes:
-        out = np.empty_like(images)
-        _, height, width, _ = images.shape
-        rows, row_weights = _zoom_tables(height, tuple(factors), 1)
-        columns, column_weights = _zoom_tables(width, tuple(factors), 4)
-        warps.zoom_mean_bytes(images, rows, row_weights, columns, column_weights, out)
-        return out
-
-    def elastic(self, images: Bytes, inverses: Float64, down: Array, along: Array) -> Bytes:
-        out = np.empty_like(images)
-        warps.elastic_bytes(images, inverses, down, along, out)
-        return out
+    zoom_mean = staticmethod(warps.zoom_mean)
+    elastic = staticmethod(_filled(warps.elastic_bytes))
 
     def channel_means(self, images: Bytes) -> Float64:
         out = np.empty((len(images), 3))
-        digital.channel_means(images, out)
+        points.channel_means(images, out)
         return out
 
-    def crops(
-        self,
-        sources: Sequence[Bytes],
-        which: Array,
-        rows: Array,
-        columns: Array,
-        size: tuple[int, int],
-    ) -> Bytes:
-        height, width = size
-        out = np.empty((len(which), height, width, 3), np.uint8)
-        places = zip(which.tolist(), rows.tolist(), columns.tolist(), strict=True)
-        for i, (k, y, x) in enumerate(places):
-            window = sources[k][y : y + height, x : x + width] if 0 <= k < len(sources) else None
-            if window is None or min(y, x) < 0 or window.shape != out.shape[1:]:
-                raise InputError(
-                    f"expected a window of {height} x {width} in one of {len(sources)} textures, "
-                    f"got texture {k} at row {y}, column {x}, which lies outside"
-                )
-            out[i] = window
-        return out
-
-    def pixelate(self, images: Bytes, small: tuple[int, int]) -> Bytes:
-        out = np.empty_like(images)
-        _, height, width, _ = images.shape
-        digital.box_bytes(
-            images,
-            *tables.box_shrink(height, small[0]),
-            *tables.box_shrink(width, small[1]),
-            tables.box_enlarge(small[0], height),
-            tables.box_enlarge(small[1], width),
-            out,
-        )
-        return out
+    crops = staticmethod(boxes.crops)
+    pixelate = staticmethod(boxes.pixelate)
 
     def jpeg(self, images: Bytes, quality: int) -> Bytes:
         """OpenCV carries the same libjpeg-turbo as Pillow and reaches it with fewer copies."""
-        jpeg_tables.check_sides(*images.shape[1:3])
+        jpeg_constants.check_sides(*images.shape[1:3])
         out = np.empty_like(images)
         for image, target in zip(images, out, strict=True):
             swapped = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
@@ -225,6 +203,7 @@ class NumpyOps(NumpySequenceOps, NumpyStampOps, NumpyBarOps):
             target[:] = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB)
         return out
 
+    # Fields.
     def smooth(self, fields: Float64, sigma: float, truncate: float, border: str) -> Float64:
         out = np.empty_like(fields)
         weights = tables.gaussian_weights(sigma, truncate)
@@ -247,26 +226,107 @@ class NumpyOps(NumpySequenceOps, NumpyStampOps, NumpyBarOps):
 
     def plasma(self, steps: Float64, decay: float, side: int) -> Float64:
         out = np.empty((len(steps), side, side))
-        weather.plasma_fields(steps, float(decay), out)
+        fields.plasma_fields(steps, float(decay), out)
         return out
 
-    def relief(self, liquid: Bytes) -> Bytes:
-        out = np.empty_like(liquid)
-        distance = np.empty(liquid.shape, np.float32)
-        edges = np.stack([cv2.Canny(layer, 50, 150) for layer in liquid]) > 0
-        digital.chamfer(edges, distance)
-        for depth, target in zip(np.minimum(distance, np.float32(20)), out, strict=True):
-            even = cv2.equalizeHist(cv2.blur(depth, (3, 3)).astype(np.uint8))
-            target[:] = cv2.blur(cv2.filter2D(even, -1, _EMBOSS), (3, 3))
+    relief = staticmethod(fields.relief)
+
+    # Sequences.
+    def canvas(self, images: Bytes) -> Array:
+        n, height, width, _ = images.shape
+        out = np.empty((n, height + 2, width + 2), np.uint32)
+        frames.lay_out(images, out)
         return out
 
+    def affine(self, canvas: Array, inverse: Sequence[float], window: Window) -> Bytes:
+        out = _window(canvas, window)
+        frames.affine_bytes(canvas, np.array(inverse), window[0], window[1], out)
+        return out
 
-@lru_cache(maxsize=64)
-def _zoom_tables(side: int, factors: tuple[float, ...], step: int) -> tuple[Array, Array]:
-    """First taps, `step` values to a pixel, and second weights of each zoom, (K, side)."""
-    zooms = [tables.clipped_zoom(side, factor) for factor in factors]
-    first = np.stack([(zoom.top + zoom.first) * step for zoom in zooms])
-    return first.astype(np.uint32), np.stack([zoom.weight for zoom in zooms]).astype(np.float32)
+    def perspective(self, canvas: Array, inverse: Sequence[float], window: Window) -> Bytes:
+        out = _window(canvas, window)
+        frames.perspective_bytes(canvas, np.array(inverse), window[0], window[1], out)
+        return out
+
+    def slide(self, images: Bytes, right: int, window: Window) -> Bytes:
+        out = _window(images, window)
+        frames.slide_bytes(images, right, window[0], window[1], out)
+        return out
+
+    def run_down(self, fields: Array, taps: Sequence[float], first: int) -> Array:
+        out = np.empty_like(fields)
+        frames.run_down(fields, np.array(taps), first, out)
+        return out
+
+    def running_mean(self, images: Bytes, total: Array, count: int) -> tuple[Bytes, Array]:
+        out = np.empty_like(images)
+        frames.running_mean(images, total, count, out)
+        return out, total
+
+    # ImageNet-NOC.
+    look_up = staticmethod(_filled(noc_ops.look_up))
+    blocks = staticmethod(_filled(noc_ops.blocks))
+    nearest = staticmethod(_filled(noc_ops.nearest))
+
+    def level_sums(self, images: Bytes) -> Int64:
+        sums: Int64 = images.reshape(len(images), -1).sum(axis=1, dtype=np.int64)
+        return sums
+
+    def box_sums(self, images: Bytes, passes: int) -> Float64:
+        out = np.empty(images.shape)
+        noc_ops.box_sums(images, passes, out)
+        return out
+
+    def resample(
+        self, images: Bytes, first: Int64, length: Int64, target: Int64, shrink: float
+    ) -> Bytes:
+        out = np.zeros_like(images)
+        between = np.empty((images.shape[1], 3 * images.shape[2]), np.uint8)
+        windows = zip(first.tolist(), length.tolist(), target.tolist(), strict=True)
+        for image, goal, ((top, left), sides, goals) in zip(images, out, windows, strict=True):
+            down, along = map(noc_shapes.bilinear, sides, goals)
+            noc_ops.resample(image, top, left, *down, *along, between, goal)
+        return out
+
+    def last_stamp(
+        self, rows: Any, columns: Any, used: Any, stamp: Int64, size: tuple[int, int]
+    ) -> Int64:
+        out = np.zeros((len(rows), *size), np.int64)
+        noc_ops.stamps(rows, columns, used, stamp, False, out)
+        return out
+
+    def stamp_counts(
+        self, rows: Any, columns: Any, used: Any, stamp: Int64, size: tuple[int, int]
+    ) -> Int64:
+        out = np.zeros((len(rows), *size), np.int64)
+        noc_ops.stamps(rows, columns, used, stamp, True, out)
+        return out
+
+    # ImageNet-C-bar.
+    def sqrt(self, array: Array) -> Array:
+        return np.sqrt(array)
+
+    def power(self, base: Float64, exponent: float) -> Float64:
+        out = np.empty(base.shape)
+        maths.powers(np.ascontiguousarray(base).reshape(-1), float(exponent), out.reshape(-1))
+        return out
+
+    def order(self, words: Array) -> Array:
+        return words.argsort(axis=-1, kind="stable")
+
+    def shifted(self, fields: Float64, down: int, right: int) -> Float64:
+        _, height, width = fields.shape
+        out = np.zeros_like(fields)
+        out[:, max(down, 0) : height + min(down, 0), max(right, 0) : width + min(right, 0)] = (
+            fields[:, max(-down, 0) : height - max(down, 0), max(-right, 0) : width - max(right, 0)]
+        )
+        return out
+
+    wave_noise = staticmethod(c_bar_noise.wave_noise)
+
+
+def _window(batch: Array, window: Window) -> Bytes:
+    return np.empty((len(batch), window[2], window[3], 3), np.uint8)
 
 
 OPS = NumpyOps()

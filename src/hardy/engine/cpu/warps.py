@@ -8,9 +8,14 @@ Indices are unsigned: a signed one may be negative, and checking for that stops 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hardy.engine.cpu.compile import kernel
+from hardy.engine.tables import filter_weights as tables
 
 _1, _2, _3, _4 = np.uint32(1), np.uint32(2), np.uint32(3), np.uint32(4)
 _5, _6, _7 = np.uint32(5), np.uint32(6), np.uint32(7)
@@ -198,3 +203,21 @@ def elastic_bytes(images, inverses, down, along, out):
             goal = unit[y * values : (y + 1) * values]
             _mix(warped, top, bottom, below, left, right, across, goal)
         _unpack(unit, out[i])
+
+
+def zoom_mean(images: NDArray[np.uint8], factors: Sequence[float]) -> NDArray[np.uint8]:
+    out = np.empty_like(images)
+    _, height, width, _ = images.shape
+    down, along = _zoom_tables(height, tuple(factors), 1), _zoom_tables(width, tuple(factors), 4)
+    zoom_mean_bytes(images, *down, *along, out)
+    return out
+
+
+@lru_cache(maxsize=64)
+def _zoom_tables(
+    side: int, factors: tuple[float, ...], step: int
+) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+    """First taps, `step` values to a pixel, and second weights of each zoom, (K, side)."""
+    zooms = [tables.clipped_zoom(side, factor) for factor in factors]
+    first = np.stack([(zoom.top + zoom.first) * step for zoom in zooms])
+    return first.astype(np.uint32), np.stack([zoom.weight for zoom in zooms]).astype(np.float32)

@@ -131,7 +131,7 @@ def bilinear(n_in: int, n_out: int) -> tuple[Int64, Int64]:
     """Pillow's BILINEAR along one axis: first taps (out,), 22-bit weights (out, taps).
 
     A triangle as wide as the shrinking, cut at the ends and normalised there; see
-    `torch_stamps.resample`, which does the same on the device.
+    `torch.noc_ops.resample`, which does the same on the device.
     """
     scale = n_in / n_out
     reach = max(scale, 1.0)

@@ -16,8 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hardy.engine.torch import c_bar, digital, fields, filters, jpeg, random, warps
-from hardy.engine.torch import noc_stamps as stamps
+from hardy.engine.torch import boxes, c_bar_ops, fields, filters, jpeg, noc_ops, random, warps
 from hardy.engine.torch.constants import moved
 from hardy.errors import InputError
 
@@ -30,6 +29,7 @@ _PIXELS_ON_GPU = 64 * 224 * 224
 
 class TorchOps:
     fused: Mapping[str, Callable[..., Tensor]] = {}
+    kernels: frozenset[str] = frozenset()
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -100,9 +100,9 @@ class TorchOps:
 
     zoom_mean = staticmethod(warps.zoom_mean)
     elastic = staticmethod(warps.elastic)
-    channel_means = staticmethod(digital.channel_means)
-    crops = staticmethod(digital.crops)
-    pixelate = staticmethod(digital.pixelate)
+    channel_means = staticmethod(boxes.channel_means)
+    crops = staticmethod(boxes.crops)
+    pixelate = staticmethod(boxes.pixelate)
     jpeg = staticmethod(jpeg.jpeg)
     smooth = staticmethod(filters.smooth)
     zoom = staticmethod(warps.zoom)
@@ -116,20 +116,20 @@ class TorchOps:
     run_down = staticmethod(filters.run_down)
     running_mean = staticmethod(filters.running_mean)
 
-    sqrt = staticmethod(c_bar.sqrt)
-    power = staticmethod(c_bar.power)
-    order = staticmethod(c_bar.order)
-    shifted = staticmethod(c_bar.shifted)
-    wave_noise = staticmethod(c_bar.wave_noise)
+    sqrt = staticmethod(c_bar_ops.sqrt)
+    power = staticmethod(c_bar_ops.power)
+    order = staticmethod(c_bar_ops.order)
+    shifted = staticmethod(c_bar_ops.shifted)
+    wave_noise = staticmethod(c_bar_ops.wave_noise)
 
-    look_up = staticmethod(stamps.look_up)
-    level_sums = staticmethod(stamps.level_sums)
-    box_sums = staticmethod(stamps.box_sums)
-    blocks = staticmethod(stamps.blocks)
-    resample = staticmethod(stamps.resample)
-    nearest = staticmethod(stamps.nearest)
-    last_stamp = staticmethod(stamps.last_stamp)
-    stamp_counts = staticmethod(stamps.stamp_counts)
+    look_up = staticmethod(noc_ops.look_up)
+    level_sums = staticmethod(noc_ops.level_sums)
+    box_sums = staticmethod(noc_ops.box_sums)
+    blocks = staticmethod(noc_ops.blocks)
+    resample = staticmethod(noc_ops.resample)
+    nearest = staticmethod(noc_ops.nearest)
+    last_stamp = staticmethod(noc_ops.last_stamp)
+    stamp_counts = staticmethod(noc_ops.stamp_counts)
 
 
 @cache

@@ -1,7 +1,7 @@
 """Bilinear sampling in the torch engine: zooms, affine and perspective maps, displacement fields.
 
 Places are float64, images float32 and mixed as a + t (b - a), which keeps flat areas exact; warps
-of sequences mix in float64. See cpu.warps and cpu.sequences.
+of sequences mix in float64. See cpu.warps and cpu.frames.
 """
 
 from __future__ import annotations

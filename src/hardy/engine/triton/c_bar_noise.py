@@ -1,4 +1,4 @@
-"""Noises of ImageNet-C-bar on a GPU, in the arithmetic of `cpu.bar_noise`.
+"""Noises of ImageNet-C-bar on a GPU, in the arithmetic of `cpu.c_bar_noise`.
 
 Float64 throughout: waves that are carried about by waves are chaotic, and a last bit shows.
 """
@@ -14,10 +14,8 @@ from torch import Tensor
 
 from hardy.engine.tables.c_bar_waves import WavePlan
 from hardy.engine.torch.constants import constant
-from hardy.engine.triton.by_pixel import by_pixel, pixels_of, place_of
-from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.levels import level_of, whole64
-from hardy.engine.triton.maths import cosine, sine
+from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of, place_of
+from hardy.engine.triton.maths import cosine, level_of, sine, whole64
 
 # Values of a noise; spectrum, its copy, the transform's room and the field are 32 bytes for each.
 _WAVES_AT_ONCE = 256 * 224 * 224
@@ -146,7 +144,7 @@ def _spectra(
     phases, first, second, first_weight, second_weight, out, drawn, waves, pieces,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Half a spectrum, see c_bar_tables.WavePlan; real and imaginary part take turns in `out`."""
+    """Half a spectrum of a WavePlan; real and imaginary part take turns in `out`."""
     program = tl.program_id(0)
     field, start = (program // pieces).to(tl.int64), (program % pieces) * BLOCK
     wave = start + tl.arange(0, BLOCK)

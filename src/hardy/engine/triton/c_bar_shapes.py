@@ -1,4 +1,4 @@
-"""Drawn shapes of ImageNet-C-bar on a GPU, in the arithmetic of `cpu.bar_shapes`."""
+"""Drawn shapes of ImageNet-C-bar on a GPU, in the arithmetic of `cpu.c_bar_shapes`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import triton.language as tl
 from torch import Tensor
 
 from hardy.engine import portable
-from hardy.engine.triton.by_pixel import (
+from hardy.engine.triton.launch import (
     by_pixel,
     colours_of,
     pixels_of,
     place_of,
     put_colours,
 )
-from hardy.engine.triton.levels import level_of, whole64
 from hardy.engine.triton.maths import (
     PI,
     arctan2,
     cosine,
+    level_of,
     power,
     quotient,
     sine,
+    whole64,
 )
 
 _RAYS_PER_RADIAN = tl.constexpr(0.5 / portable.PI)
@@ -122,7 +123,7 @@ def stripe(images: Tensor, across: Tensor, down: Tensor, phase: Tensor, strength
 
 @triton.jit
 def _shine(dy, dx, rays, lengths):
-    """corrupt.bar_shapes.shine: 1 - (f - 1/2)^2 and g, of which no power is taken."""
+    """corrupt.c_bar.shapes.shine: 1 - (f - 1/2)^2 and g, of which no power is taken."""
     u = (arctan2(dx, dy) + PI) * (rays.to(tl.float64) * _RAYS_PER_RADIAN)
     whole = tl.floor(u)
     f = u - whole

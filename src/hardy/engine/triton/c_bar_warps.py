@@ -1,4 +1,4 @@
-"""Warps of ImageNet-C-bar on a GPU, in the arithmetic of `cpu.bar_warps`."""
+"""Warps of ImageNet-C-bar on a GPU, in the arithmetic of `cpu.c_bar_warps`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hardy.engine.torch.constants import constant
-from hardy.engine.triton.by_pixel import by_pixel, pixels_of, place_of
-from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.levels import (
-    byte_of,
-    level_of,
-    unit64,
-    whole64,
-)
+from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of, place_of
 from hardy.engine.triton.maths import (
     TWO_PI,
+    byte_of,
     cosine,
+    level_of,
     power,
     quotient,
     sine,
+    unit64,
+    whole64,
 )
 
 _NEARLY = tl.constexpr(1e-9)
@@ -163,7 +160,7 @@ def refract(images: Tensor, net: Tensor, lens: float, light: float) -> Tensor:
 
 @triton.jit
 def _knots(values, carries, last, run, stride, lines, pieces, size, BLOCK: tl.constexpr):
-    """corrupt.bar_warps.spline in place, one line to a lane.
+    """corrupt.c_bar.distortions.spline in place, one line to a lane.
 
     Values of a line are `run` apart; the three channels lie together, the next three `stride` on.
     """

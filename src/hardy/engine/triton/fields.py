@@ -11,9 +11,6 @@ from torch import Tensor
 
 from hardy.engine.torch import fields as torch_fields
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.relief import relief
-
-__all__ = ["plasma", "relief", "shuffle"]
 
 # Larger clouds are drawn level by level, by all processors together.
 _LARGEST_CLOUD = 1024

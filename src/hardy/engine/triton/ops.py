@@ -11,20 +11,35 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hardy.engine.torch.ops import TorchOps
-from hardy.engine.triton import c_bar_noise as bar_noise
-from hardy.engine.triton import c_bar_shapes as bar_shapes
-from hardy.engine.triton import c_bar_warps as bar_warps
-from hardy.engine.triton import digital, fields, filters, jpeg, noise, points, random, warps
+from hardy.engine.triton import (
+    boxes,
+    c_bar_noise,
+    c_bar_shapes,
+    c_bar_warps,
+    fields,
+    filters,
+    frames,
+    jpeg,
+    points,
+    random,
+    relief,
+    smears,
+    warps,
+)
 
 # So many that starting kernels takes no time, and few enough for 6 GB: no kernel has more than a
-# hundred bytes in flight for each pixel. The engine gives less to corruptions without kernels.
+# hundred bytes in flight for each pixel. Corruptions whose formula names no kernel are given less.
 _PIXELS_AT_ONCE = 1024 * 224 * 224
 
 
 class TritonOps(TorchOps):
     fused: Mapping[str, Callable[..., Tensor]] = (
-        points.FUSED | bar_noise.FUSED | bar_shapes.FUSED | bar_warps.FUSED
+        points.FUSED | c_bar_noise.FUSED | c_bar_shapes.FUSED | c_bar_warps.FUSED
     )
+    kernels = frozenset(fused) | {
+        *("table_noise", "blur", "disk", "trail", "shuffle", "zoom_mean", "elastic"),
+        *("pixelate", "jpeg", "affine", "perspective", "slide", "running_mean"),
+    }
 
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
@@ -38,10 +53,10 @@ class TritonOps(TorchOps):
     normal = staticmethod(random.normal)
     scaled = staticmethod(random.scaled)
     to_bytes = staticmethod(points.to_bytes)
-    table_noise = staticmethod(noise.table_noise)
+    table_noise = staticmethod(random.table_noise)
     blur = staticmethod(filters.blur)
-    disk = staticmethod(filters.disk)
-    trail = staticmethod(filters.trail)
+    disk = staticmethod(smears.disk)
+    trail = staticmethod(smears.trail)
 
     def shuffle(self, images: Tensor, moves: Tensor, reach: int) -> Tensor:
         return fields.shuffle(images, moves, reach)
@@ -49,22 +64,22 @@ class TritonOps(TorchOps):
     zoom_mean = staticmethod(warps.zoom_mean)
     elastic = staticmethod(warps.elastic)
     channel_means = staticmethod(points.channel_means)
-    crops = staticmethod(digital.crops)
-    pixelate = staticmethod(digital.pixelate)
+    crops = staticmethod(boxes.crops)
+    pixelate = staticmethod(boxes.pixelate)
     jpeg = staticmethod(jpeg.jpeg)
     smooth = staticmethod(filters.smooth)
     zoom = staticmethod(warps.zoom)
     plasma = staticmethod(fields.plasma)
-    relief = staticmethod(fields.relief)
+    relief = staticmethod(relief.relief)
 
-    canvas = staticmethod(warps.canvas)
-    affine = staticmethod(warps.affine)
-    perspective = staticmethod(warps.perspective)
-    slide = staticmethod(warps.slide)
-    run_down = staticmethod(filters.run_down)
-    running_mean = staticmethod(filters.running_mean)
+    canvas = staticmethod(frames.canvas)
+    affine = staticmethod(frames.affine)
+    perspective = staticmethod(frames.perspective)
+    slide = staticmethod(frames.slide)
+    run_down = staticmethod(frames.run_down)
+    running_mean = staticmethod(frames.running_mean)
 
-    wave_noise = staticmethod(bar_noise.wave_noise)
+    wave_noise = staticmethod(c_bar_noise.wave_noise)
 
 
 @cache

@@ -1,6 +1,6 @@
 """Pixel formulas as one pass each, and what they need to know of an image.
 
-The arithmetic is that of `cpu.weather`, `cpu.digital` and `cpu.sequences`.
+The arithmetic is that of `cpu.points`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import triton.language as tl
 from torch import Tensor
 
 from hardy.engine.torch.constants import constant
-from hardy.engine.triton.by_pixel import by_pixel, pixels_of
-from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.levels import (
+from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of
+from hardy.engine.triton.maths import (
     byte_of,
     unit32,
     unit64,
@@ -288,3 +287,24 @@ FUSED: dict[str, Callable[..., Tensor]] = {
     "recolour": recolour,
     "blanket": blanket,
 }
+
+
+@triton.jit
+def _look_up(images, table, out, count, BLOCK: tl.constexpr):
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < count
+    level = tl.load(images + place, mask=inside, other=0).to(tl.int32)
+    value = tl.load(table + (place % 3).to(tl.int32) * 256 + level, mask=inside, other=0.0)
+    tl.store(out + place, value, mask=inside)
+
+
+def looked_up(images: Tensor, table: Tensor) -> Tensor:
+    """table[channel, level] of every value of (N, H, W, 3); table is (3, 256) float32."""
+    images = images.contiguous()
+    out = torch.empty(images.shape, dtype=torch.float32, device=images.device)
+    count, block = images.numel(), 1024
+    launch(
+        _look_up, parts(count, block), images.device, images, table, out, count,
+        BLOCK=block, num_warps=4,
+    )  # fmt: skip
+    return out

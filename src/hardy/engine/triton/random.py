@@ -15,7 +15,7 @@ from hardy.engine import rng
 from hardy.engine.torch import random as torch_random
 from hardy.engine.torch.constants import constant, moved
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.levels import whole64
+from hardy.engine.triton.maths import whole64
 
 _ROUNDS = tl.constexpr(rng.ROUNDS)
 _SEGMENT_BITS = tl.constexpr(rng.SEGMENT_BITS)
@@ -125,4 +125,28 @@ def _made(kernel: Any, words: Tensor, dtype: torch.dtype, *arguments: Any) -> Te
     out = torch.empty(words.shape, dtype=dtype, device=words.device)
     count, block = words.numel(), 1024
     launch(kernel, parts(count, block), words.device, words, out, count, *arguments, BLOCK=block)
+    return out
+
+
+@triton.jit
+def _table_noise(images, words, table, out, count, BLOCK: tl.constexpr):
+    """Walker's alias look-up, see tables.noise_laws; all arrays flat."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < count
+    word = tl.load(words + place, mask=inside, other=0)
+    level = tl.load(images + place, mask=inside, other=0).to(tl.uint32)
+    column = word >> 24
+    entry = tl.load(table + ((level << 8) | column))
+    byte = tl.where((word & 0xFFFFFF) < (entry >> 8), column, entry & 255)
+    tl.store(out + place, byte.to(tl.uint8), mask=inside)
+
+
+def table_noise(images: Tensor, words: Tensor, table: NDArray[np.uint32]) -> Tensor:
+    images, words = images.contiguous(), words.contiguous()
+    out = torch.empty_like(images)
+    count, block = images.numel(), 1024
+    launch(
+        _table_noise, parts(count, block), images.device,
+        images, words, constant(table, images.device), out, count, BLOCK=block,
+    )  # fmt: skip
     return out

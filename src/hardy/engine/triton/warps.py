@@ -1,6 +1,6 @@
 """Bilinear sampling on a GPU: zooms and displacement fields, in the arithmetic of `cpu.warps`.
 
-The warps of sequences are in `sequences`.
+The warps of sequences are in `frames`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,7 @@ from torch import Tensor
 
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.levels import byte_of, unit32
-from hardy.engine.triton.sequences import (
-    affine,
-    canvas,
-    perspective,
-    slide,
-)
-
-__all__ = ["affine", "canvas", "elastic", "perspective", "slide", "zoom", "zoom_mean"]
+from hardy.engine.triton.maths import byte_of, unit32
 
 
 class _Zooms(NamedTuple):

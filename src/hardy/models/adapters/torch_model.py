@@ -198,7 +198,7 @@ def prepared(images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor
     size = preprocessing.size
     resized = size is not None and images.shape[1:3] != (size, size)
     if images.is_cuda and not resized and find_spec("triton") is not None:
-        from hardy.engine.triton.levels import looked_up
+        from hardy.engine.triton.points import looked_up
 
         table = _of_levels(tuple(preprocessing.mean), tuple(preprocessing.std), images.device)
         return looked_up(images, table).permute(0, 3, 1, 2)

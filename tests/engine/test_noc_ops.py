@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from hardy.engine.ops import cpu_ops, ops_for
-from hardy.engine.tables import noc_shapes as stamp_tables
+from hardy.engine.tables import noc_shapes
 from tests.engine.torch_device import assert_same, moved
 from tests.photos import photos, random_images
 
@@ -43,7 +43,7 @@ def batch(height: int, width: int, count: int = 4) -> np.ndarray:
 )
 def test_weights_of_pillow(sides, place, first, weights):
     """Values computed by hand from Pillow's formula; taps without weight may follow."""
-    start, table = stamp_tables.bilinear(*sides)
+    start, table = noc_shapes.bilinear(*sides)
     assert start[place] == first
     assert [int(weight) for weight in table[place] if weight] == weights
 
@@ -135,8 +135,8 @@ def test_maps_are_pillows(size):
     height, width = size
     images = batch(*size)
     for table in (
-        stamp_tables.turns(7, 50, height, width),
-        stamp_tables.shears(12, 39, height, width),
+        noc_shapes.turns(7, 50, height, width),
+        noc_shapes.shears(12, 39, height, width),
     ):
         assert len(table) % 2 == 0
         for start in range(0, len(table), 4):
@@ -152,7 +152,7 @@ def test_maps_are_pillows(size):
 
 
 def test_stamps():
-    size, stamp = (30, 41), stamp_tables.disc(112)
+    size, stamp = (30, 41), noc_shapes.disc(112)
     rows = RNG.integers(-2, 33, (3, 9))
     columns = RNG.integers(-2, 43, (3, 9))
     used = RNG.random((3, 9)) < 0.7

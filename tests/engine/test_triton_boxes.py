@@ -8,7 +8,7 @@ import pytest
 from tests.engine import triton_device  # noqa: F401, isort: skip
 
 from hardy.engine.ops import cpu_ops
-from hardy.engine.triton import digital, jpeg
+from hardy.engine.triton import boxes, jpeg
 from hardy.errors import InputError
 from tests.engine.torch_device import BATCHES, assert_same, moved
 from tests.photos import random_images
@@ -42,13 +42,13 @@ def test_jpeg_too_long():
 def test_pixelate(batch, scale):
     images = BATCHES[batch]
     small = (int(images.shape[1] * scale), int(images.shape[2] * scale))
-    assert_same(digital.pixelate(moved(images), small), CPU.pixelate(images, small))
+    assert_same(boxes.pixelate(moved(images), small), CPU.pixelate(images, small))
 
 
 def test_crops():
     sources = [random_images(1, *side)[0] for side in ((30, 40), (12, 9), (25, 60))]
     places = [np.array([2, 0, 1, 1, 0]), np.array([13, 7, 0, 0, 18]), np.array([51, 0, 0, 0, 31])]
-    result = digital.crops(sources, *map(moved, places), (12, 9))
+    result = boxes.crops(sources, *map(moved, places), (12, 9))
     assert_same(result, CPU.crops(sources, *places, (12, 9)))
 
 
@@ -56,5 +56,5 @@ def test_replayed_windows_stay_inside():
     sources = [random_images(1, 30, 40)[0], random_images(1, 12, 9)[0]]
     wild = [np.array([7, -3]), np.array([-5, 99]), np.array([99, 40])]
     tame = [np.array([1, 0]), np.array([0, 18]), np.array([0, 31])]
-    result = digital.crops(sources, *map(moved, wild), (12, 9))
+    result = boxes.crops(sources, *map(moved, wild), (12, 9))
     assert_same(result, CPU.crops(sources, *tame, (12, 9)))

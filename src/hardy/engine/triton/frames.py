@@ -1,4 +1,4 @@
-"""What perturbation sequences need besides, on a GPU, in the arithmetic of `cpu.sequences`.
+"""What perturbation sequences need besides, on a GPU, in the arithmetic of `cpu.frames`.
 
 A canvas holds one word of 32 bits per pixel (red in the lowest byte) with a ring of black, as on
 the CPU: a bilinear sample is four loads instead of twelve.
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from hardy.engine.ops import Window
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.levels import unit32, whole64
+from hardy.engine.triton.maths import unit32, whole64
 
 _BLOCK = 512
 

@@ -1,10 +1,14 @@
-"""Plasma clouds, the glass shuffle, and the pixel mixtures of fog, snow, frost and spatter."""
+"""Plasma clouds, the glass shuffle, and spatter's relief."""
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from hardy.engine.cpu.compile import kernel
+
+_EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)
 
 
 @kernel
@@ -68,86 +72,6 @@ def plasma_fields(steps, decay, out):
 
 
 @kernel
-def haze(images, cloud, amount, out):
-    """See corrupt.weather.haze."""
-    n, height, width, _ = images.shape
-    for i in range(n):
-        peak = np.uint8(0)
-        for value in images[i].reshape(-1):
-            peak = max(peak, value)
-        m = peak / 255.0
-        for y in range(height):
-            source, goal = images[i, y].reshape(-1), out[i, y].reshape(-1)
-            for x in range(width):
-                veil = amount * cloud[i, y, x]
-                for c in range(3):
-                    value = ((source[3 * x + c] / 255.0 + veil) * m) / (m + amount)
-                    goal[3 * x + c] = np.uint8(np.int32(min(max(value, 0.0), 1.0) * 255.0))
-
-
-@kernel
-def whiten(images, layer, keep, out):
-    """See corrupt.weather.whiten: a float32 image, a byte layer added twice in float64."""
-    n, height, width, _ = images.shape
-    kept, rest = np.float32(keep), np.float32(1.0 - keep)
-    red, green, blue = np.float32(0.299), np.float32(0.587), np.float32(0.114)
-    gain, base, full = np.float32(1.5), np.float32(0.5), np.float32(255.0)
-    for i in range(n):
-        for y in range(height):
-            source, goal = images[i, y].reshape(-1), out[i, y].reshape(-1)
-            flakes, turned = layer[i, y], layer[i, height - 1 - y]
-            for x in range(width):
-                r = np.float32(source[3 * x]) / full
-                g = np.float32(source[3 * x + 1]) / full
-                b = np.float32(source[3 * x + 2]) / full
-                grey = (g * green + r * red) + b * blue
-                floor = gain * grey + base
-                here, there = flakes[x] / 255.0, turned[width - 1 - x] / 255.0
-                r = kept * r + rest * max(r, floor)
-                g = kept * g + rest * max(g, floor)
-                b = kept * b + rest * max(b, floor)
-                goal[3 * x] = np.uint8(np.int32(min((r + here) + there, 1.0) * 255.0))
-                goal[3 * x + 1] = np.uint8(np.int32(min((g + here) + there, 1.0) * 255.0))
-                goal[3 * x + 2] = np.uint8(np.int32(min((b + here) + there, 1.0) * 255.0))
-
-
-@kernel
-def frosted(images, texture, image_weight, frost_weight, out):
-    """See corrupt.weather.frosted."""
-    source, frost, goal = images.reshape(-1), texture.reshape(-1), out.reshape(-1)
-    for k in range(source.size):
-        value = image_weight * source[k] + frost_weight * frost[k]
-        goal[k] = np.uint8(np.int32(min(value, 255.0)))
-
-
-@kernel
-def splash(images, amount, colour, out):
-    """See corrupt.weather.splash: float32 throughout."""
-    n, height, width, _ = images.shape
-    one, full = np.float32(1.0), np.float32(255.0)
-    for i in range(n):
-        for y in range(height):
-            for x in range(width):
-                for c in range(3):
-                    value = np.float32(images[i, y, x, c]) / full + amount[i, y, x] * colour[c]
-                    out[i, y, x, c] = np.uint8(np.int32(min(value, one) * full))
-
-
-@kernel
-def cover(images, amount, colour, out):
-    """See corrupt.weather.cover: float32 throughout."""
-    n, height, width, _ = images.shape
-    one, full = np.float32(1.0), np.float32(255.0)
-    for i in range(n):
-        for y in range(height):
-            for x in range(width):
-                mud = amount[i, y, x]
-                for c in range(3):
-                    value = np.float32(images[i, y, x, c]) / full * (one - mud) + mud * colour[c]
-                    out[i, y, x, c] = np.uint8(np.int32(min(value, one) * full))
-
-
-@kernel
 def shuffle_passes(images, moves, reach):
     """The glass shuffle, in place: a descending scan in which each pixel copies its source.
 
@@ -170,3 +94,58 @@ def shuffle_passes(images, moves, reach):
                     image[ty, tx, 0] = image[sy, sx, 0]
                     image[ty, tx, 1] = image[sy, sx, 1]
                     image[ty, tx, 2] = image[sy, sx, 2]
+
+
+@kernel
+def _scan(near, far, row, zeros):
+    """One row of the distance, but for the step along the row: near and far are the last two."""
+    one, diagonal, knight = np.int32(65536), np.int32(91750), np.int32(143976)
+    near1, near2, near3, near4 = near[1:], near[2:], near[3:], near[4:]
+    far1, far3, inner = far[1:], far[3:], row[2:]
+    for x in range(len(zeros)):
+        jump = min(min(far1[x], far3[x]), min(near[x], near4[x])) + knight
+        best = min(min(jump, min(near1[x], near3[x]) + diagonal), near2[x] + one)
+        inner[x] = np.int32(0) if zeros[x] else min(inner[x], best)
+
+
+@kernel
+def chamfer(zeros, out):
+    """Distance to the nearest True of (N, H, W), 5x5 mask, in OpenCV's 16-bit fixed point.
+
+    OpenCV may hand this step to another library with float steps, hence a different last digit;
+    written out, the layer does not depend on how OpenCV was built. Steps between rows vectorise,
+    which leaves the step along the row to be done one by one.
+    """
+    n, height, width = zeros.shape
+    one = np.int32(65536)
+    grid = np.empty((height + 4, width + 4), np.int32)
+    for i in range(n):
+        grid[:] = (2**31 - 1) >> 2
+        for y in range(2, height + 2):
+            row = grid[y]
+            row[2:-2] = 2**31 - 1
+            _scan(grid[y - 1], grid[y - 2], row, zeros[i, y - 2])
+            best = row[1]
+            for x in range(2, width + 2):
+                best = min(row[x], best + one)
+                row[x] = best
+        for y in range(height + 1, 1, -1):
+            row, goal = grid[y], out[i, y - 2]
+            _scan(grid[y + 1], grid[y + 2], row, zeros[i, y - 2])
+            best = row[width + 2]
+            for x in range(width + 1, 1, -1):
+                best = min(row[x], best + one)
+                row[x] = best
+            for x in range(width):
+                goal[x] = np.float32(row[x + 2]) * np.float32(2.0**-16)
+
+
+def relief(liquid: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    out = np.empty_like(liquid)
+    distance = np.empty(liquid.shape, np.float32)
+    edges = np.stack([cv2.Canny(layer, 50, 150) for layer in liquid]) > 0
+    chamfer(edges, distance)
+    for depth, target in zip(np.minimum(distance, np.float32(20)), out, strict=True):
+        even = cv2.equalizeHist(cv2.blur(depth, (3, 3)).astype(np.uint8))
+        target[:] = cv2.blur(cv2.filter2D(even, -1, _EMBOSS), (3, 3))
+    return out

@@ -185,30 +185,3 @@ def running_mean(images, total, count, out):
     for k in range(len(source)):
         sums[k] = sums[k] + np.float32(source[k]) / full
         goal[k] = np.uint8(np.int32(sums[k] / divisor * full))
-
-
-@kernel
-def blanket(images, layer, keep, out):
-    """See corrupt.sequence.blanket: the grey value in float32, all else in float64."""
-    n, height, width, _ = images.shape
-    red, green, blue = np.float32(0.299), np.float32(0.587), np.float32(0.114)
-    gain, base, full = np.float32(1.5), np.float32(0.5), np.float32(255.0)
-    rest = 1.0 - keep
-    for i in range(n):
-        for y in range(height):
-            source, goal = images[i, y].reshape(-1), out[i, y].reshape(-1)
-            flakes, turned = layer[i, y], layer[i, height - 1 - y]
-            for x in range(width):
-                r, g, b = source[3 * x], source[3 * x + 1], source[3 * x + 2]
-                grey = (np.float32(g) / full * green + np.float32(r) / full * red) + (
-                    np.float32(b) / full * blue
-                )
-                floor = np.float64(gain * grey + base)
-                here, there = flakes[x] / 255.0, turned[width - 1 - x] / 255.0
-                u, v, w = r / 255.0, g / 255.0, b / 255.0
-                u = (keep * u + rest * max(u, floor) + here) + there
-                v = (keep * v + rest * max(v, floor) + here) + there
-                w = (keep * w + rest * max(w, floor) + here) + there
-                goal[3 * x] = np.uint8(np.int32(min(u, 1.0) * 255.0))
-                goal[3 * x + 1] = np.uint8(np.int32(min(v, 1.0) * 255.0))
-                goal[3 * x + 2] = np.uint8(np.int32(min(w, 1.0) * 255.0))

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.torch.constants import constant
-from hardy.engine.triton.by_pixel import pixels_of
-from hardy.engine.triton.launch import launch, parts
+from hardy.engine.triton.launch import launch, parts, pixels_of
 
 _BLOCK = 512
 _HALF = tl.constexpr(1 << 21)
@@ -26,7 +25,7 @@ def _shrink(
     images, small, first_y, taps_y, weight_y, first_x, taps_x, weight_x,
     height, width, small_height, small_width, most_y, most_x, pieces, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Rows first, a byte between the passes, 22-bit weights; see cpu.digital.box_bytes."""
+    """Rows first, a byte between the passes, 22-bit weights; see cpu.boxes.box_bytes."""
     count = small_height * small_width * 3
     image, value, inside = pixels_of(count, pieces, BLOCK)
     c, column, row = value % 3, value // 3 % small_width, value // 3 // small_width

@@ -65,7 +65,7 @@ def resample(
 def _resampled(
     images: Tensor, dim: int, start: Tensor, length: Tensor, target: Tensor, shrink: float
 ) -> Tensor:
-    """See stamp_tables.bilinear; a division of two tensors is rounded once everywhere."""
+    """See noc_shapes.bilinear; a division of two tensors is rounded once everywhere."""
     side = images.shape[dim]
     shape = [len(images), 1, 1, 1]
     shape[dim] = side
