@@ -1,4 +1,4 @@
-"""What several commands have in common: their options, lists on the line, progress, bad news."""
+"""What several commands share: options, lists typed with commas, lists of faults, Ctrl-C."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,39 +11,44 @@ from typer.core import TyperCommand
 
 from hardy.catalogue import names
 from hardy.errors import InputError, printable
-from hardy.images.readers import READERS
 from hardy.progress import watch
 
 Item = TypeVar("Item")
 
-_SOURCE = typer.Option(metavar="SRC", help=f"One of {', '.join(READERS)}; see `hardy ls readers`.")
-SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="See `hardy ls suites`.")]
+_SOURCE = typer.Option(metavar="SRC", help="Images: {readers}; see `hardy ls readers`.")
 Images = Annotated[str, _SOURCE]
 MaybeImages = Annotated[str | None, _SOURCE]
+SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="See `hardy ls suites`.")]
 Labels = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Labels of images that bring none.")
+    Path | None, typer.Option(metavar="FILE", help="Labels, where the images come without.")
 ]
 Only = Annotated[
-    str, typer.Option(metavar="NAMES", help="Such as fog,snow; counted, validation or all.")
+    str,
+    typer.Option(
+        metavar="NAMES", help="Corruptions such as fog,snow; or counted, validation, all."
+    ),
 ]
 Severities = Annotated[
     str | None, typer.Option(metavar="NUMBERS", help="Such as 1,3; all if left out.")
 ]
 Subset = Annotated[
-    int | None, typer.Option(metavar="N", help="A fixed part, classes in proportion.")
+    int | None,
+    typer.Option(metavar="N", help="Use N images only, the same each time, classes in proportion."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Another seed, other randomness.")]
+Seed = Annotated[int, typer.Option(min=0, help="Another seed gives other randomness.")]
 Device = Annotated[
     str | None, typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out.")
 ]
 TrainPrecision = Annotated[
-    str | None, typer.Option(help="float32 or bfloat16; the latter on a GPU if left out.")
+    str | None,
+    typer.Option(help="float32 or bfloat16; if left out, bfloat16 on a GPU, else float32."),
 ]
 TrainBatch = Annotated[int, typer.Option(help="Images per step.")]
 LearningRate = Annotated[float, typer.Option(help="Learning rate at the start.")]
 
 
 def words(text: str) -> list[str]:
+    """Split what was typed with commas: "fog, snow" is two words."""
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
@@ -62,19 +67,19 @@ def progress(unit: str) -> Callable[[list[Item]], Iterable[Item]]:
 
 
 def tell(reason: str) -> None:
-    """On stderr."""
+    """Print a line on stderr."""
     typer.echo(printable(reason), err=True)
 
 
 def list_faults(faults: Sequence[str], thing: str, done: str = "used") -> None:
-    """On stderr: how many things could not be used, and why each."""
+    """Print on stderr how many things could not be used, and why."""
     things = thing if len(faults) == 1 else f"{thing}s"
     typer.secho(f"{len(faults):,} {things} could not be {done}:", fg="red", err=True)
     typer.echo("\n".join(f"  {printable(reason)}" for reason in faults), err=True)
 
 
 def end_with_faults(faults: Sequence[str], thing: str, done: str = "used") -> None:
-    """With any, the exit code is 1."""
+    """List the faults, if there are any; the exit code is then 1."""
     if faults:
         list_faults(faults, thing, done)
         raise typer.Exit(1)
@@ -88,17 +93,17 @@ class NamingCommand(TyperCommand):
         texts: list[Any] = [self, *self.params]
         for one in texts:
             if text := getattr(one, "help", None):
-                one.help = re.sub(r"{(\w+)}", lambda match: ", ".join(_names(match[1])), text)
+                one.help = re.sub(r"{(\w+)}", _listed, text)
         super().format_help(ctx, formatter)
 
 
-def _names(kind: str) -> list[str]:
-    return [entry.name for entry in names(kind)]
+def _listed(kind: re.Match[str]) -> str:
+    return ", ".join(entry.name for entry in names(kind[1]))
 
 
 @contextmanager
 def resumable(then: str = "the same command resumes") -> Iterator[None]:
-    """Work that Ctrl-C stops; `then` is what the same command does, if it does not resume."""
+    """Ctrl-C stops the work with a line that says what the same command will do `then`."""
     try:
         yield
     except KeyboardInterrupt:

@@ -54,7 +54,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass
@@ -62,7 +65,7 @@ def _options(
 
 @app.command("ls")
 def list_names(
-    kind: Annotated[str, typer.Argument(help=f"What to list: {', '.join(KINDS)}.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"What to list: {', '.join(KINDS)}.")],
 ) -> None:
     """List what can be named: corruptions, suites, methods of training and so on."""
     entries = names(kind)
