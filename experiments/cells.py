@@ -8,8 +8,8 @@ from typing import Any
 from experiments.about import seen_by
 from experiments.compared import scores_of
 from experiments.kept import Records
-from hardy.scores.score import Comparison, Score
-from hardy.scores.seen import mark
+from hardy.scores.comparison import Comparison
+from hardy.scores.score import Score
 
 # Of the common recipe: what differs from it stands among the settings.
 USUAL = {"antialias": 1, "seed": 0}
@@ -18,7 +18,7 @@ USUAL = {"antialias": 1, "seed": 0}
 def row(name: str, records: Records, columns: Iterable[str]) -> list[str]:
     scores, seen = scores_of(name, records), seen_by(records[name])
     shown = [scores.get(column) for column in columns]
-    return [figure(score) + (mark(score, seen) if score else "") for score in shown]
+    return [figure(score) + (score.mark(seen) if score else "") for score in shown]
 
 
 def figure(score: Score | Comparison | None) -> str:

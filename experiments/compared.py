@@ -13,7 +13,9 @@ from experiments import kept
 from experiments.kept import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records
 from experiments.plan import FINE_TUNED, PAPER, REPEATED, STANDARD, UNDEFENDED
 from hardy.errors import InputError
-from hardy.scores.score import Comparison, Score, compare, score_of
+from hardy.metrics import METRICS
+from hardy.scores.comparison import Comparison, compare_scores
+from hardy.scores.score import Score, score_of
 
 # Published for WRN-40-2 and 100 epochs, and the tolerance.
 BANDS = {
@@ -57,7 +59,7 @@ def mean_flip_rate(ours: Mapping[str, Score], theirs: Mapping[str, Score]) -> Sc
     around = ours["flip probability"].circumstances
     pairs = [(ours[FLIPS + name], theirs[FLIPS + name]) for name in around.names]
     for one, two in pairs:
-        compare(two, one)  # refuses what was not made alike
+        compare_scores(two, one)  # refuses what was not made alike
     if not all(two.value > 0 and two.replicates.min() > 0 for _, two in pairs):
         return None
     ratios = [one.value / two.value for one, two in pairs]
@@ -68,6 +70,7 @@ def mean_flip_rate(ours: Mapping[str, Score], theirs: Mapping[str, Score]) -> Sc
         100 * np.mean(spread, axis=0),
         replace(around, reference=STANDARD),
         pairs[0][0].resampling,
+        metric=METRICS["FR"],
     )
 
 
@@ -84,7 +87,7 @@ def differences(records: Records) -> dict[tuple[str, str], dict[str, Comparison]
                 _check_schedules(records[first], records[second])
             one, two = scores_of(first, records), scores_of(second, records)
             names = [name for name in (*COMPARED, SHIFT_FLIPS) if name in one and name in two]
-            found[first, second] = {name: compare(one[name], two[name]) for name in names}
+            found[first, second] = {name: compare_scores(one[name], two[name]) for name in names}
     return found
 
 

@@ -17,15 +17,15 @@ import numpy as np
 
 from hardy.errors import InputError
 from hardy.files import whole_file
-from hardy.metrics import Interval
+from hardy.metrics import Interval, error
 from hardy.metrics.stability import is_noise
 from hardy.scores import Scores
 from hardy.scores.score import Circumstances, Score, score_of
 
 FORMAT = 1
-# Names of scores that no suite has, and how those of single corruptions and perturbations begin.
+# Names of scores that no suite has, and how those of single perturbations begin.
 WITHOUT_NOISE, SHIFT_FLIPS = "error without noise", "shift flips"
-SINGLE, FLIPS = "error ", "FP "
+FLIPS = "FP "
 # The first to look at of a run.
 PAIRED = ("clean error", "mean error", "validation error")
 REPEATED_TUNING, AGAIN = "tuning again", "-again"  # a group, and what its names go on with
@@ -35,7 +35,8 @@ Records = Mapping[str, Mapping[str, Any]]  # by name
 
 def keep(score: Score, *, replicates: bool = True) -> dict[str, Any]:
     raw = score.replicates.astype("<f4").tobytes() if replicates else b""
-    return {**score.as_dict(), "replicates": base64.b64encode(raw).decode()}
+    kept = {**score.as_dict(), "metric": score.metric, "part": score.part}
+    return {**kept, "replicates": base64.b64encode(raw).decode()}
 
 
 def restore(entry: Mapping[str, Any]) -> Score:
@@ -50,6 +51,8 @@ def restore(entry: Mapping[str, Any]) -> Score:
         Circumstances(**around),
         entry["resampling"],
         raw.astype(np.float64),
+        metric=entry.get("metric", ""),
+        part=entry.get("part", ""),
     )
 
 
@@ -58,7 +61,7 @@ def of_corruptions(scores: Scores) -> list[dict[str, Any]]:
     means = [scores[name] for name in PAIRED if name in scores]
     if "mean error" in scores:
         means.append(without_noise(scores))
-    singles = [score for name, score in scores.items() if name.startswith(SINGLE)]
+    singles = [one for one in scores.values() if (one.metric, one.part) == (error.name, "single")]
     return [keep(score) for score in means] + [keep(score, replicates=False) for score in singles]
 
 
@@ -72,14 +75,14 @@ def without_noise(scores: Scores) -> Score:
     """Over the counted corruptions that are no noise, which some trainings show."""
     whole = scores["mean error"].circumstances
     names = tuple(name for name in whole.names if not is_noise(name))
-    parts = [scores[SINGLE + name] for name in names]
+    parts = [scores[error.single_label(name)] for name in names]
     return score_of(
         WITHOUT_NOISE,
         float(np.mean([part.value for part in parts])),
         np.mean([part.replicates for part in parts], axis=0),
         replace(whole, names=names),
         parts[0].resampling,
-        unit="%",
+        metric=error,
     )
 
 

@@ -18,9 +18,8 @@ from experiments.kept import SHIFT_FLIPS
 from experiments.plan import SHIFT, SHIFT_PAIRS
 from hardy import models
 from hardy.images import load, open_images
-from hardy.metrics import Resampling
-from hardy.scores.formulas import Formula, Table, build_scores
-from hardy.scores.score import Circumstances, Score
+from hardy.metrics import Metric, Resampling, resample_means
+from hardy.scores.score import Circumstances, Score, score_of
 from hardy.train.cuda_graphs import Recorded, can_record, running
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import Training
@@ -49,9 +48,13 @@ def shift_flips(folder: Path, test: str, device: torch.device) -> Score:
         "shifts", 1, "", "corruptions", (), (), None, len(images), "", "none@1",
         f"{SHIFT_PAIRS} pairs of shifts, seed {SEED}",
     )  # fmt: skip
-    formula = Formula(SHIFT_FLIPS, lambda means: means[..., 0], (), "%")
-    table = Table((flips / SHIFT_PAIRS)[:, None], [formula], around)
-    return build_scores([table], Resampling(strata=labels))[SHIFT_FLIPS]
+    how = Resampling(strata=labels)
+    shares = flips / SHIFT_PAIRS
+    spread = 100 * resample_means(shares[:, None], how)[:, 0]
+    metric = Metric(SHIFT_FLIPS, np.asarray, unit="%")
+    return score_of(
+        SHIFT_FLIPS, 100 * float(shares.mean()), spread, around, str(how), metric=metric
+    )
 
 
 def shifted(images: Any, draws: np.random.Generator) -> Any:

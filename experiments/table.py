@@ -24,8 +24,8 @@ from experiments.plan import (
     stability,
 )
 from hardy.files import whole_file
-from hardy.scores.score import Comparison, Score
-from hardy.scores.seen import MARK
+from hardy.scores.comparison import Comparison
+from hardy.scores.score import MARK, Score
 
 NAME = "cifar10"
 

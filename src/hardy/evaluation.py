@@ -66,7 +66,7 @@ class Run:
     def score(self, reference: Run | str | None = "suite") -> Scores:
         """All scores by name; printed, the headline. `reference`: the suite's, a run's, or none."""
         yardstick = reference.stored if isinstance(reference, Run) else reference
-        return scoring.score(self.stored, reference=yardstick)
+        return scoring.score_run(self.stored, reference=yardstick)
 
 
 def runs(store: str | os.PathLike[str]) -> list[Run]:
@@ -77,7 +77,7 @@ def runs(store: str | os.PathLike[str]) -> list[Run]:
 def compare(first: Run | Scores, second: Run | Scores) -> Compared:
     """Paired differences, second minus first; refused where the two were not made alike."""
     one, two = (each.score() if isinstance(each, Run) else each for each in (first, second))
-    return scoring.compare(one, two)
+    return scoring.compare_runs(one, two)
 
 
 @dataclass(frozen=True)

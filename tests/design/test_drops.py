@@ -8,7 +8,7 @@ import pytest
 from hardy import evaluate
 from hardy.design.drops import ModelDrop, correlate_drops, drop, read_drops, stored_drops
 from hardy.errors import InputError
-from hardy.metrics.correlation import fisher_interval, pearson, spearman
+from hardy.metrics.statistics import fisher_interval, pearson, spearman
 from hardy.store.reader import find_runs
 from hardy.suites.cells import CLEAN, Cell
 from tests.photos import photos

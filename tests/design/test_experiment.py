@@ -18,7 +18,7 @@ from hardy.design.experiment import run_overlap, sized
 from hardy.design.proxy import read_features
 from hardy.design.results import summarise, write_results
 from hardy.errors import HardyError, InputError
-from hardy.scores import score
+from hardy.scores import score_run
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites import load
 from hardy.suites.cells import NONE, Cell
@@ -173,7 +173,7 @@ def test_predictions_can_be_scored(finished) -> None:
     """By a copy of the suite, which was fitted to the images."""
     for one in find_runs(finished / "predictions"):
         assert one.suite == "cifar10_c_at_16"
-        assert score(one)["mean error"].circumstances.names == NAMES
+        assert score_run(one)["mean error"].circumstances.names == NAMES
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hardy.design.proxy import (
     write_features,
 )
 from hardy.errors import InputError
-from hardy.metrics.correlation import spearman
+from hardy.metrics.statistics import spearman
 from tests.design.matrices import random_matrix
 
 

@@ -14,6 +14,7 @@ from experiments.compared import differences, judge, mean_flip_rate, scores_of
 from experiments.plan import stability
 from experiments.table import figures, page, write
 from hardy.errors import InputError
+from hardy.metrics import METRICS
 from hardy.scores.score import Circumstances, Score, score_of
 
 RECIPE = {
@@ -29,11 +30,12 @@ NOISE = np.random.default_rng(0).normal(size=1000)
 
 def score(name: str, value: float, names: tuple[str, ...] = (), spread: float = 0.3) -> Score:
     """All scores move together with the images, as those of real models do; `spread` by image."""
+    metric = METRICS["error"]
     around = Circumstances(
         "cifar10_c", 1, "", "corruptions", names, (1, 2, 3, 4, 5), None, 10_000, "same", "none@1",
         "on the fly",
     )  # fmt: skip
-    return score_of(name, value, value + spread * NOISE, around, "1,000 draws", unit="%")
+    return score_of(name, value, value + spread * NOISE, around, "1,000 draws", metric=metric)
 
 
 def record(name: str, error: float, *, group: str = "methods", flips=(2.0, 4.0), **more):

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from hardy.errors import InputError
-from hardy.metrics.median import median_interval
+from hardy.metrics.statistics import median_interval
 
 
 @pytest.mark.parametrize("number", [6, 7, 25, 100, 1001])

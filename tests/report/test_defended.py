@@ -18,7 +18,7 @@ from hardy.report.leaderboard import boards, render_leaderboard
 from hardy.report.page import render_report
 from hardy.report.submitted import find_results
 from hardy.report.words import defence_name, short
-from hardy.scores import Scores, compare, score
+from hardy.scores import Scores, compare_runs, score_run
 from hardy.scores.listing import compared_table, score_tables
 from hardy.scores.result_files import read_results, result_of, write_results
 from hardy.scores.text_tables import to_csv, to_markdown, to_text
@@ -46,7 +46,7 @@ def scored(store: Path) -> list[Scores]:
         write_run(store, errors(seed=2), model="mine+clahe", defence="clahe: equalised"),
         write_run(store, errors(seed=3), model=MARKED, defence=WORDS, batches="of these images"),
     ]
-    return [score(run, how=FEW) for run in runs]
+    return [score_run(run, how=FEW) for run in runs]
 
 
 def results(scored: list[Scores]) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def test_tables(scored: list[Scores]) -> None:
 
 
 def test_comparisons(scored: list[Scores]) -> None:
-    table = compared_table(compare(scored[0], scored[2]))
+    table = compared_table(compare_runs(scored[0], scored[2]))
     assert f"B: {MARKED}" in table.notes
     assert f"B: {TOLD}" in table.notes
 

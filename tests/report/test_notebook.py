@@ -5,15 +5,15 @@ import numpy as np
 from hardy.images.inline import GREY, batch_html
 from hardy.report import palette
 from hardy.report.gathered import StoreReport
-from hardy.scores import notebook
-from hardy.scores.notebook import score_html, scores_html
+from hardy.scores import text_tables
+from hardy.scores.text_tables import scores_html
 from tests.report.conftest import MARKUP, QUOTES
 from tests.report.pages import Parsed, check_safe
 
 
 def test_scores_show_number_interval_and_circumstances(report: StoreReport) -> None:
     scores = report.sections[0].entries[0].scores
-    html = scores_html(MARKUP, scores.headline, [QUOTES])
+    html = scores_html(scores.headline, [str(scores["mCE"].circumstances), QUOTES], title=MARKUP)
     parsed = Parsed(html.encode())
     check_safe(parsed)
     text = "".join(parsed.text)
@@ -26,7 +26,7 @@ def test_scores_show_number_interval_and_circumstances(report: StoreReport) -> N
 
 def test_a_score_shows_itself(report: StoreReport) -> None:
     score = report.sections[0].entries[0].scores["mCE"]
-    assert score.figure() in "".join(Parsed(score_html(score).encode()).text)
+    assert score.figure() in "".join(Parsed(score._repr_html_().encode()).text)
 
 
 def test_a_batch_shows_its_first_images() -> None:
@@ -43,4 +43,4 @@ def test_one_palette() -> None:
         palette.COLOURS[0],
         palette.GREY,
         palette.GREY,
-    ) == (notebook.BLUE, notebook.GREY, GREY)
+    ) == (text_tables.BLUE, text_tables.GREY, GREY)

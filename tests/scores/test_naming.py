@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hardy.errors import InputError
-from hardy.scores import choose, score
+from hardy.scores import choose, score_run
 from hardy.scores.listing import score_tables
 from hardy.scores.naming import choose_all
 from hardy.store.reader import StoredRun, find_runs
@@ -41,7 +41,7 @@ def test_by_model_folder_or_prefix(runs: list[StoredRun]) -> None:
 
 def test_by_the_names_that_a_table_tells_them_apart_by(runs: list[StoredRun]) -> None:
     alike = [run for run in runs if run.model == "onnx:net.onnx"]
-    table = score_tables([score(run) for run in alike])[0]
+    table = score_tables([score_run(run) for run in alike])[0]
     assert table.rows[0][0] != table.rows[1][0]
     for run, (name, *_) in zip(alike, table.rows, strict=True):
         assert choose(runs, name).folder == run.folder

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.scores import compare, score
+from hardy.scores import compare_runs, score_run
 from hardy.scores.listing import compared_table
 from hardy.suites.cells import CLEAN, Cell
 from tests.scores.helpers import FEW, errors, write_run, write_sequences
@@ -18,9 +18,9 @@ from tests.scores.helpers import FEW, errors, write_run, write_sequences
 def test_differences_are_paired(tmp_path: Path) -> None:
     wrong = errors(clean=0.3)
     worse = {cell: flags | (np.arange(20) < 6) for cell, flags in wrong.items()}
-    one = score(write_run(tmp_path, wrong, model="a"), how=FEW)
-    two = score(write_run(tmp_path, worse, model="b"), how=FEW)
-    compared = compare(one, two)
+    one = score_run(write_run(tmp_path, wrong, model="a"), how=FEW)
+    two = score_run(write_run(tmp_path, worse, model="b"), how=FEW)
+    compared = compare_runs(one, two)
     assert [c.first.name for c in compared.headline] == [s.name for s in one.headline]
     for comparison in compared.headline:
         name = comparison.first.name
@@ -35,7 +35,7 @@ def test_differences_are_paired(tmp_path: Path) -> None:
     assert compared.clean.p_value == pytest.approx(2 * 0.5**only)
     assert str(compared).startswith("b is significantly worse in mCE, ")
     assert str(compared).endswith(" than a")
-    back = compare(two, one)
+    back = compare_runs(two, one)
     assert str(back).startswith("a is significantly better in mCE, ")
 
 
@@ -47,7 +47,7 @@ def test_few_images_do_not_tell_clean_errors_apart(
     right = errors(images=200, clean=0.0)
     wrong = right | {CLEAN: np.arange(200) < differing}
     one, two = (write_run(tmp_path, cells, model=m) for cells, m in ((right, "a"), (wrong, "b")))
-    compared = compare(one, two)
+    compared = compare_runs(one, two)
     (clean,) = [c for c in compared.headline if c.first.name == "clean error"]
     assert clean.significant
     assert compared.tells(clean) == (clean in compared.regressions) == told
@@ -58,23 +58,23 @@ def test_few_images_do_not_tell_clean_errors_apart(
 
 def test_equal_models(tmp_path: Path) -> None:
     run = write_run(tmp_path, errors(), model="a")
-    compared = compare(run, run)
+    compared = compare_runs(run, run)
     assert all(c.difference == 0 and not c.significant for c in compared.headline)
     assert str(compared) == "a and a do not differ significantly"
 
 
 def test_what_just_one_was_run_on_is_left_out(tmp_path: Path) -> None:
-    one = score(write_run(tmp_path, errors(), model="a"), how=FEW)
+    one = score_run(write_run(tmp_path, errors(), model="a"), how=FEW)
     more = errors() | errors(names=("spatter",), clean=None)
-    two = score(write_run(tmp_path, more, model="b"), how=FEW)
-    assert len(compare(two, one).singles) == len(compare(one, two).singles) == 15
+    two = score_run(write_run(tmp_path, more, model="b"), how=FEW)
+    assert len(compare_runs(two, one).singles) == len(compare_runs(one, two).singles) == 15
     fewer = {c: np.where((c.name == "spatter") & (np.arange(20) > 8), -1, more[c]) for c in more}
-    four = score(write_run(tmp_path, fewer, model="d"), how=FEW)
-    assert len(compare(two, four).singles) == 15, "spatter of other images"
-    assert len(compare(two, two).singles) == 16
+    four = score_run(write_run(tmp_path, fewer, model="d"), how=FEW)
+    assert len(compare_runs(two, four).singles) == 15, "spatter of other images"
+    assert len(compare_runs(two, two).singles) == 16
     dirty = errors(clean=None)
-    three = score(write_run(tmp_path, dirty, model="c"), how=FEW)
-    compared = compare(one, three)
+    three = score_run(write_run(tmp_path, dirty, model="c"), how=FEW)
+    compared = compare_runs(one, three)
     assert [c.first.name for c in compared.headline] == ["mCE", "mean error"]
     assert compared.clean is None
 
@@ -85,7 +85,7 @@ def test_a_subset_and_all_images_are_compared_on_the_subset(tmp_path: Path) -> N
     fewer = write_run(
         tmp_path, other, model="fewer", ids=range(5, 25), labels=np.arange(5, 25) % 10
     )
-    compared = compare(more, fewer)
+    compared = compare_runs(more, fewer)
     rows = {cell: flags[5:25] for cell, flags in wrong.items()}
     for one in compared.headline:
         assert one.first.circumstances.images == one.second.circumstances.images == 20
@@ -95,7 +95,7 @@ def test_a_subset_and_all_images_are_compared_on_the_subset(tmp_path: Path) -> N
     assert compared.clean is not None
     assert compared.clean.only_first == (rows[CLEAN] & ~other[CLEAN]).sum()
     assert compared.notes == ("more has 30 images, fewer has 20 of them: both are scored on these",)
-    back = compare(score(fewer, how=FEW), score(more, how=FEW))
+    back = compare_runs(score_run(fewer, how=FEW), score_run(more, how=FEW))
     assert back.notes == compared.notes
     assert back.headline[0].difference == pytest.approx(-compared.headline[0].difference)
     assert "100 bootstrap replicates" in back.second["mCE"].resampling, "as it was told before"
@@ -104,7 +104,7 @@ def test_a_subset_and_all_images_are_compared_on_the_subset(tmp_path: Path) -> N
 def test_the_same_images_of_a_subset_and_a_whole_are_compared(tmp_path: Path) -> None:
     whole = write_run(tmp_path, errors(), model="whole")
     part = write_run(tmp_path, errors(seed=1), model="part", subset={"of": 90})
-    compared = compare(score(whole, how=FEW), score(part, how=FEW))
+    compared = compare_runs(score_run(whole, how=FEW), score_run(part, how=FEW))
     assert len(compared.headline) == 4
     assert compared.notes == ()
 
@@ -116,50 +116,51 @@ def worse_in(tmp_path: Path, cells: str) -> tuple[Any, Any]:
         cell: flags | (np.arange(20) < 10) if (cell == CLEAN) == (cells == "clean") else flags
         for cell, flags in wrong.items()
     }
-    one = score(write_run(tmp_path, wrong, model="a"), how=FEW)
-    return one, score(write_run(tmp_path, worse, model="b"), how=FEW)
+    one = score_run(write_run(tmp_path, wrong, model="a"), how=FEW)
+    return one, score_run(write_run(tmp_path, worse, model="b"), how=FEW)
 
 
 def test_what_decides(tmp_path: Path) -> None:
     """Fewer errors on clean images alone raise relative mCE, and are no regression."""
     one, two = worse_in(tmp_path, "clean")
-    better = compare(two, one)
+    better = compare_runs(two, one)
     assert [c.first.name for c in better.worse] == ["relative mCE"]
     assert better.regressions == ()
     assert better.verdict == "no regression (mCE and clean error decide)"
-    worse = compare(one, two)
+    worse = compare_runs(one, two)
     assert [c.first.name for c in worse.regressions] == ["clean error"]
     assert worse.verdict == "a regression in clean error (mCE and clean error decide)"
-    assert compare(*worse_in(tmp_path / "more", "corrupted")).verdict == (
+    assert compare_runs(*worse_in(tmp_path / "more", "corrupted")).verdict == (
         "a regression in mCE (mCE and clean error decide)"
     )
 
 
 def test_what_decides_without_a_reference(tmp_path: Path) -> None:
     one, two = (s.on(s.run.ids) for s in worse_in(tmp_path, "corrupted"))
-    plain = [score(s.run, reference=None, how=FEW) for s in (one, two)]
+    plain = [score_run(s.run, reference=None, how=FEW) for s in (one, two)]
     assert (
-        compare(*plain).verdict == "a regression in mean error (mean error and clean error decide)"
+        compare_runs(*plain).verdict
+        == "a regression in mean error (mean error and clean error decide)"
     )
     dirty = [
-        score(write_run(tmp_path, errors(clean=None, rate=r), model=f"{r}"), how=FEW)
+        score_run(write_run(tmp_path, errors(clean=None, rate=r), model=f"{r}"), how=FEW)
         for r in (0.3, 0.8)
     ]
-    assert compare(*dirty).verdict == "a regression in mCE (mCE decides)"
+    assert compare_runs(*dirty).verdict == "a regression in mCE (mCE decides)"
     clean = [
-        score(write_run(tmp_path, {CLEAN: np.arange(20) < n}, model=f"clean {n}"), how=FEW)
+        score_run(write_run(tmp_path, {CLEAN: np.arange(20) < n}, model=f"clean {n}"), how=FEW)
         for n in (2, 12)
     ]
-    assert compare(*clean).verdict == "a regression in clean error (clean error decides)"
+    assert compare_runs(*clean).verdict == "a regression in clean error (clean error decides)"
 
 
 def test_what_decides_of_sequences(tmp_path: Path) -> None:
     cells = [Cell("tilt", 1), Cell("shot_noise", 1)]
     one, _ = write_sequences(tmp_path, cells, model="a")
     two, _ = write_sequences(tmp_path, cells, model="b", seed=1)
-    compared = compare(score(one, how=FEW), score(two, how=FEW))
+    compared = compare_runs(score_run(one, how=FEW), score_run(two, how=FEW))
     assert [c.first.name for c in compared.deciding] == ["mFR"]
-    plain = compare(*(score(run, reference=None, how=FEW) for run in (one, two)))
+    plain = compare_runs(*(score_run(run, reference=None, how=FEW) for run in (one, two)))
     assert [c.first.name for c in plain.deciding] == ["flip probability"]
 
 
@@ -167,7 +168,7 @@ def test_sequences(tmp_path: Path) -> None:
     cells = [Cell("tilt", 1), Cell("shot_noise", 1)]
     one, _ = write_sequences(tmp_path, cells, model="a")
     two, _ = write_sequences(tmp_path, cells, model="b", seed=1)
-    compared = compare(score(one, how=FEW), score(two, how=FEW))
+    compared = compare_runs(score_run(one, how=FEW), score_run(two, how=FEW))
     names = [c.first.name for c in compared.singles]
     assert names == ["FR shot_noise", "FR tilt", "T5D shot_noise", "T5D tilt"]
     assert compared.clean is None
@@ -188,14 +189,14 @@ def test_sequences(tmp_path: Path) -> None:
 def test_runs_made_differently_are_refused(
     tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
-    one = score(write_run(tmp_path, errors(), model="a"), how=FEW)
+    one = score_run(write_run(tmp_path, errors(), model="a"), how=FEW)
     run = write_run(tmp_path, settings.pop("wrong", errors()), model="b", **settings)
     with pytest.raises(InputError, match=message):
-        compare(one, score(run, how=FEW))
+        compare_runs(one, score_run(run, how=FEW))
 
 
 def test_models_without_a_common_headline_are_refused(tmp_path: Path) -> None:
-    one = score(write_run(tmp_path, errors(clean=None), model="a"), how=FEW)
+    one = score_run(write_run(tmp_path, errors(clean=None), model="a"), how=FEW)
     two, _ = write_sequences(tmp_path, [Cell("tilt", 1)], model="b")
     with pytest.raises(InputError, match=r"different metrics \(mCE and mFR\); different suites"):
-        compare(one, score(two, how=FEW))
+        compare_runs(one, score_run(two, how=FEW))

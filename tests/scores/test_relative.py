@@ -10,7 +10,7 @@ import pytest
 from hardy.report.bars import bars
 from hardy.report.figures import figures
 from hardy.report.gathered import gather
-from hardy.scores import score
+from hardy.scores import score_run
 from hardy.suites import load, published
 from hardy.suites.cells import CLEAN, Cell
 from tests.scores.helpers import FEW, errors, write_run
@@ -55,7 +55,7 @@ def test_all_23_have_a_reference():
 
 def test_relative_scores_alone(tmp_path: Path):
     wrong = noc_errors()
-    scores = score(write_run(tmp_path, wrong, suite="imagenet_noc"), how=FEW)
+    scores = score_run(write_run(tmp_path, wrong, suite="imagenet_noc"), how=FEW)
     clean = wrong[CLEAN].mean()
     rises = [
         100 * (wrong[Cell(f"noc_{name}", 1)].mean() - clean) / (error - 0.435)
@@ -73,16 +73,16 @@ def test_relative_scores_alone(tmp_path: Path):
 def test_against_a_measured_reference(tmp_path: Path):
     other = write_run(tmp_path, noc_errors(1, rate=0.9), suite="imagenet_noc", model="other")
     mine = write_run(tmp_path, noc_errors(2), suite="imagenet_noc")
-    scores = score(mine, reference=other, how=FEW)
+    scores = score_run(mine, reference=other, how=FEW)
     assert next(iter(scores)) == "relative mCE"
     assert "mCE" not in scores
-    plain = score(mine, reference=None, how=FEW)
+    plain = score_run(mine, reference=None, how=FEW)
     assert [one.name for one in plain.headline] == ["mean error", "clean error"]
     assert set(plain.singles()) == {"error"}
 
 
 def test_without_clean_images_there_is_no_ratio(tmp_path: Path):
-    scores = score(write_run(tmp_path, noc_errors(clean=None), suite="imagenet_noc"), how=FEW)
+    scores = score_run(write_run(tmp_path, noc_errors(clean=None), suite="imagenet_noc"), how=FEW)
     assert [one.name for one in scores.headline] == ["mean error"]
     assert scores.notes == ("no clean images: no clean error, relative mCE or mAUDE",)
 

@@ -12,7 +12,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.scores import result_files as result
-from hardy.scores import score
+from hardy.scores import score_run
 from hardy.scores.score import Circumstances
 from tests.scores.helpers import FEW, errors, write_run
 
@@ -22,12 +22,12 @@ NAME = '<script>"x"</script> [bold] 😀\n' + 300 * "n"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     run = write_run(tmp_path_factory.mktemp("store"), errors(), model=NAME)
-    return result.result_of(score(run, how=FEW))
+    return result.result_of(score_run(run, how=FEW))
 
 
 def test_written_and_read_back(tmp_path: Path) -> None:
     runs = [write_run(tmp_path, errors(seed=k), model=f"{k}{NAME}") for k in range(2)]
-    scored = [score(run, how=FEW) for run in runs]
+    scored = [score_run(run, how=FEW) for run in runs]
     path = tmp_path / "results.json"
     path.write_text(result.write_results([result.result_of(s) for s in scored]), encoding="utf-8")
     found = result.read_results(path)

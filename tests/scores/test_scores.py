@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.scores import score
+from hardy.scores import score_run
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
 from tests.scores.helpers import FEW, errors, write_nothing, write_run
@@ -28,7 +28,7 @@ def mean_errors(wrong: dict[Cell, Any], rows: slice = slice(None)) -> dict[str, 
 
 def test_all_scores_of_a_whole_run(tmp_path: Path) -> None:
     wrong = errors(names=SUITE.corruptions)
-    scores = score(write_run(tmp_path, wrong), how=FEW)
+    scores = score_run(write_run(tmp_path, wrong), how=FEW)
     means, clean = mean_errors(wrong), wrong[CLEAN].mean()
     assert SUITE.reference is not None
     yardstick = SUITE.reference.errors
@@ -58,7 +58,7 @@ def test_all_scores_of_a_whole_run(tmp_path: Path) -> None:
 
 def test_what_is_printed(tmp_path: Path) -> None:
     run = write_run(tmp_path, errors(), model="<b>mine</b>")
-    scores = score(run, how=FEW)
+    scores = score_run(run, how=FEW)
     first, second = str(scores).splitlines()
     around = (
         "(AlexNet reference, 15 corruptions × 5, 20 images, imagenet_c v1, on the fly + jpeg:85)"
@@ -83,18 +83,20 @@ def test_the_order_of_images_does_not_matter(tmp_path: Path) -> None:
     one = write_run(tmp_path / "a", wrong, ids=ids, labels=labels)
     moved = {cell: flags[order] for cell, flags in wrong.items()}
     two = write_run(tmp_path / "b", moved, ids=[ids[i] for i in order], labels=labels[order])
-    first, second = score(one, how=FEW), score(two, how=FEW)
+    first, second = score_run(one, how=FEW), score_run(two, how=FEW)
     assert first == second
     np.testing.assert_array_equal(first["mCE"].replicates, second["mCE"].replicates)
     other = write_run(tmp_path / "c", wrong, ids=ids, labels=labels[::-1])
-    hashes = {s["mCE"].circumstances.images_hash for s in (first, second, score(other, how=FEW))}
+    hashes = {
+        s["mCE"].circumstances.images_hash for s in (first, second, score_run(other, how=FEW))
+    }
     assert len(hashes) == 2
 
 
 def test_images_that_lack_cells_are_left_out(tmp_path: Path) -> None:
     wrong = {cell: flags.astype(int) for cell, flags in errors().items()}
     wrong[Cell("fog", 3)][15:] = -1
-    scores = score(write_run(tmp_path, wrong), how=FEW)
+    scores = score_run(write_run(tmp_path, wrong), how=FEW)
     assert scores["mean error"].value == pytest.approx(
         100 * np.mean(list(mean_errors(wrong, slice(15)).values()))
     )
@@ -107,7 +109,7 @@ def test_images_that_lack_cells_are_left_out(tmp_path: Path) -> None:
 def test_unfinished_validation_costs_the_rest_nothing(tmp_path: Path) -> None:
     wrong = {c: flags.astype(int) for c, flags in errors(names=SUITE.corruptions).items()}
     wrong[Cell("spatter", 5)][4:] = -1
-    scores = score(write_run(tmp_path, wrong), how=FEW)
+    scores = score_run(write_run(tmp_path, wrong), how=FEW)
     assert scores["mCE"].circumstances.images == 20
     assert scores["clean error"].circumstances.images == 20
     assert scores["validation mCE"].circumstances.images == 4
@@ -123,7 +125,7 @@ def test_nothing_is_complete(tmp_path: Path) -> None:
     wrong[Cell("snow", 1)][15:] = -1
     message = r"got none of 20 \(fog:3 has 5, snow:1 has 15, .*`hardy eval` resumes"
     with pytest.raises(InputError, match=message):
-        score(write_run(tmp_path, wrong))
+        score_run(write_run(tmp_path, wrong))
 
 
 @pytest.mark.parametrize("suite", ["imagenet_c", "imagenet_p"])
@@ -131,11 +133,11 @@ def test_no_predictions_yet(tmp_path: Path, suite: str) -> None:
     run = write_nothing(tmp_path, "mine", suite)
     message = f"mine on {suite} holds no predictions yet; the same `hardy eval` makes them"
     with pytest.raises(InputError, match=message):
-        score(run)
+        score_run(run)
 
 
 def test_some_severities_have_no_reference(tmp_path: Path) -> None:
-    scores = score(write_run(tmp_path, errors(severities=(1, 3))), how=FEW)
+    scores = score_run(write_run(tmp_path, errors(severities=(1, 3))), how=FEW)
     assert [s.name for s in scores.headline] == ["mean error", "clean error"]
     assert scores["mean error"].circumstances.levels == (1, 3)
     assert scores.notes == (
@@ -146,7 +148,7 @@ def test_some_severities_have_no_reference(tmp_path: Path) -> None:
 def test_corruptions_with_fewer_severities_are_left_out(tmp_path: Path) -> None:
     wrong = errors(names=("fog", "frost", "snow"))
     del wrong[Cell("snow", 2)]
-    scores = score(write_run(tmp_path, wrong), how=FEW)
+    scores = score_run(write_run(tmp_path, wrong), how=FEW)
     assert scores["mCE"].circumstances.names == ("frost", "fog")
     assert "error snow" not in scores
     assert scores.notes == ("snow was run at severity 1, 3, 4, 5 only, and is left out",)
@@ -155,14 +157,14 @@ def test_corruptions_with_fewer_severities_are_left_out(tmp_path: Path) -> None:
 def test_the_severities_of_the_most_corruptions(tmp_path: Path) -> None:
     wrong = errors(names=("fog", "frost"), severities=(2,))
     wrong |= errors(names=("snow",), severities=(3, 4))
-    scores = score(write_run(tmp_path, wrong), how=FEW)
+    scores = score_run(write_run(tmp_path, wrong), how=FEW)
     assert scores["mean error"].circumstances.levels == (2,)
     assert "snow was run at severity 3, 4 only, and is left out" in scores.notes
 
 
 def test_only_validation(tmp_path: Path) -> None:
     wrong = errors(names=SUITE.validation)
-    scores = score(write_run(tmp_path, wrong), how=FEW)
+    scores = score_run(write_run(tmp_path, wrong), how=FEW)
     assert [s.name for s in scores.headline] == [
         "validation mCE",
         "validation error",
@@ -172,7 +174,7 @@ def test_only_validation(tmp_path: Path) -> None:
 
 def test_only_clean_images(tmp_path: Path) -> None:
     wrong = {CLEAN: np.arange(20) < 5}
-    scores = score(write_run(tmp_path, wrong), how=FEW)
+    scores = score_run(write_run(tmp_path, wrong), how=FEW)
     assert [s.name for s in scores.headline] == ["clean error"]
     assert scores["clean error"].value == pytest.approx(25)
     assert "clean NLL" in scores
@@ -180,14 +182,14 @@ def test_only_clean_images(tmp_path: Path) -> None:
 
 def test_without_clean_images(tmp_path: Path) -> None:
     wrong = errors(clean=None)
-    scores = score(write_run(tmp_path, wrong, made="official files", seed=None), how=FEW)
+    scores = score_run(write_run(tmp_path, wrong, made="official files", seed=None), how=FEW)
     assert [s.name for s in scores.headline] == ["mCE", "mean error"]
     assert scores.notes == ("no clean images: no clean error, relative mCE or mAUDE",)
     assert str(scores).splitlines()[0].endswith("imagenet_c v1, official files)")
 
 
 def test_a_suite_without_a_reference(tmp_path: Path) -> None:
-    scores = score(write_run(tmp_path, errors("cifar10_c"), suite="cifar10_c"), how=FEW)
+    scores = score_run(write_run(tmp_path, errors("cifar10_c"), suite="cifar10_c"), how=FEW)
     assert [s.name for s in scores.headline] == ["mean error", "clean error"]
     assert list(scores.singles()) == ["error"]
     assert scores.notes == ()
@@ -195,21 +197,21 @@ def test_a_suite_without_a_reference(tmp_path: Path) -> None:
 
 def test_no_reference(tmp_path: Path) -> None:
     run = write_run(tmp_path, errors())
-    assert "mCE" not in score(run, reference=None, how=FEW)
+    assert "mCE" not in score_run(run, reference=None, how=FEW)
     with pytest.raises(InputError, match='stored run or None as a reference, got "AlexNet"'):
-        score(run, reference="AlexNet")
+        score_run(run, reference="AlexNet")
 
 
 def test_a_run_as_reference(tmp_path: Path) -> None:
     mine, theirs = errors(rate=0.7), errors(seed=1, rate=0.8)
     run = write_run(tmp_path, mine)
     other = write_run(tmp_path, theirs, model="theirs")
-    scores = score(run, reference=other, how=FEW)
+    scores = score_run(run, reference=other, how=FEW)
     a, b = mean_errors(mine), mean_errors(theirs)
     assert scores["mCE"].value == pytest.approx(100 * np.mean([a[n] / b[n] for n in a]))
     named = f"theirs@{other.identity.hash()[:8]}"
     assert scores["mCE"].circumstances.reference == named
-    own = score(run, reference=run, how=FEW)
+    own = score_run(run, reference=run, how=FEW)
     assert {s.figure() for s in own.headline[:2]} == {"100.0 ± 0.0"}, "whatever images there are"
 
 
@@ -220,7 +222,7 @@ def test_a_reference_without_errors_has_no_ratios(tmp_path: Path) -> None:
         theirs[Cell("fog", severity)][:] = False
         theirs[Cell("snow", severity)][1:] = False  # one image, which is not in every replicate
     other = write_run(tmp_path, theirs, model="theirs")
-    scores = score(run, reference=other, how=FEW)
+    scores = score_run(run, reference=other, how=FEW)
     assert [s.name for s in scores.headline] == ["mean error", "clean error"]
     assert "relative CE frost" in scores
     name = f"theirs@{other.identity.hash()[:8]}"
@@ -248,16 +250,16 @@ def test_a_reference_made_differently_is_refused(
     run = write_run(tmp_path, errors())
     other = write_run(tmp_path, settings.pop("wrong", errors()), model="theirs", **settings)
     with pytest.raises(InputError, match=message):
-        score(run, reference=other)
+        score_run(run, reference=other)
 
 
 def test_another_seed_shows(tmp_path: Path) -> None:
-    scores = score(write_run(tmp_path, errors(), seed=3), how=FEW)
+    scores = score_run(write_run(tmp_path, errors(), seed=3), how=FEW)
     assert "on the fly + jpeg:85, seed 3)" in str(scores)
 
 
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="run on version 1 of imagenet_c, with other contents"):
-        score(write_run(tmp_path, errors(), suite_hash="old"))
+        score_run(write_run(tmp_path, errors(), suite_hash="old"))
     with pytest.raises(InputError, match="expected labels for scores on imagenet_c"):
-        score(write_run(tmp_path, errors(), model="blind", labels=np.full(20, -1)))
+        score_run(write_run(tmp_path, errors(), model="blind", labels=np.full(20, -1)))

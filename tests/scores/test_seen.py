@@ -12,10 +12,10 @@ from hardy.report.headline import summary
 from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.report.page import render_report
 from hardy.report.words import describe_run
-from hardy.scores import compare, score
+from hardy.scores import compare_runs, score_run
 from hardy.scores.listing import compared_table, score_tables
 from hardy.scores.result_files import result_of, write_results
-from hardy.scores.scores import Scores
+from hardy.scores.run_scores import Scores
 from hardy.scores.text_tables import to_csv
 from hardy.store.reader import StoredRun
 from tests.report.pages import Parsed
@@ -46,7 +46,7 @@ def scored(store: Path) -> list[Scores]:
     """One that has seen noise, also one that the suite does not have; one that nobody knows of."""
     runs = [write_run(store, errors(seed=k), model=name) for k, name in enumerate("ab")]
     runs[0] = with_seen(runs[0], ["gaussian_noise", "hail"])
-    return [score(run, how=FEW) for run in runs]
+    return [score_run(run, how=FEW) for run in runs]
 
 
 def test_printed_scores_are_marked(scored: list[Scores]) -> None:
@@ -88,7 +88,7 @@ def test_tables_mark_the_numbers_that_count_it(scored: list[Scores]) -> None:
 
 def test_nothing_is_marked_where_the_seen_one_was_not_run(store: Path) -> None:
     run = with_seen(write_run(store, errors(names=("fog", "snow"))), ["gaussian_noise"])
-    scores = score(run, how=FEW)
+    scores = score_run(run, how=FEW)
     assert scores.seen == ("gaussian_noise",)
     assert "†" not in str(scores)
     assert not any(
@@ -97,7 +97,7 @@ def test_nothing_is_marked_where_the_seen_one_was_not_run(store: Path) -> None:
 
 
 def test_comparisons_and_csv(scored: list[Scores]) -> None:
-    table = compared_table(compare(*scored))
+    table = compared_table(compare_runs(*scored))
     by_name = {row[0]: row for row in table.rows}
     assert by_name["CE gaussian_noise"][1].endswith("†")
     assert not by_name["CE gaussian_noise"][2].endswith("†")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.scores import score
+from hardy.scores import score_run
 from hardy.suites import load
 from hardy.suites.cells import Cell
 from tests.scores.helpers import FEW, write_sequences
@@ -30,7 +30,7 @@ def flips(scores: np.ndarray, *, noise: bool, step: int = 1) -> float:
 
 def test_headline(tmp_path: Path) -> None:
     run, walks = write_sequences(tmp_path, COUNTED)
-    scores = score(run, how=FEW)
+    scores = score_run(run, how=FEW)
     assert [s.name for s in scores.headline] == ["mFR", "mT5D", "flip probability"]
     found = {c.name: flips(walks[c], noise="noise" in c.name) for c in COUNTED}
     assert SUITE.flips is not None
@@ -48,7 +48,7 @@ def test_headline(tmp_path: Path) -> None:
 
 def test_harder_ones_are_their_own_scores(tmp_path: Path) -> None:
     run, walks = write_sequences(tmp_path, [*COUNTED, *HARDER])
-    scores = score(run, how=FEW)
+    scores = score_run(run, how=FEW)
     assert [s.name for s in scores.headline] == ["mFR", "mT5D", "flip probability"]
     found = [flips(walks[c], noise=True) for c in HARDER]
     found += [flips(walks[c], noise=False, step=2) for c in COUNTED if "noise" not in c.name]
@@ -64,9 +64,9 @@ def test_harder_ones_are_their_own_scores(tmp_path: Path) -> None:
 
 def test_cells_are_read_in_several_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, _ = write_sequences(tmp_path, [*COUNTED, *HARDER], lacking={Cell("tilt", 1): [3, 5]})
-    whole = score(run, how=FEW)
-    monkeypatch.setattr("hardy.scores.sequence_runs.AT_ONCE", 3 * 12 * 6 * 36)
-    assert score(run, how=FEW) == whole
+    whole = score_run(run, how=FEW)
+    monkeypatch.setattr("hardy.scores.per_image.AT_ONCE", 3 * 12 * 6 * 40)
+    assert score_run(run, how=FEW) == whole
     assert whole["FP snow"].circumstances.images == 10, "the images of all ten"
     assert whole.notes == ("10 of 12 images are complete; the same `hardy eval` resumes",)
 
@@ -74,7 +74,7 @@ def test_cells_are_read_in_several_goes(tmp_path: Path, monkeypatch: pytest.Monk
 def test_validation(tmp_path: Path) -> None:
     cells = [Cell(name, 1) for name in SUITE.validation]
     run, walks = write_sequences(tmp_path, cells)
-    scores = score(run, how=FEW)
+    scores = score_run(run, how=FEW)
     assert [s.name for s in scores.headline] == [
         "validation mFR",
         "validation mT5D",
@@ -87,22 +87,22 @@ def test_validation(tmp_path: Path) -> None:
 def test_a_run_as_reference(tmp_path: Path) -> None:
     run, mine = write_sequences(tmp_path, COUNTED)
     other, theirs = write_sequences(tmp_path, COUNTED, model="theirs", seed=1)
-    scores = score(run, reference=other, how=FEW)
+    scores = score_run(run, reference=other, how=FEW)
     cell = Cell("tilt", 1)
     ratio = flips(mine[cell], noise=False) / flips(theirs[cell], noise=False)
     assert scores["FR tilt"].value == pytest.approx(100 * ratio)
-    own = score(run, reference=run, how=FEW)
+    own = score_run(run, reference=run, how=FEW)
     assert {own[name].figure() for name in ("mFR", "mT5D", "FR tilt")} == {"100.0 ± 0.0"}
     part, _ = write_sequences(tmp_path, COUNTED[1:], model="part")
     with pytest.raises(InputError, match="the same cells, got none of gaussian_noise:1"):
-        score(run, reference=part)
+        score_run(run, reference=part)
 
 
 def test_nothing_is_complete(tmp_path: Path) -> None:
     lacking = {COUNTED[0]: range(6), COUNTED[1]: range(6, 12)}
     run, _ = write_sequences(tmp_path, COUNTED, lacking=lacking)
     with pytest.raises(InputError, match=r"10 cells, got none of 12 \(gaussian_noise:1 has 6"):
-        score(run)
+        score_run(run)
 
 
 def test_nothing_is_complete_of_what_the_headline_is_made_of(tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ def test_nothing_is_complete_of_what_the_headline_is_made_of(tmp_path: Path) -> 
     cells = [Cell("tilt", 1), Cell("shot_noise", 1), Cell("shot_noise", 2)]
     run, _ = write_sequences(tmp_path, cells, lacking={cells[0]: range(6), cells[1]: range(6, 12)})
     with pytest.raises(InputError, match=r"2 cells, got none of 12 \(shot_noise:1 has 6"):
-        score(run)
+        score_run(run)
 
 
 def test_a_reference_that_never_flips(tmp_path: Path) -> None:
     run, _ = write_sequences(tmp_path, COUNTED[:2])
     still, _ = write_sequences(tmp_path, COUNTED[:2], model="still", frames=6, walk=0.0)
-    scores = score(run, reference=still, how=FEW)
+    scores = score_run(run, reference=still, how=FEW)
     assert [s.name for s in scores.headline] == ["flip probability"]
     names = ", ".join(cell.name for cell in COUNTED[:2])
     (note,) = scores.notes

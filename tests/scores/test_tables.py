@@ -8,7 +8,7 @@ import io
 import pytest
 
 from hardy.scores.text_tables import (
-    Table,
+    TextTable,
     to_csv,
     to_markdown,
     to_terminal,
@@ -29,7 +29,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_names_are_printed_as_they_are(narrow: None, capsys: pytest.CaptureFixture[str]) -> None:
-    to_terminal([Table(NAME, (NAME, "mCE"), [(NAME, "76.7 ± 0.3")], notes=(NAME,))])
+    to_terminal([TextTable(NAME, (NAME, "mCE"), [(NAME, "76.7 ± 0.3")], notes=(NAME,))])
     out = capsys.readouterr().out
     assert out.startswith(SPELLED + "\n")
     assert "76.7 ± 0.3" in out
@@ -42,7 +42,7 @@ def test_a_long_name_folds_and_loses_nothing(
     narrow: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = "".join(chr(ord("a") + i % 26) for i in range(90))
-    to_terminal([Table("t", ("model", "mCE"), [(name, "1.0")])])
+    to_terminal([TextTable("t", ("model", "mCE"), [(name, "1.0")])])
     out = capsys.readouterr().out
     assert "".join(line.split()[0] for line in out.splitlines()[3:6]) == name
     assert max(map(len, out.splitlines())) <= 80
@@ -51,7 +51,7 @@ def test_a_long_name_folds_and_loses_nothing(
 def test_a_wide_table_comes_in_pieces(narrow: None, capsys: pytest.CaptureFixture[str]) -> None:
     header = ("", *(f"model_{i}" for i in range(12)))
     rows = [(name, *(f"{i}{i}.5 ± 0.3" for i in range(12))) for name in ("fog", "snow")]
-    to_terminal([Table("t", header, rows)])
+    to_terminal([TextTable("t", header, rows)])
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     fog = [line.split()[1:] for line in lines if line.startswith("fog")]
@@ -64,20 +64,22 @@ def test_a_narrow_terminal_still_gets_every_number(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    to_terminal([Table("t", ("model", "a", "b", "c"), [("x" * 50, "1.23 ± 4.5", "2.0", "3.0")])])
+    to_terminal(
+        [TextTable("t", ("model", "a", "b", "c"), [("x" * 50, "1.23 ± 4.5", "2.0", "3.0")])]
+    )
     out = capsys.readouterr().out
     assert all(number in out for number in ("1.23 ± 4.5", "2.0", "3.0"))
 
 
 def test_text_has_no_colours() -> None:
-    text = to_text([Table("t", ("a", "b"), [("x", "1")], frozenset({(0, 1)}))])
+    text = to_text([TextTable("t", ("a", "b"), [("x", "1")], frozenset({(0, 1)}))])
     assert "\x1b" not in text
     assert text.splitlines()[0] == "t"
 
 
 def test_markdown() -> None:
     rows = [(NAME, "1.0"), ("gaussian_noise", "2.0 [1.0 to 4.0]")]
-    text = to_markdown([Table("t", ("model", "mCE"), rows, frozenset({(0, 1)}), ("a note",))])
+    text = to_markdown([TextTable("t", ("model", "mCE"), rows, frozenset({(0, 1)}), ("a note",))])
     lines = text.splitlines()
     assert lines[:4] == ["### t", "", "| model | mCE |", "| --- | ---: |"]
     name = r"\[bold\]x\[/bold\] \\x1b\[31m\|\*y\* &lt;b> \`z\` &amp; \_w\_\\n"

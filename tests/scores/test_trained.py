@@ -10,7 +10,7 @@ import pytest
 
 from hardy.models.model import Trained
 from hardy.report.leaderboard import find_results, render_leaderboard
-from hardy.scores import score
+from hardy.scores import score_run
 from hardy.scores.result_files import result_of, write_results
 from hardy.store.provenance import read_trained
 from hardy.store.reader import StoredRun
@@ -48,11 +48,11 @@ def said(net: str, *methods: str) -> dict[str, Any]:
 def test_result_files_have_net_and_method(tmp_path, methods, defence, standalone) -> None:
     run = write_run(tmp_path, errors(), defence=defence)
     run = with_training(run, said("wrn_40_2", *methods), None)
-    model = result_of(score(run, how=FEW))["model"]
+    model = result_of(score_run(run, how=FEW))["model"]
     assert model["backbone"] == "wrn_40_2"
     assert model["standalone"] is standalone
     # What somebody states goes before what we know.
-    stated = result_of(score(run, how=FEW), {"backbone": "a net", "standalone": None})["model"]
+    stated = result_of(score_run(run, how=FEW), {"backbone": "a net", "standalone": None})["model"]
     assert (stated["backbone"], stated["standalone"]) == ("a net", None)
 
 
@@ -61,7 +61,7 @@ def test_stores_and_files_that_do_not_say_it(tmp_path: Path) -> None:
     for sessions in ([None], [3], [{}], [{"net": 3}], [{"methods": ["ant"]}]):
         one = with_training(run, *sessions)
         assert one.trained is None
-        model = result_of(score(one, how=FEW))["model"]
+        model = result_of(score_run(one, how=FEW))["model"]
         assert (model["backbone"], model["standalone"]) == (None, None)
     for wrong in (None, 3, {}, [3], [{"trained_as": []}]):
         assert read_trained(wrong) is None
@@ -77,7 +77,7 @@ def test_the_leaderboard_names_them(tmp_path: Path) -> None:
         "e": None,
     }
     results = [
-        result_of(score(with_training(write_run(tmp_path, errors(seed=k), model=name), one)))
+        result_of(score_run(with_training(write_run(tmp_path, errors(seed=k), model=name), one)))
         for k, (name, one) in enumerate(trained.items())
     ]
     path = tmp_path / "results.json"

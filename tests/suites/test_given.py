@@ -14,8 +14,8 @@ from hardy.errors import HardyError, InputError
 from hardy.execute import executor
 from hardy.images.readers import open_images
 from hardy.report.gathered import gather
-from hardy.scores import score
-from hardy.scores.selection import suite_of
+from hardy.scores import score_run
+from hardy.scores.scored_cells import suite_of
 from hardy.store.reader import find_runs
 from hardy.suites import load, text_of
 from hardy.suites import suite_files as given
@@ -58,7 +58,7 @@ def test_scored_without_the_file(mine, tmp_path) -> None:
     assert run.suite == "mine"
     Path(mine).unlink()
     (found,) = find_runs(tmp_path / "runs")
-    assert score(found)["mean error"].circumstances.suite == "mine"
+    assert score_run(found)["mean error"].circumstances.suite == "mine"
 
 
 def test_runs_of_two_suites_of_one_name(mine, tmp_path) -> None:
@@ -77,7 +77,7 @@ def test_runs_of_two_suites_of_one_name(mine, tmp_path) -> None:
     runs = find_runs(tmp_path / "runs")
     counted = sorted(len(suite_of(run).counted) for run in runs)
     assert counted == [12, 13]
-    assert len({score(run)["mean error"].circumstances.suite_hash for run in runs}) == 2
+    assert len({score_run(run)["mean error"].circumstances.suite_hash for run in runs}) == 2
     report = gather(tmp_path / "runs")
     assert report.left_out == ()
     assert sorted(len(section.suite.counted) for section in report.sections) == [12, 13]

@@ -13,7 +13,7 @@ from hardy.errors import InputError
 from hardy.progress import watch
 
 if TYPE_CHECKING:
-    from hardy.scores.text_tables import Table
+    from hardy.scores.text_tables import TextTable
     from hardy.store.attack_files import Attacked
 
 
@@ -53,8 +53,8 @@ def check_alone(**given: bool) -> None:
             raise InputError(f"expected --attack without --{option.replace('_', '-')}, got both")
 
 
-def attack_table(found: Sequence[Attacked]) -> Table:
-    from hardy.scores.text_tables import Table
+def attack_table(found: Sequence[Attacked]) -> TextTable:
+    from hardy.scores.text_tables import TextTable
 
     header = ("model", "clean", "adversarial", "Gaussian", "difference", "median distance")
     rows = [
@@ -79,4 +79,4 @@ def attack_table(found: Sequence[Attacked]) -> Table:
         if one.never
     ]
     learned = frozenset((row, 4) for row, one in enumerate(found) if one.learned)
-    return Table(f"adversarial noise, {first.noise}", header, rows, learned, tuple(notes))
+    return TextTable(f"adversarial noise, {first.noise}", header, rows, learned, tuple(notes))

@@ -217,7 +217,7 @@ def correlate_shifts(
     Pearson's and Spearman's correlation of accuracy drops over models, with
     95 % intervals. Accuracies are shares of 1.
     """
-    from hardy.scores.text_tables import Table, to_terminal
+    from hardy.scores.text_tables import TextTable, to_terminal
 
     found = hardy.correlate(
         results,
@@ -246,4 +246,4 @@ def correlate_shifts(
         for one in found
     ]
     header = ("drops on", "models", "suites averaged", "Pearson", "Spearman")
-    to_terminal([Table("Correlation of accuracy drops", header, lines)])
+    to_terminal([TextTable("Correlation of accuracy drops", header, lines)])

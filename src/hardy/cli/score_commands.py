@@ -25,7 +25,7 @@ from hardy.progress import watch
 
 if TYPE_CHECKING:
     from hardy.scores import Compared, Scores
-    from hardy.scores.text_tables import Table
+    from hardy.scores.text_tables import TextTable
     from hardy.store.reader import StoredRun
 
 
@@ -82,7 +82,7 @@ def score_runs(
     suites = list(dict.fromkeys(scores.run.suite for scores in scored))
     groups = [[scores for scores in scored if scores.run.suite == name] for name in suites]
 
-    def as_tables() -> list[Table]:
+    def as_tables() -> list[TextTable]:
         made = []
         for group in groups:
             made += listing.score_tables(group, brief=format is Format.table)
@@ -134,13 +134,14 @@ def compare_runs(
     both are scored on those of the other. Runs that were not made alike are
     refused, and the difference is named.
     """
-    from hardy.scores import choose, compare, listing
+    from hardy.scores import choose, listing
+    from hardy.scores import compare_runs as compare_them
     from hardy.scores import text_tables as tables
 
     runs, faults = _find_runs(store)
     if faults:
         list_faults(faults, "run", "read")
-    compared = compare(*(choose(runs, name, suite) for name in (first, second)))
+    compared = compare_them(*(choose(runs, name, suite) for name in (first, second)))
     _write(
         output,
         format,
@@ -218,7 +219,7 @@ def _score_all(
     faults: list[str],
 ) -> list[Scores]:
     """Those that can be scored; why the others cannot goes to the faults."""
-    from hardy.scores import choose, score
+    from hardy.scores import choose, score_run
 
     yardsticks: dict[str, StoredRun | str | None] = {}
     for suite in dict.fromkeys(run.suite for run in chosen):
@@ -229,7 +230,7 @@ def _score_all(
     refused: list[InputError] = []
     for run in watch(chosen, len(chosen), "runs"):
         try:
-            scored.append(score(run, reference=yardsticks[run.suite]))
+            scored.append(score_run(run, reference=yardsticks[run.suite]))
         except InputError as error:
             refused.append(error)
     if not scored:
@@ -268,7 +269,7 @@ def _compared_json(compared: Compared) -> str:
 def _write(
     output: Path | None,
     format: Format,
-    as_tables: Callable[[], list[Table]],
+    as_tables: Callable[[], list[TextTable]],
     as_csv: Callable[[], str],
     as_json: Callable[[], str],
 ) -> None:

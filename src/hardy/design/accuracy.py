@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.metrics import Resampling, wrong
 from hardy.metrics.classification import Floats
-from hardy.scores.selection import images_hash, resampling, sorted_places
+from hardy.scores.scored_cells import images_hash, resampling, sorted_places
 from hardy.store.reader import StoredRun
 from hardy.suites.cells import CLEAN, NONE, Cell
 

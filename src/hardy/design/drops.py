@@ -21,10 +21,11 @@ from hardy.errors import InputError
 from hardy.files import check_ours, check_target, write_output
 from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
-from hardy.metrics.correlation import LEAST, fisher_interval, pearson, spearman
+from hardy.metrics.statistics import LEAST, fisher_interval, pearson, spearman
 from hardy.registry import unknown
-from hardy.scores import score
-from hardy.scores.score import Score, differences
+from hardy.scores import score_run
+from hardy.scores.comparison import differences
+from hardy.scores.score import Score
 from hardy.scores.text_tables import to_csv
 from hardy.store.reader import find_runs
 
@@ -285,7 +286,7 @@ def stored_drops(store: Path) -> list[ModelDrop]:
     """The drops of all runs in a store: mean error minus clean error, or the flip probability."""
     rows = []
     for run in find_runs(store):
-        scores = score(run, reference=None)
+        scores = score_run(run, reference=None)
         name = "mean error" if scores.kind == "corruptions" else "flip probability"
         needed = (name, "clean error") if scores.kind == "corruptions" else (name,)
         lacking = [one for one in needed if one not in scores]

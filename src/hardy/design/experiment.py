@@ -37,7 +37,7 @@ from hardy.progress import Track, untracked
 from hardy.run.labels import check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
-from hardy.scores.selection import hash_images
+from hardy.scores.scored_cells import hash_images
 from hardy.store.reader import open_run
 from hardy.suites import load, parse, text_of
 from hardy.suites import suite_files as given

@@ -33,7 +33,7 @@ from hardy.errors import InputError
 from hardy.files import write_file
 from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
-from hardy.metrics.correlation import average_ranks, pearson, spearman
+from hardy.metrics.statistics import average_ranks, pearson, spearman
 
 # What reading a damaged .npz may raise; a TypeError where it is a lone array.
 DAMAGED = (

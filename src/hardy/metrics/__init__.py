@@ -12,29 +12,21 @@ from hardy.metrics.bootstrap import (
     resample_means,
 )
 from hardy.metrics.classification import (
-    Outcomes,
     brier,
     ece,
-    error,
     nll,
-    top5_error,
     wrong,
 )
 from hardy.metrics.corruption_error import (
-    MeasuredReference,
-    Reference,
     aude,
     corruption_error,
-    mean_error,
-    measure_reference,
+    error,
     relative_corruption_error,
+    top5_error,
 )
-from hardy.metrics.mcnemar import McNemar, mcnemar
-from hardy.metrics.median import median_interval
 from hardy.metrics.metric import METRICS, Metric, metric
 from hardy.metrics.ssim import ms_ssim
 from hardy.metrics.stability import (
-    FlipReference,
     flips,
     ranks,
     ranks_after,
@@ -44,17 +36,14 @@ from hardy.metrics.stability import (
     zipf_distance,
     zipf_distances,
 )
+from hardy.metrics.statistics import McNemar, mcnemar, median_interval
 from hardy.metrics.subset import stratified_subset
 
 __all__ = [
     "METRICS",
-    "FlipReference",
     "Interval",
     "McNemar",
-    "MeasuredReference",
     "Metric",
-    "Outcomes",
-    "Reference",
     "Resampling",
     "aude",
     "brier",
@@ -63,8 +52,6 @@ __all__ = [
     "error",
     "flips",
     "mcnemar",
-    "mean_error",
-    "measure_reference",
     "median_interval",
     "metric",
     "ms_ssim",

@@ -19,7 +19,7 @@ from hardy.metrics.classification import Floats
 
 REPLICATES = 1000
 LEVEL = 0.95
-_Z = 1.959963984540054  # the normal quantile that belongs to LEVEL
+NORMAL_QUANTILE = 1.959963984540054  # that belongs to LEVEL
 
 # Images drawn at a time, 16 MB per array of them; counts of them kept, of a byte each; and rows
 # multiplied at a time. Few large products: between threads each costs a wait.
@@ -170,8 +170,10 @@ def proportion_interval(hits: int, number: int) -> Interval:
     if not 0 <= hits <= number or number < 1:
         raise InputError(f"expected from 0 to {number} of at least one image, got {hits}")
     share = hits / number
-    spread = _Z * math.sqrt(share * (1 - share) / number + (_Z / (2 * number)) ** 2)
-    scale = 1 + _Z**2 / number
-    middle = share + _Z**2 / (2 * number)
+    spread = NORMAL_QUANTILE * math.sqrt(
+        share * (1 - share) / number + (NORMAL_QUANTILE / (2 * number)) ** 2
+    )
+    scale = 1 + NORMAL_QUANTILE**2 / number
+    middle = share + NORMAL_QUANTILE**2 / (2 * number)
     low, high = (middle - spread) / scale, (middle + spread) / scale
     return Interval(0.0 if hits == 0 else low, 1.0 if hits == number else high)

@@ -1,13 +1,12 @@
-"""What one prediction is worth: per image, from what the store keeps, without the model.
+"""What one prediction is worth, and how well a model knows it: calibration.
 
-Each function turns stored arrays of any shape into one number per image and cell. Every metric is a
+Each function turns stored arrays of any shape into one number per image and cell. Every score is a
 formula over the means of such numbers, so the bootstrap needs to resample nothing but means.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +16,9 @@ from hardy.metrics.metric import metric
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.uint8]
 
 # Guo et al. 2017: bins of equal width, closed on the right.
 ECE_BINS = 15
-
-
-class Outcomes(NamedTuple):
-    """The stored columns that calibration needs; all of one shape, the images along axis 0."""
-
-    rank: npt.NDArray[Any]  # of the label, 0 = top
-    log_prob: npt.NDArray[Any]  # of the label, natural logarithm
-    square_sum: npt.NDArray[Any]  # of all probabilities
-    confidence: npt.NDArray[Any]  # probability of the top class
 
 
 def wrong(rank: npt.ArrayLike, k: int = 1) -> Bools:
@@ -41,20 +30,6 @@ def wrong(rank: npt.ArrayLike, k: int = 1) -> Bools:
             f"minimum {ranks.min() if ranks.size else 'none'}"
         )
     return np.asarray(ranks >= k, bool)
-
-
-@metric(
-    "error", mean="mean error", validation="validation error", title="Error", unit="%", decides=True
-)
-def error(rank: npt.ArrayLike) -> Bools:
-    """The share of images whose best class is not the label."""
-    return wrong(rank)
-
-
-@metric("top-5 error", mean="mean top-5 error", single=False, unit="%", group="errors")
-def top5_error(rank: npt.ArrayLike) -> Bools:
-    """The share of images whose label is not among the five best classes."""
-    return wrong(rank, 5)
 
 
 @metric("NLL", title="Negative log-likelihood", group="calibration")

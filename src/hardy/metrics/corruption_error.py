@@ -6,63 +6,39 @@ among them), e_0 the clean error; a reference model has both too.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
-
 import numpy as np
 import numpy.typing as npt
 
-from hardy.metrics.classification import Counts, Floats, error, wrong
+from hardy.metrics.classification import Bools, Floats, wrong
 from hardy.metrics.metric import metric
 
 
-class Reference(Protocol):
-    """The model that errors are divided by. A suite's own reference is one."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def clean_error(self) -> float: ...
-    @property
-    def errors(self) -> Mapping[str, float]: ...
+@metric(
+    "error", mean="mean error", validation="validation error", title="Error", unit="%", decides=True
+)
+def error(rank: npt.ArrayLike) -> Bools:
+    """The share of images whose best class is not the label."""
+    return wrong(rank)
 
 
-@dataclass(frozen=True)
-class MeasuredReference:
-    """A reference made from a stored run. Its errors are as uncertain as the model's, and move with
-    them: with `per_image` both are resampled together. Without it they are exact."""
+@metric(
+    "AUDE",
+    of=error,
+    mean="mAUDE",
+    title="Area under the distortion-error curve",
+    unit="%",
+    group="errors",
+)
+def aude(clean: npt.ArrayLike, curve: npt.ArrayLike) -> Floats:
+    """The area under the curve of the error over the severities 0 (clean) to 5.
 
-    name: str
-    clean_error: float
-    errors: dict[str, float]
-    # Images × (clean, then each corruption): the errors, summed over severities.
-    per_image: Counts | None = field(default=None, repr=False, compare=False)
-
-
-def measure_reference(
-    name: str, clean_rank: npt.ArrayLike | None, rank: npt.ArrayLike, corruptions: Sequence[str]
-) -> MeasuredReference:
-    """From ranks of the label: (images,) and (images, corruptions, severities).
-
-    Without clean ranks the clean error is NaN, and no corruption counts as costing more than it.
+    By the trapezoid rule over (e_0, e_1, ..., e_S), divided by S. It is the metric of the older
+    ImageNet-D paper, which prints no formula.
     """
-    cells = wrong(rank)
-    clean = np.zeros(len(cells), np.bool_) if clean_rank is None else wrong(clean_rank)
-    per_image = np.column_stack([clean, cells.sum(axis=-1, dtype=np.uint8)])
-    means = per_image.mean(axis=0, dtype=np.float64)
-    return MeasuredReference(
-        name,
-        math.nan if clean_rank is None else float(means[0]),
-        dict(zip(corruptions, (means[1:] / cells.shape[-1]).tolist(), strict=True)),
-        per_image,
-    )
-
-
-def mean_error(errors: npt.ArrayLike) -> Floats:
-    """(..., corruptions, severities) -> e_c: (..., corruptions)."""
-    return np.asarray(np.asarray(errors, np.float64).mean(axis=-1))
+    errors = np.asarray(curve, np.float64)
+    start = np.broadcast_to(np.asarray(clean, np.float64)[..., None], errors.shape[:-1])
+    total = errors.sum(axis=-1) + (start - errors[..., -1]) / 2
+    return np.asarray(total / errors.shape[-1])
 
 
 def ratio(values: npt.ArrayLike, divisor: npt.ArrayLike) -> Floats:
@@ -115,21 +91,7 @@ def relative_corruption_error(
     return ratio(rise, divisor)
 
 
-@metric(
-    "AUDE",
-    of=error,
-    mean="mAUDE",
-    title="Area under the distortion-error curve",
-    unit="%",
-    group="errors",
-)
-def aude(clean: npt.ArrayLike, curve: npt.ArrayLike) -> Floats:
-    """The area under the curve of the error over the severities 0 (clean) to 5.
-
-    By the trapezoid rule over (e_0, e_1, ..., e_S), divided by S. It is the metric of the older
-    ImageNet-D paper, which prints no formula.
-    """
-    errors = np.asarray(curve, np.float64)
-    start = np.broadcast_to(np.asarray(clean, np.float64)[..., None], errors.shape[:-1])
-    total = errors.sum(axis=-1) + (start - errors[..., -1]) / 2
-    return np.asarray(total / errors.shape[-1])
+@metric("top-5 error", mean="mean top-5 error", single=False, unit="%", group="errors")
+def top5_error(rank: npt.ArrayLike) -> Bools:
+    """The share of images whose label is not among the five best classes."""
+    return wrong(rank, 5)

@@ -111,6 +111,10 @@ class Metric(Generic[P]):
         """The score over clean images; sequences have none, and formulas do not concern them."""
         return f"clean {self.name}" if self.of is None and self.kind == CORRUPTIONS else None
 
+    def single_label(self, corruption: str) -> str:
+        """The score of one corruption, where there is one."""
+        return f"{self.name} {corruption}"
+
     @property
     def caption(self) -> str:
         """One plain sentence."""

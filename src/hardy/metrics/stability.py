@@ -6,8 +6,7 @@ others every frame with the one `difficulty` frames later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,17 +20,6 @@ Ints = npt.NDArray[np.int64]
 
 DIFFICULTIES = (1, 2, 3)
 TOP = 5
-
-
-class FlipReference(Protocol):
-    """The model that flips and distances are divided by. A suite's own reference is one."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def flips(self) -> Mapping[str, float]: ...
-    @property
-    def top5_distance(self) -> Mapping[str, float]: ...
 
 
 def is_noise(perturbation: str) -> bool:

@@ -7,7 +7,6 @@ from hardy.report.figures import CORRUPTIONS, SEQUENCES, SHOWN, Figure, Panel, S
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import count, left_out, not_compared, short, spoken, with_unit
 from hardy.scores.score import Score
-from hardy.scores.seen import mark
 
 PUBLISHED_SHOWN = 3
 # What a ratio is to the reference, by metric, and what it is called without one.
@@ -64,7 +63,7 @@ def _bars(section: Section, metric: str) -> Figure:
                 low=tuple(found[name].interval.low for name in there),
                 high=tuple(found[name].interval.high for name in there),
                 hover=tuple(
-                    found[name].figure() + mark(found[name], entry.scores.seen) for name in there
+                    found[name].figure() + found[name].mark(entry.scores.seen) for name in there
                 ),
                 shown=place < SHOWN,
             )
@@ -120,7 +119,7 @@ def _see_bars(
     scores: list[tuple[ModelEntry, dict[str, Score]]], metric: str, against: bool, what: str
 ) -> str:
     best, found = scores[0]
-    order = sorted(found, key=lambda name: found[name].value)
+    order = sorted(found, key=lambda name: found[name].loss)
     if len(order) < 2:
         return f"{best.label} was run on one {what} only."
     ends = [f"{spoken(name)} ({with_unit(found[name].value, found[name])})" for name in order]
@@ -140,9 +139,7 @@ def _see_bars(
     if len(alike) > 1:
         others = [other for _, other in alike[1:]]
         shared = [name for name in order if all(name in other for other in others)]
-        leads = sum(
-            all(found[name].value < other[name].value for other in others) for name in shared
-        )
+        leads = sum(all(found[name].loss < other[name].loss for other in others) for name in shared)
         if shared:
             sentence += f" Of the models here it does best in {leads} of {len(shared)}."
             sentence += not_compared(len(alike) < len(scores))

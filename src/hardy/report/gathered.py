@@ -15,9 +15,10 @@ from hardy.errors import InputError
 from hardy.metrics import Interval, proportion_interval
 from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
 from hardy.progress import Track, untracked
-from hardy.scores import Scores, score
-from hardy.scores.score import Circumstances, Score, differences
-from hardy.scores.selection import suite_of
+from hardy.scores import Scores, score_run
+from hardy.scores.comparison import differences
+from hardy.scores.score import Circumstances, Score
+from hardy.scores.scored_cells import suite_of
 from hardy.store.attack_files import Attacked, read_attacks
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites.cells import CLEAN, Cell
@@ -129,7 +130,7 @@ def gather(store: Path, *, track: Track = untracked) -> StoreReport:
     left_out = [InputError(fault) for fault in faults]
     for run in track(runs, len(runs), "runs"):
         try:
-            found = score(run)
+            found = score_run(run)
         except InputError as error:  # such as a run that was stopped at once
             left_out.append(error)
         else:
@@ -160,7 +161,7 @@ def gather(store: Path, *, track: Track = untracked) -> StoreReport:
         groups = _groups([one for one in scored if one.run.suite == name])
         for number, group in enumerate(groups, 1):
             group.sort(
-                key=lambda one: (one.run.adapted, one.headline[0].value, labels[_key(one.run)])
+                key=lambda one: (one.run.adapted, one.headline[0].loss, labels[_key(one.run)])
             )
             entries = tuple(map(entry, group))
             apart = tuple(differences(groups[0][0].headline[0], group[0].headline[0]))

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import not_compared
-from hardy.scores.score import Score, compare, differences
-from hardy.scores.seen import mark
+from hardy.scores.comparison import compare_scores, differences
+from hardy.scores.score import Score
 
 # After the headline scores, where they were made.
 MORE = {
@@ -90,7 +90,7 @@ def _lead(entries: Sequence[ModelEntry]) -> str:
     sentence = f"{_named(best)} holds up best: {score.name} {score.figure()}"
     if differences(score, second.main):
         return f"{sentence}."
-    apart = compare(score, second.main)  # the second minus the first
+    apart = compare_scores(score, second.main)  # the second minus the first
     if apart.difference == 0:
         return f"{_named(best)} and {_named(second)} are equal: {score.name} {score.figure()}."
     behind = apart.figure().removeprefix("+")
@@ -103,4 +103,4 @@ def _lead(entries: Sequence[ModelEntry]) -> str:
 
 
 def _named(entry: ModelEntry) -> str:
-    return f"{entry.label}{mark(entry.main, entry.scores.seen)}"
+    return f"{entry.label}{entry.main.mark(entry.scores.seen)}"

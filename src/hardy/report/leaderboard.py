@@ -18,15 +18,16 @@ from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
 from hardy.report.submitted import find_results, left_out, on_our_suite
 from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
-from hardy.scores.result_files import Result
-from hardy.scores.score import Circumstances, Score, differences
+from hardy.scores.comparison import differences
+from hardy.scores.result_files import ResultFile
+from hardy.scores.score import Circumstances, Score
 from hardy.store.provenance import read_trained
 from hardy.suites import load, published
 
 
 class BoardRow(NamedTuple):
     rank: int | None
-    result: Result
+    result: ResultFile
     cells: tuple[TableCell | None, ...]
     odd: tuple[str, ...]  # what is different about a score that is not shown in the column, or ""
     apart: str  # what keeps it from being ranked with the first ranking
@@ -112,39 +113,39 @@ class Board:
     published: tuple[PublishedRow, ...]
 
 
-def boards(results: Sequence[Result]) -> list[Board]:
+def boards(results: Sequence[ResultFile]) -> list[Board]:
     """A board for each suite of ours, in the order of their names."""
-    by_suite: dict[str, list[Result]] = {}
+    by_suite: dict[str, list[ResultFile]] = {}
     for result in _once(list(filter(on_our_suite, results))):
         by_suite.setdefault(main_score(result).circumstances.suite, []).append(result)
     return [_board(suite, by_suite[suite]) for suite in sorted(by_suite)]
 
 
-def main_score(result: Result) -> Score:
+def main_score(result: ResultFile) -> Score:
     return result.scores[result.headline[0]]
 
 
-def _once(results: Sequence[Result]) -> list[Result]:
+def _once(results: Sequence[ResultFile]) -> list[ResultFile]:
     """The same result twice is one, whatever files it came in; the best first."""
     found = {_content(one): one for one in results}
-    ordered = sorted(found.items(), key=lambda item: (main_score(item[1]).value, item[0]))
+    ordered = sorted(found.items(), key=lambda item: (main_score(item[1]).loss, item[0]))
     return [one for _, one in ordered]
 
 
-def _methods(result: Result) -> tuple[str, ...]:
+def _methods(result: ResultFile) -> tuple[str, ...]:
     known = read_trained(result.provenance.get("sessions"))
     return (known.methods or ()) if known else ()
 
 
-def _content(result: Result) -> str:
+def _content(result: ResultFile) -> str:
     """All that is shown of it, the name first."""
     scores = [score.as_dict() for score in result.scores.values()]
     shown = (result.name, result.model, _methods(result), result.headline, scores)
     return json.dumps(shown, sort_keys=True)
 
 
-def _board(suite: str, results: list[Result]) -> Board:
-    groups: dict[tuple[str, Circumstances], list[Result]] = {}
+def _board(suite: str, results: list[ResultFile]) -> Board:
+    groups: dict[tuple[str, Circumstances], list[ResultFile]] = {}
     adapted = [one for one in results if one.model["adapted"]]
     for result in (one for one in results if not one.model["adapted"]):
         score = main_score(result)
@@ -164,7 +165,7 @@ def _board(suite: str, results: list[Result]) -> Board:
     )
 
 
-def _ranking(slug: str, group: list[Result], like: Score | None) -> Ranking:
+def _ranking(slug: str, group: list[ResultFile], like: Score | None) -> Ranking:
     """With `like` nothing is ranked: each row says how it differs from that."""
     columns = tuple(dict.fromkeys(name for one in group for name in one.headline))
     scores = {name: [one.scores.get(name) for one in group] for name in columns}
@@ -200,9 +201,9 @@ def _odd(column: Sequence[Score | None]) -> list[str]:
     ]
 
 
-def _rank(group: list[Result], one: Result) -> int:
+def _rank(group: list[ResultFile], one: ResultFile) -> int:
     """Equal numbers share a rank."""
-    return 1 + sum(main_score(other).value < main_score(one).value for other in group)
+    return 1 + sum(main_score(other).loss < main_score(one).loss for other in group)
 
 
 def _told_apart(like: Score, score: Score) -> str:
@@ -228,7 +229,7 @@ def _published(suite: str, metric: str) -> list[PublishedRow]:
     return sorted(rows, key=lambda row: (row.value.value, row.name, row.source))
 
 
-def render_leaderboard(results: Sequence[Result]) -> bytes:
+def render_leaderboard(results: Sequence[ResultFile]) -> bytes:
     found = boards(results)
     rows = [row for board in found for part in _parts(board) for row in part.rows]
     return render(

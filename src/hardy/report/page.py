@@ -18,7 +18,6 @@ from hardy.report.gathered import ModelEntry, Section, StoreReport
 from hardy.report.palette import SCALE, style
 from hardy.report.words import describe_run, section_name, section_title, short, spoken
 from hardy.report.worst_section import Worst, read_worst
-from hardy.scores.seen import mark
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -127,7 +126,6 @@ def _environment() -> Environment:
         "short": short,
         "script_json": _script_json,
         "key": _key_of,
-        "mark": mark,
     }
     environment.globals |= {"include_raw": _raw, "style": style, "ramp": ", ".join(SCALE)}
     return environment

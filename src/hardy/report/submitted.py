@@ -10,7 +10,7 @@ from pathlib import Path
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.report.words import count
-from hardy.scores.result_files import Result, read_results
+from hardy.scores.result_files import ResultFile, read_results
 from hardy.suites import load, names
 from hardy.suites.cells import levels
 
@@ -18,10 +18,10 @@ from hardy.suites.cells import levels
 LISTED = 10
 
 
-def find_results(paths: Iterable[Path]) -> list[Result]:
+def find_results(paths: Iterable[Path]) -> list[ResultFile]:
     """Of files, and of all .json files in folders; every one is checked before any is shown. Of
     suites that are not ours too, as long as there is something to show."""
-    found: list[Result] = []
+    found: list[ResultFile] = []
     refused: list[str] = []
     files = [file for path in paths for file in _files(path)]
     for file in files:
@@ -58,11 +58,11 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def on_our_suite(result: Result) -> bool:
+def on_our_suite(result: ResultFile) -> bool:
     return _suite(result) in names()
 
 
-def left_out(results: Iterable[Result]) -> list[str]:
+def left_out(results: Iterable[ResultFile]) -> list[str]:
     """What is not shown, a sentence for each suite: what is in one of somebody's own, we cannot
     know."""
     counts = Counter(_suite(one) for one in results if not on_our_suite(one))
@@ -73,11 +73,11 @@ def left_out(results: Iterable[Result]) -> list[str]:
     ]
 
 
-def _suite(result: Result) -> str:
+def _suite(result: ResultFile) -> str:
     return result.scores[result.headline[0]].circumstances.suite
 
 
-def check_submitted(result: Result, where: str) -> None:
+def check_submitted(result: ResultFile, where: str) -> None:
     """Other contents under the suite's name would be ranked as if they were the suite."""
     if not on_our_suite(result):
         return

@@ -23,8 +23,8 @@ from hardy.report.page import render_galleries, render_report
 from hardy.report.words import describe_run, section_title
 from hardy.scores.listing import score_tables
 from hardy.scores.result_files import write_scores
-from hardy.scores.selection import suite_of
-from hardy.scores.text_tables import Table, to_csv, to_markdown
+from hardy.scores.scored_cells import suite_of
+from hardy.scores.text_tables import TextTable, to_csv, to_markdown
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites import load
 from hardy.suites.suite import Suite
@@ -169,7 +169,7 @@ def as_markdown(report: StoreReport) -> str:
     return "# Robustness report\n\n" + to_markdown(_tables(report))
 
 
-def _tables(report: StoreReport) -> Iterator[Table]:
+def _tables(report: StoreReport) -> Iterator[TextTable]:
     for section in report.sections:
         first, *others = score_tables([entry.scores for entry in section.entries])
         seen = [f"{figure.title}: {figure.sees}" for figure in figures(section)]
@@ -180,9 +180,9 @@ def _tables(report: StoreReport) -> Iterator[Table]:
     for section in report.sections:
         for entry in section.entries:
             title = f"Circumstances: {entry.label} on {section_title(section)}"
-            yield Table(title, ("what", "which"), describe_run(entry).facts)
+            yield TextTable(title, ("what", "which"), describe_run(entry).facts)
     if report.left_out:
-        yield Table("Left out", ("why",), [(reason,) for reason in report.left_out])
+        yield TextTable("Left out", ("why",), [(reason,) for reason in report.left_out])
 
 
 def as_csv(report: StoreReport) -> str:

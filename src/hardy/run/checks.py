@@ -20,7 +20,7 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.engine.ops import is_tensor
 from hardy.errors import InputError
-from hardy.metrics.mcnemar import mcnemar
+from hardy.metrics.statistics import mcnemar
 from hardy.models.defences import undefended
 from hardy.models.model import (
     AS_TRAINED,

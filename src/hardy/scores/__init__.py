@@ -1,7 +1,7 @@
 """Stored predictions to numbers for people: scores, comparisons, tables and result files."""
 
-from hardy.scores.comparison import Compared, compare
+from hardy.scores.comparison import Compared, compare_runs
 from hardy.scores.naming import choose
-from hardy.scores.scores import Scores, score
+from hardy.scores.run_scores import Scores, score_run
 
-__all__ = ["Compared", "Scores", "choose", "compare", "score"]
+__all__ = ["Compared", "Scores", "choose", "compare_runs", "score_run"]

@@ -6,27 +6,22 @@ from collections.abc import Container, Iterable, Sequence
 
 from hardy.scores.comparison import Compared
 from hardy.scores.naming import distinct_name
+from hardy.scores.run_scores import Scores, clean_labels, families, headline_metrics
 from hardy.scores.score import Score
-from hardy.scores.scores import (
-    CLEAN_ERROR,
-    HEADLINES,
-    SINGLES,
-    Scores,
-)
-from hardy.scores.text_tables import Table
+from hardy.scores.text_tables import TextTable
 from hardy.suites import published
 
 NOTHING = "–"
 
 
-def score_tables(group: Sequence[Scores], *, brief: bool = False) -> list[Table]:
-    """Of models on one suite: the headline, then single corruptions; of these in brief the metric
-    that the headline begins with."""
-    wanted = SINGLES[group[0].kind][: 1 if brief else None]
-    return [_headline(group), *_singles(group, {metric for pair in wanted for metric in pair})]
+def score_tables(group: Sequence[Scores], *, brief: bool = False) -> list[TextTable]:
+    """Models on one suite: the headline, then single corruptions; in brief only those of the
+    quantity that the headline begins with."""
+    wanted = families(group[0].kind)[: 1 if brief else None]
+    return [_headline(group), *_singles(group, {one.name for family in wanted for one in family})]
 
 
-def _headline(group: Sequence[Scores]) -> Table:
+def _headline(group: Sequence[Scores]) -> TextTable:
     names = list(dict.fromkeys(score.name for scores in group for score in scores.headline))
     rows = [
         (model, *(_figure(scores.get(name), scores) for name in names))
@@ -37,7 +32,7 @@ def _headline(group: Sequence[Scores]) -> Table:
         for column, name in enumerate(names, start=1)
         for row in _best([scores.get(name) for scores in group])
     )
-    return Table(group[0].run.suite, ("model", *names), rows, best, tuple(_notes(group)))
+    return TextTable(group[0].run.suite, ("model", *names), rows, best, tuple(_notes(group)))
 
 
 def _models(group: Sequence[Scores]) -> list[str]:
@@ -76,7 +71,7 @@ def _notes(group: Sequence[Scores]) -> list[str]:
     return notes + told + _apart(group)
 
 
-def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[Table]:
+def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[TextTable]:
     tables = []
     single = [scores.singles() for scores in group]
     for metric in dict.fromkeys(metric for one in single for metric in one if metric in wanted):
@@ -93,7 +88,7 @@ def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[Table]:
         )
         what = f"{metric}, {group[0].kind[:-1]} by {group[0].kind[:-1]}"
         header = ("", *_models(group))
-        tables.append(Table(f"{group[0].run.suite}: {what}", header, rows, best))
+        tables.append(TextTable(f"{group[0].run.suite}: {what}", header, rows, best))
     return tables
 
 
@@ -102,24 +97,24 @@ def _figure(score: Score | None, of: Scores) -> str:
 
 
 def _best(scores: Sequence[Score | None]) -> Iterable[int]:
-    """The lowest of scores that were made alike; of others none is best."""
+    """The best of scores that were made alike; of others none is."""
     there = [score for score in scores if score is not None]
     if len(there) < 2 or len({score.circumstances for score in there}) > 1:
         return []
-    least = min(score.value for score in there)
-    return [place for place, score in enumerate(scores) if score and score.value == least]
+    least = min(score.loss for score in there)
+    return [place for place, score in enumerate(scores) if score and score.loss == least]
 
 
-def published_tables(suite: str, kind: str) -> list[Table]:
+def published_tables(suite: str, kind: str) -> list[TextTable]:
     """What others printed under the names of the headline scores, table by table."""
     found: dict[str, dict[str, dict[str, published.Found]]] = {}
-    for name in (*HEADLINES[kind], CLEAN_ERROR):
+    for name in (*(metric.mean for metric in headline_metrics(kind)), *clean_labels()):
         for one in published.find(name, suite):
             found.setdefault(one.table.name, {}).setdefault(one.row, {})[name] = one
     return [_published(rows) for rows in found.values()]
 
 
-def _published(rows: dict[str, dict[str, published.Found]]) -> Table:
+def _published(rows: dict[str, dict[str, published.Found]]) -> TextTable:
     """Numbers with a remark are marked, and the remarks follow."""
     table = next(one.table for values in rows.values() for one in values.values())
     names = list(dict.fromkeys(name for values in rows.values() for name in values))
@@ -135,7 +130,7 @@ def _published(rows: dict[str, dict[str, published.Found]]) -> Table:
         marks = ",".join(str(remarks.index(note) + 1) for note in one.notes)
         return one.value.text + (f" [{marks}]" if marks else "")
 
-    return Table(
+    return TextTable(
         f"published: {table.title}",
         ("model or method", *names),
         [(row, *(cell(values.get(name)) for name in names)) for row, values in rows.items()],
@@ -146,7 +141,7 @@ def _published(rows: dict[str, dict[str, published.Found]]) -> Table:
     )
 
 
-def compared_table(compared: Compared) -> Table:
+def compared_table(compared: Compared) -> TextTable:
     """What differs significantly stands out."""
     lines = (*compared.headline, *compared.singles)
     rows = [
@@ -176,4 +171,4 @@ def compared_table(compared: Compared) -> Table:
     notes += [f"A: {note}" for note in compared.first.notes]
     notes += [f"B: {note}" for note in compared.second.notes]
     header = ("", "A", "B", "B − A", "p")
-    return Table(f"{compared.first.run.suite}: B against A", header, rows, best, tuple(notes))
+    return TextTable(f"{compared.first.run.suite}: B against A", header, rows, best, tuple(notes))

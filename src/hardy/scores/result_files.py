@@ -25,6 +25,7 @@ from hardy.schema import (
     brief,
     or_null,
 )
+from hardy.scores.formulas import AnyMetric, usable_metrics
 from hardy.scores.result_schema import (
     LONG_TEXT,
     LONG_TEXTS,
@@ -40,22 +41,18 @@ from hardy.scores.result_schema import (
     is_number,
     is_whole,
 )
-from hardy.scores.score import Circumstances, Score, may_be_negative
-from hardy.scores.scores import (
-    CLEAN_ERROR,
-    HEADLINES,
-    VALIDATION_HEADLINES,
-    Scores,
-)
+from hardy.scores.run_scores import Scores, headline_labels
+from hardy.scores.score import Circumstances, Score
 from hardy.store.reader import StoredRun
 from hardy.store.records import defences_of, read_defences
 from hardy.suites import load, names
+from hardy.suites.suite import KINDS
 
 VERSION = 1
 SLACK = 1e-6  # of a number: what rounding can do to it
 
 
-class Result(NamedTuple):
+class ResultFile(NamedTuple):
     """Scores that were read back have no replicates, so they can be ranked but not compared."""
 
     model: dict[str, Any]
@@ -73,6 +70,8 @@ class Result(NamedTuple):
         return read_defences(self.model["defence"])
 
 
+LOWER = "lower_is_better"  # of a score; usual, and then left out
+YES_OR_NO = Field("true or false", lambda value: value is True or value is False)
 # What people state about a model; null where nobody did.
 STATED = {
     "backbone": or_null(TEXT),
@@ -88,7 +87,7 @@ MODEL = {
     "preprocessing": LONG_TEXT,
     "precision": TEXT,
     "defence": defences_of(LONG_TEXT),  # what stands before the model
-    "adapted": Field("true or false", lambda v: v is True or v is False),  # to the images of a test
+    "adapted": YES_OR_NO,  # to the images of a test
     **STATED,
 }
 # Circumstances of all scores, and those of each; together the fields of `Circumstances`.
@@ -96,7 +95,7 @@ SHARED = {
     "suite": TEXT,
     "version": WHOLE,
     "suite_hash": TEXT,
-    "kind": Field(" or ".join(HEADLINES), tuple(HEADLINES).__contains__),
+    "kind": Field(" or ".join(KINDS), KINDS.__contains__),
     "recipe": TEXT,
     "made": TEXT,
     "total": or_null(WHOLE),
@@ -150,10 +149,7 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
         },
         "circumstances": {name: getattr(first, name) for name in SHARED},
         "headline": [score.name for score in scores.headline],
-        "scores": [
-            {name: value for name, value in score.as_dict().items() if name in SCORE}
-            for score in scores.values()
-        ],
+        "scores": [_plain(score) for score in scores.values()],
         "notes": list(scores.notes),
         "provenance": {
             **{name: details[name] for name in kept},
@@ -164,6 +160,12 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
             ],
         },
     }
+
+
+def _plain(score: Score) -> dict[str, Any]:
+    """Lower is better unless it says otherwise."""
+    kept = {name: value for name, value in score.as_dict().items() if name in SCORE}
+    return kept if score.lower_is_better else {**kept, LOWER: False}
 
 
 def _trained(run: StoredRun) -> dict[str, Any]:
@@ -204,7 +206,7 @@ def write_results(results: Sequence[Mapping[str, Any]]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_results(path: Path) -> list[Result]:
+def read_results(path: Path) -> list[ResultFile]:
     try:
         content = json.loads(path.read_bytes(), object_pairs_hook=_each_once)
     except (OSError, ValueError, RecursionError) as error:
@@ -226,7 +228,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def parse_result(data: Any, where: str) -> Result:
+def parse_result(data: Any, where: str) -> ResultFile:
     if isinstance(data, dict):  # before the fields, which another version may call otherwise
         check_field(RESULT["hardy_result"], data.get("hardy_result"), f"{where}: hardy_result")
     check_table(data, RESULT, where, "")
@@ -237,14 +239,14 @@ def parse_result(data: Any, where: str) -> Result:
     scores: dict[str, Score] = {}
     for place, entry in enumerate(data["scores"]):
         spot = f"scores[{place}]."
-        check_table(entry, SCORE, where, spot)
+        stated = {LOWER: YES_OR_NO} if isinstance(entry, dict) and LOWER in entry else {}
+        check_table(entry, SCORE | stated, where, spot)
         name = entry["name"]
         expect(name not in scores, "each score once", name, f"{where}: {spot}name")
-        _check_numbers(entry, f"{where}: {spot}")
-        scores[name] = _score(entry, data["circumstances"])
+        scores[name] = _score(entry, data["circumstances"], f"{where}: {spot}")
     _check_headline(data["headline"], data["circumstances"]["kind"], scores, f"{where}: headline")
     notes = tuple(data["notes"])
-    return Result(data["model"], scores, tuple(data["headline"]), notes, data["provenance"])
+    return ResultFile(data["model"], scores, tuple(data["headline"]), notes, data["provenance"])
 
 
 def _check_kind(shared: Mapping[str, Any], where: str) -> None:
@@ -254,42 +256,61 @@ def _check_kind(shared: Mapping[str, Any], where: str) -> None:
         expect(shared["kind"] == kind, f"{kind}, as {shared['suite']} is", shared["kind"], where)
 
 
-def _check_numbers(entry: Mapping[str, Any], where: str) -> None:
+def _check_numbers(score: Score, where: str) -> None:
     """An interval around the value, of what such a score can be."""
-    value, low, high = entry["value"], entry["low"], entry["high"]
+    value, (low, high), around = score.value, score.interval, score.circumstances
     slack = SLACK * max(1, abs(value))
     expect(low <= high, f"at least low, {low}", high, f"{where}high")
     expect(low - slack <= value, f"at least low, {low}", value, f"{where}value")
     expect(value <= high + slack, f"at most high, {high}", value, f"{where}value")
-    if not may_be_negative(entry["name"]):
+    if not score.signed:
         expect(value >= -slack, "0 or more", value, f"{where}value")
-    if entry["unit"]:
+    if score.unit:
         expect(value <= 100 + slack, "at most 100 %", value, f"{where}value")
-    if entry["names"]:
-        expect(bool(entry["levels"]), "those of its names", [], f"{where}levels")
-    for field in ("names", "levels"):
-        once = len(set(entry[field])) == len(entry[field])
-        expect(once, "each once", entry[field], f"{where}{field}")
+    if around.names:
+        expect(bool(around.levels), "those of its names", [], f"{where}levels")
+    for field, values in (("names", around.names), ("levels", around.levels)):
+        expect(len(set(values)) == len(values), "each once", list(values), f"{where}{field}")
 
 
 def _check_headline(quoted: list[str], kind: str, scores: Mapping[str, Score], where: str) -> None:
-    """What Hardy quotes, in its order: the first is what ranks."""
-    order = [*HEADLINES[kind], *VALIDATION_HEADLINES[kind], CLEAN_ERROR]
+    """What Hardy quotes, in its order: the first is what ranks. Metrics that somebody added may
+    come after it."""
+    order = headline_labels(kind)
     expect(bool(quoted), "the name of a score", quoted, where)
     for place, name in enumerate(quoted):
-        spot = f"{where}[{place}]"
-        expect(name in scores, "the name of a score", name, spot)
-        expect(name in order, f"one of {', '.join(order)}", name, spot)
+        expect(name in scores, "the name of a score", name, f"{where}[{place}]")
+        ours = name in order or (place > 0 and not scores[name].metric)
+        expect(ours, f"one of {', '.join(order)}", name, f"{where}[{place}]")
     ranking = scores[quoted[0]]
     expect(bool(ranking.circumstances.names), f"a score of {kind}", ranking.name, f"{where}[0]")
-    places = [order.index(name) for name in quoted]
-    expect(places == sorted(set(places)), f"each once, in the order {order}", quoted, where)
+    places = [order.index(name) for name in quoted if name in order]
+    once = len(set(quoted)) == len(quoted)
+    in_order = once and places == sorted(places)
+    expect(in_order, f"each once, in the order {list(order)}", quoted, where)
 
 
-def _score(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Score:
+def _find_metric(name: str, names: Sequence[str], kind: str) -> tuple[AnyMetric, str] | None:
+    """The metric that a score of this name is made by, and its part; None: none that is here."""
+    for metric in usable_metrics(kind)[0]:
+        labels = {"mean": metric.mean, "clean": metric.clean, "validation": metric.validation}
+        if len(names) == 1 and metric.single:
+            labels["single"] = metric.single_label(names[0])
+        for part, label in labels.items():
+            if label == name:
+                return metric, part
+    return None
+
+
+def _score(entry: Mapping[str, Any], shared: Mapping[str, Any], where: str) -> Score:
     fields = {**shared, **{name: entry[name] for name in OWN}}
     fields |= {"names": tuple(entry["names"]), "levels": tuple(entry["levels"])}
-    return Score(
+    metric, part = _find_metric(entry["name"], entry["names"], shared["kind"]) or (None, "")
+    lower = entry.get(LOWER, metric.lower_is_better if metric else True)
+    if metric is not None:
+        usual = metric.lower_is_better
+        expect(lower == usual, str(usual).lower(), lower, f"{where}{LOWER}")
+    score = Score(
         entry["name"],
         float(entry["value"]),
         Interval(float(entry["low"]), float(entry["high"])),
@@ -297,4 +318,10 @@ def _score(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Score:
         Circumstances(**fields),
         entry["resampling"],
         np.empty(0),
+        lower,
+        metric is None or metric.signed,
+        metric.name if metric else "",
+        part,
     )
+    _check_numbers(score, where)
+    return score

@@ -1,28 +1,22 @@
-"""A score: a number, its interval, and what it was made of.
-
-Two scores can be compared only when they were made alike, and then pair by pair: their replicates
-drew the same images.
-"""
+"""A score: a number, its interval, what it was made of, and whether lower is better."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.metrics.bootstrap import (
-    LEVEL,
-    Interval,
-    percentile_interval,
-    proportion_interval,
-)
+from hardy.metrics import Interval, Metric, percentile_interval, proportion_interval
+from hardy.metrics.bootstrap import LEVEL
 from hardy.metrics.classification import Floats
-from hardy.scores.notebook import score_html
+from hardy.scores.text_tables import scores_html
 
 NOISE = 1e-9  # of a number: what rounding can make of 0
+MARK = "†"  # behind numbers on corruptions that a model was trained on
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ class Circumstances:
 
 @dataclass(frozen=True)
 class Score:
-    """Lower is better, for every one of them."""
+    """One number of one model on one suite."""
 
     name: str
     value: float
@@ -73,17 +67,26 @@ class Score:
     circumstances: Circumstances
     resampling: str
     replicates: Floats = field(repr=False, compare=False)
+    lower_is_better: bool = True
+    signed: bool = False  # whether it may be below 0
+    metric: str = ""  # its name in the registry
+    part: str = ""  # "mean" over what counts, "validation", "clean", or "single" for one corruption
+
+    @property
+    def loss(self) -> float:
+        """The value, or minus it where higher is better: of two scores the lower one wins."""
+        return self.value if self.lower_is_better else -self.value
 
     def __str__(self) -> str:
         return f"{self.name} {self.figure()} ({self.circumstances})"
 
     def _repr_html_(self) -> str:
-        return score_html(self)
+        return scores_html([self], [str(self.circumstances)])
 
     def figure(self) -> str:
         """The number and its interval."""
         unit = f" {self.unit}" if self.unit else ""
-        return _figure(self.value, self.interval, abs(self.value)) + unit
+        return write_figure(self.value, self.interval, abs(self.value)) + unit
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and CSV."""
@@ -92,122 +95,17 @@ class Score:
         kept |= {f.name: getattr(self.circumstances, f.name) for f in fields(Circumstances)}
         return {**kept, "resampling": self.resampling}
 
+    def seen(self, known: Iterable[str] | None) -> tuple[str, ...]:
+        """Those of its corruptions that a model was trained on, `known`; None: nobody says."""
+        trained_on = set(known or ())
+        return tuple(name for name in self.circumstances.names if name in trained_on)
 
-class Comparison(NamedTuple):
-    """Second minus first: below 0 the second is better."""
-
-    first: Score
-    second: Score
-    difference: float
-    interval: Interval
-    p_value: float
-
-    @property
-    def significant(self) -> bool:
-        """By the interval, and not by chance: a handful of images can all happen to agree."""
-        enough = _all_one_way(self.first.circumstances.images) < 1 - LEVEL
-        return enough and not self.interval.low <= 0 <= self.interval.high
-
-    def __str__(self) -> str:
-        return f"{self.first.name} {self.figure()}, p {self.chance()} ({self.first.circumstances})"
-
-    def figure(self) -> str:
-        """The difference and its interval."""
-        unit = f" {self.first.unit}" if self.first.unit else ""
-        scale = max(abs(self.first.value), abs(self.second.value))
-        return _figure(self.difference, self.interval, scale, sign="+") + unit
-
-    def chance(self) -> str:
-        """The p-value; as small as the replicates can tell, it is a bound."""
-        floor = 2 / (len(self.first.replicates) + 1)
-        return f"= {self.p_value:.3f}" if self.p_value > floor else f"≤ {floor:.3f}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON and CSV."""
-        kept: dict[str, Any] = {"name": self.first.name, "unit": self.first.unit}
-        kept |= {"first": self.first.value, "second": self.second.value}
-        kept |= {"difference": self.difference, "low": self.interval.low}
-        kept |= {"high": self.interval.high, "level": LEVEL, "p_value": self.p_value}
-        return {**kept, "significant": self.significant}
+    def mark(self, known: Iterable[str] | None) -> str:
+        """What follows the number wherever it is shown, if such a corruption counts in it."""
+        return f" {MARK}" if self.seen(known) else ""
 
 
-def compare(first: Score, second: Score) -> Comparison:
-    """The paired difference of two models on the same images; refused for scores made differently.
-
-    The p-value is the bootstrap's: twice the share of replicates on the rarer side of 0. It is not
-    below that of n images which all differ one way, 2 · 2⁻ⁿ: resampling cannot see what chance left
-    out of a small set.
-    """
-    unlike = differences(first, second)
-    if unlike:
-        raise InputError(
-            f"expected two scores made alike, got {'; '.join(unlike)}; evaluate both with the "
-            "same settings"
-        )
-    noise = NOISE * max(abs(first.value), abs(second.value))
-    change = second.replicates - first.replicates
-    change[np.abs(change) <= noise] = 0
-    difference = second.value - first.value
-    rarer = min((change <= 0).sum(), (change >= 0).sum())
-    images = first.circumstances.images
-    return Comparison(
-        first,
-        second,
-        difference if abs(difference) > noise else 0.0,
-        percentile_interval(change),
-        min(1.0, max(2 * (1 + int(rarer)) / (1 + len(change)), _all_one_way(images))),
-    )
-
-
-def _all_one_way(images: int) -> float:
-    """The chance that so many images all differ in one direction."""
-    return float(2.0 ** (1 - images))
-
-
-def differences(first: Score, second: Score) -> list[str]:
-    """What keeps two scores from being compared, in words."""
-    found = []
-    if first.name != second.name:
-        found.append(f"different metrics ({first.name} and {second.name})")
-    one, two = first.circumstances, second.circumstances
-    labels = {
-        "suite": "suites",
-        "version": "suite versions",
-        "suite_hash": "suite contents",
-        "kind": "kinds of suite",
-        "levels": "severities" if one.kind == "corruptions" else "difficulties",
-        "reference": "references",
-        "images": "numbers of images",
-        "images_hash": "image sets",
-        "recipe": "preprocessing recipes",
-        "made": "ways of making the images",
-    }
-    for key, label in labels.items():
-        a, b = getattr(one, key), getattr(two, key)
-        if a != b:
-            found.append(f"different {label} ({_brief(a)} and {_brief(b)})")
-    if one.names != two.names:
-        found.append(_names_apart(one, two))
-    if first.resampling != second.resampling or len(first.replicates) != len(second.replicates):
-        found.append(f"different intervals ({first.resampling} and {second.resampling})")
-    return found
-
-
-def _names_apart(one: Circumstances, two: Circumstances) -> str:
-    parts = []
-    for here, there, which in ((one, two, "first"), (two, one, "second")):
-        only = [name for name in here.names if name not in there.names]
-        if only:
-            parts.append(f"only the {which} has {', '.join(only)}")
-    return f"different {one.kind} ({'; '.join(parts) or 'in another order'})"
-
-
-def _brief(value: object) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return text if len(text) <= 40 else f"{text[:12]}…"
-
-
-def _figure(value: float, interval: Interval, scale: float, sign: str = "") -> str:
+def write_figure(value: float, interval: Interval, scale: float, sign: str = "") -> str:
     """As many decimals as the interval has a digit for, at least one.
 
     A lopsided interval, as next to a bound, is written out instead of as ±. One no wider than the
@@ -221,11 +119,6 @@ def _figure(value: float, interval: Interval, scale: float, sign: str = "") -> s
         ends = f"{interval.low:{sign}.{decimals}f} to {interval.high:{sign}.{decimals}f}"
         return f"{value:{sign}.{decimals}f} [{ends}]"
     return f"{value:{sign}.{decimals}f} ± {half:.{decimals}f}"
-
-
-def may_be_negative(name: str) -> bool:
-    """Of all scores the relative ones: a corruption may lower the error."""
-    return "relative" in name
 
 
 def _all_alike(percent: float, images: int) -> Interval:
@@ -245,7 +138,8 @@ def score_of(
     circumstances: Circumstances,
     resampling: str,
     *,
-    unit: str = "",
+    metric: Metric[...],
+    part: str = "",
     interval: Interval | None = None,
 ) -> Score:
     """A score whose interval is that of its replicates unless a better one is known."""
@@ -253,8 +147,20 @@ def score_of(
         raise InputError(f"expected a finite {name}, got {value}; check the stored predictions")
     if interval is None:
         interval = percentile_interval(replicates)
-        if unit == "%" and interval.high - interval.low <= 2 * NOISE * abs(value):
+        if metric.unit == "%" and interval.high - interval.low <= 2 * NOISE * abs(value):
             interval = _all_alike(value, circumstances.images)
-    if not may_be_negative(name):  # replicates of few images may be: the ECE's are made of gaps
+    if not metric.signed:  # replicates of few images may be: the ECE's are made of gaps
         interval = Interval(max(0.0, interval.low), max(0.0, interval.high))
-    return Score(name, value, interval, unit, circumstances, resampling, replicates)
+    return Score(
+        name,
+        value,
+        interval,
+        metric.unit,
+        circumstances,
+        resampling,
+        replicates,
+        metric.lower_is_better,
+        metric.signed,
+        metric.name,
+        part,
+    )

@@ -13,7 +13,7 @@ from hardy.errors import InputError
 from hardy.execute import Executor
 from hardy.images.source import Source
 from hardy.metrics import ms_ssim
-from hardy.scores.text_tables import Table
+from hardy.scores.text_tables import TextTable
 from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.suite import Suite
 from hardy.variants.generated import Generated
@@ -31,7 +31,7 @@ class Description(NamedTuple):
     similarity: Floats  # (images, cells)
     source: str  # in words
 
-    def table(self) -> Table:
+    def table(self) -> TextTable:
         levels = sorted({cell.level for cell in self.cells})
         means = dict(zip(self.cells, self.similarity.mean(axis=0), strict=True))
         rows = [
@@ -53,7 +53,7 @@ class Description(NamedTuple):
         notes = [f"mean over {len(self.similarity):,} of {self.source}; 1 is the clean image"]
         if graded:
             notes.append(f"the older paper aimed at {AIM[0]} for severity 1 and {AIM[1]} for 5")
-        return Table(title, ("", *header), rows, notes=tuple(notes))
+        return TextTable(title, ("", *header), rows, notes=tuple(notes))
 
     def rows(self) -> list[dict[str, object]]:
         """Plain values: the mean over images, and its standard error."""

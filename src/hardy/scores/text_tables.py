@@ -1,4 +1,4 @@
-"""Tables of text, and the ways they leave: to a terminal, as Markdown, as CSV.
+"""Tables of text, and the ways they leave: to a terminal, as Markdown, as CSV, into a notebook.
 
 Names of models and files are text and nothing else: no markup in them is obeyed, and control
 characters are spelled out.
@@ -10,18 +10,26 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hardy.errors import printable
+
+if TYPE_CHECKING:
+    from hardy.scores.score import Score
 
 # Widths in a terminal: of the first column, where it need not and where it must fold; of a heading;
 # and between columns.
 FIRST, LEAST, HEADING, GAP = 40, 16, 16, 2
 WIDTH = 100  # of a file
+# Of a notebook: colours of the palette that reports have, and the style of cells.
+BLUE, GREY = "#0072b2", "#7d8785"
+CELL = 'style="text-align: right; font-variant-numeric: tabular-nums; padding: 2px 12px"'
+NAME = 'style="text-align: left; padding: 2px 12px"'
 FORMULA = ("=", "+", "-", "@")  # how a spreadsheet's formulas start
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     title: str
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -29,7 +37,7 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def to_terminal(tables: Iterable[Table]) -> None:
+def to_terminal(tables: Iterable[TextTable]) -> None:
     """A table that is too wide comes in several pieces, each with the first column."""
     from rich.console import Console
 
@@ -37,7 +45,7 @@ def to_terminal(tables: Iterable[Table]) -> None:
         _print(Console(), table)
 
 
-def to_text(tables: Iterable[Table]) -> str:
+def to_text(tables: Iterable[TextTable]) -> str:
     """As a terminal has it, without colours."""
     from rich.console import Console
 
@@ -47,9 +55,9 @@ def to_text(tables: Iterable[Table]) -> str:
     return file.getvalue()
 
 
-def _print(console: Any, table: Table) -> None:
+def _print(console: Any, table: TextTable) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.table import Table as Grid
+    from rich.table import Table
     from rich.text import Text
 
     def text(content: str, style: str = "") -> Text:
@@ -59,7 +67,7 @@ def _print(console: Any, table: Table) -> None:
     widths = [_width(table, column) for column in range(len(table.header))]
     first = _first_width(widths, console.width)
     for columns in _pieces(widths, console.width - first):
-        grid = Grid(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
+        grid = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
         for column in (0, *columns):
             heading = text(table.header[column])
             if column:
@@ -76,7 +84,7 @@ def _print(console: Any, table: Table) -> None:
     console.print()
 
 
-def _width(table: Table, column: int) -> int:
+def _width(table: TextTable, column: int) -> int:
     """What its longest cell needs; a heading folds."""
     cells = [len(printable(row[column])) for row in table.rows]
     heading = len(printable(table.header[column]))
@@ -102,7 +110,7 @@ def _pieces(widths: Sequence[int], room: int) -> list[list[int]]:
     return pieces
 
 
-def to_markdown(tables: Iterable[Table]) -> str:
+def to_markdown(tables: Iterable[TextTable]) -> str:
     parts = []
     for table in tables:
         lines = [f"### {_escape(table.title)}", "", _line(map(_escape, table.header))]
@@ -143,3 +151,33 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         value = " ".join(map(str, value))
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def scores_html(
+    scores: Iterable[Score], told: Iterable[str], *, title: str = "", seen: Iterable[str] = ()
+) -> str:
+    """Small HTML without scripts: a row per score, and what is to be told below."""
+    rows = "".join(
+        f"<tr><th {NAME}>{escape(score.name)}</th>"
+        f"<td {CELL}>{escape(score.figure() + score.mark(seen))}</td><td>{_strip(score)}</td></tr>"
+        for score in scores
+    )
+    caption = f"<caption {NAME}><b>{escape(title)}</b></caption>" if title else ""
+    below = "".join(f'<div style="color: {GREY}">{escape(line)}</div>' for line in told)
+    return f"<table>{caption}{rows}</table>{below}"
+
+
+def _strip(score: Score) -> str:
+    """The interval from 0 to 100, or to its own end where it goes further."""
+    top = max(100.0 if score.unit or score.value > 2 else 1.0, score.interval.high)
+    low, value, high = (
+        120 * max(0.0, number) / top
+        for number in (score.interval.low, score.value, score.interval.high)
+    )
+    return (
+        '<svg width="124" height="12" viewBox="-2 0 124 12" role="img" '
+        f'aria-label="95 % interval from {score.interval.low:.4g} to {score.interval.high:.4g}">'
+        f'<path d="M0 6h120" stroke="{GREY}" stroke-opacity=".35" stroke-width="2"/>'
+        f'<path d="M{low:.1f} 6H{high:.1f}" stroke="{BLUE}" stroke-width="4"/>'
+        f'<circle cx="{value:.1f}" cy="6" r="3" fill="{BLUE}"/></svg>'
+    )

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from hardy.errors import InputError
-from hardy.metrics.correlation import average_ranks, fisher_interval, pearson, spearman
+from hardy.metrics.statistics import average_ranks, fisher_interval, pearson, spearman
 
 
 def test_by_hand() -> None:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import Interval, proportion_interval
-from hardy.scores.error_scores import corruption_scores
-from hardy.scores.score import Circumstances, Score, compare, differences, score_of
+from hardy.metrics import METRICS, Interval, proportion_interval
+from hardy.scores.comparison import compare_scores, differences
+from hardy.scores.score import Circumstances, Score, score_of
+from tests.scores.arrays import corruption_scores
 
 FIFTEEN = tuple(f"corruption_{i}" for i in range(15))
 AROUND = Circumstances(
@@ -33,7 +34,7 @@ SPREAD = np.linspace(-0.3, 0.3, 1001)
 
 def score(value: float = 76.7, name: str = "mCE", **changes: Any) -> Score:
     made = replace(AROUND, **changes)
-    return score_of(name, value, value + SPREAD, made, "1,000 replicates")
+    return score_of(name, value, value + SPREAD, made, "1,000 replicates", metric=METRICS["CE"])
 
 
 def test_a_score_prints_what_it_is() -> None:
@@ -82,11 +83,12 @@ def test_a_percentage_that_all_images_share_is_still_of_few_images(value: float)
     """At 0 and 100 % Wilson's; between, the other images that there may be pull either way."""
     made = replace(AROUND, images=20)
     same = np.full(100, value) * (1 + np.linspace(0, 1e-14, 100))  # but for rounding
-    low, high = score_of("mean error", value, same, made, "100", unit="%").interval
+    low, high = score_of("mean error", value, same, made, "100", metric=METRICS["error"]).interval
     others = 100 * proportion_interval(0, 20).high
     assert high - low == pytest.approx(others)
     assert value - low == pytest.approx(value / 100 * others)
-    assert score_of("mCE", value, same, made, "100").interval.high == pytest.approx(value)
+    plain = score_of("mCE", value, same, made, "100", metric=METRICS["CE"])
+    assert plain.interval.high == pytest.approx(value)
 
 
 def test_the_unit() -> None:
@@ -104,7 +106,7 @@ def test_as_dict_is_plain() -> None:
 
 def test_compare_pairs_the_replicates() -> None:
     """A constant gap on every replicate is certain, however wide each interval is."""
-    comparison = compare(score(76.7), score(76.5))
+    comparison = compare_scores(score(76.7), score(76.5))
     assert comparison.difference == pytest.approx(-0.2)
     assert comparison.interval == pytest.approx((-0.2, -0.2))
     assert comparison.significant
@@ -116,7 +118,7 @@ def test_compare_pairs_the_replicates() -> None:
 
 
 def test_compare_equal_models() -> None:
-    comparison = compare(score(), score())
+    comparison = compare_scores(score(), score())
     assert (comparison.difference, comparison.p_value) == (0, 1)
     assert not comparison.significant
 
@@ -125,7 +127,7 @@ def test_rounding_is_no_difference() -> None:
     """The same errors, added up in another order."""
     first = score()
     second = replace(first, value=76.7 - 1e-14, replicates=first.replicates - 1e-14)
-    comparison = compare(first, second)
+    comparison = compare_scores(first, second)
     assert (comparison.difference, comparison.interval) == (0, (0, 0))
     assert not comparison.significant
     assert comparison.p_value == 1
@@ -140,7 +142,7 @@ def test_the_same_images_are_the_same_whatever_they_are_a_part_of() -> None:
 
 def test_p_value_counts_the_rarer_side() -> None:
     second = replace(score(), replicates=score().replicates + np.linspace(-0.1, 0.9, 1001))
-    assert compare(score(), second).p_value == pytest.approx(2 * 102 / 1002)
+    assert compare_scores(score(), second).p_value == pytest.approx(2 * 102 / 1002)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_unlike_scores_are_refused_and_the_difference_named(
     changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=f"expected two scores made alike, got .*{message}"):
-        compare(score(), score(**changes))
+        compare_scores(score(), score(**changes))
 
 
 def test_every_circumstance_is_checked() -> None:
@@ -185,7 +187,7 @@ def test_all_differences_are_named_at_once() -> None:
 def test_other_replicates_are_refused() -> None:
     other = replace(score(), resampling="500 replicates", replicates=np.zeros(500))
     with pytest.raises(InputError, match=r"different intervals \(1,000 replicates and 500"):
-        compare(score(), other)
+        compare_scores(score(), other)
 
 
 def test_a_score_is_finite() -> None:
@@ -202,7 +204,7 @@ def test_a_handful_of_images_is_not_significant() -> None:
             corruption_scores(rank, rank[:, None, None], around, counted=["fog"])["mean error"]
             for rank in (right, wrong)
         ]
-        compared = compare(*scores)
+        compared = compare_scores(*scores)
         assert compared.p_value >= 2.0 ** (1 - images)
         assert compared.significant is expected
         assert scores[0].interval.high > 0

@@ -9,25 +9,32 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from hardy.metrics import (
-    Outcomes,
-    Resampling,
-    measure_reference,
-    percentile_interval,
-    resample_means,
+from hardy.metrics import Resampling, percentile_interval, resample_means
+from hardy.scores.comparison import compare_scores
+from hardy.scores.formulas import ReferenceNumbers
+from hardy.scores.score import Circumstances, Score
+from tests.scores.arrays import (
+    CALIBRATION,
+    corruption_scores,
+    measured,
+    moving,
+    published,
+    score_columns,
+    sequence_scores,
 )
-from hardy.metrics.corruption_error import MeasuredReference
-from hardy.scores.calibration_scores import calibration_scores
-from hardy.scores.error_scores import corruption_scores
-from hardy.scores.movement_scores import measure_flips, movements, sequence_scores
-from hardy.scores.score import Circumstances, Score, compare
-from hardy.suites import FlipReference
-from tests.metrics.simulate import CLEAN, COUPLING, THRESHOLDS, draw, true_errors
+from tests.scores.simulate import CLEAN, COUPLING, THRESHOLDS, draw, true_errors
 
 NAMES = ("fog", "snow", "frost")
 TURNS = ("tilt", "scale")
-REFERENCE = MeasuredReference("AlexNet", 0.4, {"fog": 0.8, "snow": 0.7, "frost": 0.9})
-FLIPS = FlipReference("AlexNet", "", {"tilt": 0.1, "scale": 0.2}, {"tilt": 1.0, "scale": 2.0})
+THEIRS = {"fog": 0.8, "snow": 0.7, "frost": 0.9}
+REFERENCE = published("AlexNet", 0.4, THEIRS)
+FLIPS = ReferenceNumbers(
+    "AlexNet",
+    {
+        "FP": (math.nan, {"tilt": 0.1, "scale": 0.2}),
+        "uT5D": (math.nan, {"tilt": 1.0, "scale": 2.0}),
+    },
+)
 IMAGES = 300
 
 # A share of 95 % has a standard error of 0.7 points over 1,000 simulations, of 1.5 over 200.
@@ -87,7 +94,7 @@ def corruptions(rng: np.random.Generator, how: Resampling) -> Held:
         clean, cells, around(NAMES), counted=NAMES, reference=REFERENCE, how=how
     )
     errors, clean_error = true_errors(THRESHOLDS), float(true_errors(CLEAN))
-    yardstick = np.array(list(REFERENCE.errors.values()))
+    yardstick = np.array(list(THEIRS.values()))
     curve = np.column_stack([np.full(3, clean_error), errors])
     truth = {
         "clean error": clean_error,
@@ -115,7 +122,7 @@ def ratio(rng: np.random.Generator, how: Resampling) -> Held:
         z = rng.normal(size=IMAGES)
         clean, cells = draw(rng, IMAGES, z)
         other_clean, other = draw(rng, IMAGES, z if kind == "alike" else None)
-        reference = measure_reference("other", other_clean, other[:, easier], NAMES)
+        reference = measured("other", other_clean, other[:, easier])
         scores = corruption_scores(
             clean, cells, around(NAMES), counted=NAMES, reference=reference, how=how
         )
@@ -126,12 +133,11 @@ def ratio(rng: np.random.Generator, how: Resampling) -> Held:
 def flip_ratio(rng: np.random.Generator, how: Resampling) -> Held:
     """The same of sequences."""
     ours, theirs = (_turns(rng) for _ in range(2))
-    moves = {name: movements(name, top5) for name, top5 in theirs.items()}
     scores = sequence_scores(
         ours,
         around(TURNS, "perturbations"),
         counted=TURNS,
-        reference=measure_flips("other", moves),
+        reference=moving("other", theirs),
         how=how,
     )
     yield "mFR", scores["mFR"].interval, 100.0
@@ -146,7 +152,7 @@ def difference(rng: np.random.Generator, how: Resampling) -> Held:
         clean, cells = draw(rng, IMAGES, z)
         pair.append(mean_error(clean, cells[:, kinds], how))
     errors = true_errors(THRESHOLDS)
-    yield "difference", compare(*pair).interval, 100 * (errors[1] - errors[0]).mean() / 3
+    yield "difference", compare_scores(*pair).interval, 100 * (errors[1] - errors[0]).mean() / 3
 
 
 def strata(rng: np.random.Generator, how: Resampling, *, within: bool = True) -> Held:
@@ -191,10 +197,13 @@ def calibration(rng: np.random.Generator, how: Resampling) -> Held:
     confidence = rng.uniform(0.4, 1.0, size=(number, 2, 5))
     right = luck[:, None, None] < confidence - 0.1
     label = np.where(right, confidence, 0.01)
-    cells = Outcomes((~right).astype(int), np.log(label), confidence**2, confidence)
-    clean = Outcomes(*(part[:, 0, 0] for part in cells))
+    cells = {"rank": (~right).astype(int), "log_prob": np.log(label)}
+    cells |= {"square_sum": confidence**2, "confidence": confidence}
+    clean = {name: part[:, 0, 0] for name, part in cells.items()}
     names = NAMES[:2]
-    scores = calibration_scores(clean, cells, around(names, images=number), counted=names, how=how)
+    scores = score_columns(
+        clean, cells, around(names, images=number), CALIBRATION, counted=names, how=how
+    )
     c = np.linspace(0.4, 1.0, 100_001)
     nlls = -(c - 0.1) * np.log(c) - (1.1 - c) * np.log(0.01)
     briers = c**2 - 2 * ((c - 0.1) * c + (1.1 - c) * 0.01) + 1
@@ -252,7 +261,7 @@ def test_two_equal_models_differ_at_the_level_of_the_test() -> None:
         for _ in range(2):
             clean, cells = draw(rng, IMAGES, z)
             pair.append(mean_error(clean, cells, FEWER))
-        p_values.append(compare(*pair).p_value)
+        p_values.append(compare_scores(*pair).p_value)
     share = np.mean(np.array(p_values) < 0.05)
     assert share < 0.05 + 3 * np.sqrt(0.05 * 0.95 / SHORT)
     assert 0.4 < np.mean(p_values) < 0.6

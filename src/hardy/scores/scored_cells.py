@@ -1,4 +1,4 @@
-"""Which images and cells of a stored run a score is made of, and what that leaves out."""
+"""Which cells and images of a stored run scores are made of, and what that leaves out."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics import Resampling
+from hardy.metrics.stability import DIFFICULTIES, is_noise
 from hardy.scores.score import Circumstances
 from hardy.store.reader import StoredRun
 from hardy.suites import SEVERITIES, load
-from hardy.suites.cells import Cell
+from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.suite import Suite
 from hardy.suites.suite_files import copy_name
 
@@ -28,13 +29,17 @@ LEAST = 100
 RESUME = "the same `hardy eval` resumes"
 
 
-class Part(NamedTuple):
+class ScoredCells(NamedTuple):
     """Cells of a run that are scored together, and the images that have all of them."""
 
     names: tuple[str, ...]
     levels: tuple[int, ...]  # severities, or the difficulty of sequences
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...]  # the clean images first, where there are any
     images: Places
+
+    @property
+    def has_clean(self) -> bool:
+        return CLEAN in self.cells
 
 
 def suite_of(run: StoredRun) -> Suite:
@@ -67,7 +72,76 @@ def sorted_places(run: StoredRun, ids: Iterable[Id] | None = None) -> Places:
     return np.array([places[id] for id in sorted(wanted)], np.int64)  # type: ignore[type-var]
 
 
-def levels_by_name(run: StoredRun, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def select(run: StoredRun, suite: Suite, places: Places) -> tuple[list[ScoredCells], list[str]]:
+    """What is scored together, the cells that count first, and notes on what is left out.
+
+    Of `places` those images are used that have all cells of a part.
+    """
+    if suite.kind == "corruptions":
+        return _select_corruptions(run, suite, places)
+    return _select_sequences(run, suite, places)
+
+
+def _select_corruptions(
+    run: StoredRun, suite: Suite, places: Places
+) -> tuple[list[ScoredCells], list[str]]:
+    """Usually one part. Two where the validation corruptions have other severities or images, which
+    must cost the scores that count nothing."""
+    if (run.labels[places] < 0).any():
+        raise InputError(
+            f"expected labels for scores on {suite.name}, got a run of {run.model} without any; "
+            "run it on images with labels"
+        )
+    notes: list[str] = []
+    clean = (CLEAN,) if CLEAN in run.cells else ()
+    if not clean:
+        notes.append("no clean images: no clean error, relative mCE or mAUDE")
+    found = []
+    for group in (suite.counted, suite.validation):
+        levels = _levels_by_name(run, group)
+        if levels:
+            names, common = _rectangle(levels)
+            cells = tuple(Cell(name, level) for name in names for level in common)
+            found.append(_having_all(run, places, names, common, (*clean, *cells)))
+            notes += [
+                f"{name} was run at severity {', '.join(map(str, levels[name]))} only, and is left "
+                "out"
+                for name in levels
+                if name not in names
+            ]
+    if not found:
+        found = [_having_all(run, places, (), (), clean)]
+    parts = [part for part in found if len(part.images)]
+    if not parts:
+        raise _nothing_complete(run, places, found[0].cells)
+    if len(parts) == 2 and _alike(*parts):
+        one, two = parts
+        cells = one.cells + two.cells[len(clean) :]
+        parts = [ScoredCells(one.names + two.names, one.levels, cells, one.images)]
+    return parts, notes + [note for part in parts for note in _incomplete(part, suite, places)]
+
+
+def _select_sequences(
+    run: StoredRun, suite: Suite, places: Places
+) -> tuple[list[ScoredCells], list[str]]:
+    """Noise is stored per difficulty; of others the compared frames lie further apart. Where the
+    noise of a difficulty was not run, no image has all of its cells."""
+    there = set(run.cells)
+    found = []
+    for difficulty in DIFFICULTIES:
+        for group in (suite.counted, suite.validation):
+            names = tuple(name for name in group if Cell(name, 1) in there)
+            cells = tuple(Cell(name, difficulty if is_noise(name) else 1) for name in names)
+            if names:
+                found.append(_having_all(run, places, names, (difficulty,), cells))
+    parts = [part for part in found if len(part.images)]
+    first = [part for part in parts if part.levels == (1,)]
+    if not first:  # of which the headline is made
+        raise _nothing_complete(run, places, found[0].cells if found else run.cells)
+    return parts, [note for part in first for note in _incomplete(part, suite, places)]
+
+
+def _levels_by_name(run: StoredRun, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """What was run of these names, in their order."""
     found: dict[str, list[int]] = {}
     for cell in run.cells:
@@ -75,7 +149,7 @@ def levels_by_name(run: StoredRun, names: Sequence[str]) -> dict[str, tuple[int,
     return {name: tuple(sorted(found[name])) for name in names if name in found}
 
 
-def rectangle(levels: Mapping[str, tuple[int, ...]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _rectangle(levels: Mapping[str, tuple[int, ...]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Names that have the same severities: all five if any has them, else those of the most."""
 
     def having(wanted: tuple[int, ...]) -> tuple[str, ...]:
@@ -86,17 +160,21 @@ def rectangle(levels: Mapping[str, tuple[int, ...]]) -> tuple[tuple[str, ...], t
     return having(best), best
 
 
-def part_of(
+def _having_all(
     run: StoredRun,
     places: Places,
     names: tuple[str, ...],
     levels: tuple[int, ...],
     cells: tuple[Cell, ...],
-) -> Part:
-    return Part(names, levels, cells, places[run.complete(cells)[places]])
+) -> ScoredCells:
+    return ScoredCells(names, levels, cells, places[run.complete(cells)[places]])
 
 
-def nothing_complete(run: StoredRun, places: Places, cells: Sequence[Cell]) -> InputError:
+def _alike(one: ScoredCells, two: ScoredCells) -> bool:
+    return one.levels == two.levels and np.array_equal(one.images, two.images)
+
+
+def _nothing_complete(run: StoredRun, places: Places, cells: Sequence[Cell]) -> InputError:
     """Says which cells lack the most images."""
     done = {cell: np.count_nonzero(run.complete([cell])[places]) for cell in cells}
     worst = sorted(cells, key=lambda cell: done[cell])[:3]
@@ -107,14 +185,15 @@ def nothing_complete(run: StoredRun, places: Places, cells: Sequence[Cell]) -> I
     )
 
 
-def incomplete(part: Part, places: Places, what: str) -> list[str]:
+def _incomplete(part: ScoredCells, suite: Suite, places: Places) -> list[str]:
     """A note, where the score is not of all images."""
     if len(part.images) == len(places):
         return []
+    what = "validation: " if set(part.names) <= set(suite.validation) else ""
     return [f"{what}{len(part.images):,} of {len(places):,} images are complete; {RESUME}"]
 
 
-def circumstances(run: StoredRun, suite: Suite, part: Part) -> Circumstances:
+def circumstances(run: StoredRun, suite: Suite, part: ScoredCells) -> Circumstances:
     details = run.details
     seed = f", seed {details['seed']}" if details["seed"] else ""
     whole = _whole(run)
@@ -168,51 +247,3 @@ def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resamp
     if how.strata is None and alike and len(labels) - len(sizes) >= LEAST:
         return how._replace(strata=labels)
     return how
-
-
-def reference_name(run: StoredRun) -> str:
-    """Names repeat, with other weights or settings; the start of the identity tells them apart."""
-    return f"{run.model}@{run.identity.hash()[:8]}"
-
-
-def same_part(run: StoredRun, part: Part, reference: StoredRun) -> Part:
-    """The reference's part on the same images; refused where it was made differently."""
-    name = f"the reference {reference.model}"
-    labels = {
-        "suite": "the suite",
-        "suite_hash": "suite contents",
-        "recipe": "the preprocessing recipe",
-        "made": "a way of making the images",
-        "seed": "the seed",
-    }
-    for key, label in labels.items():
-        ours, theirs = run.details[key], reference.details[key]
-        if ours != theirs:
-            raise InputError(
-                f"expected {label} {ours} of {name} too, got {theirs}; run it like {run.model}"
-            )
-    absent = [str(cell) for cell in part.cells if cell not in reference.cells]
-    if absent:
-        raise InputError(
-            f"expected {name} on the same cells, got none of {', '.join(absent[:3])}"
-            f"{', …' if len(absent) > 3 else ''}; run it on them too"
-        )
-    there = {id: place for place, id in enumerate(reference.ids)}
-    has = reference.complete(part.cells)
-    found = [there.get(run.ids[place], -1) for place in part.images]
-    good = sum(place >= 0 and bool(has[place]) for place in found)
-    if good < len(found):
-        raise InputError(
-            f"expected {name} on the same {len(found):,} images, got {good:,} of them; run it on "
-            "the others too"
-        )
-    same = part._replace(images=np.array(found, np.int64))
-    if not np.array_equal(reference.labels[same.images], run.labels[part.images]):
-        raise InputError(
-            f"expected the same labels for {name}, got others; run both models on the same images"
-        )
-    if images_hash(reference, same.images) != images_hash(run, part.images):
-        raise InputError(
-            f"expected the same images for {name}, got other pixels; run both models on the same"
-        )
-    return same

@@ -1,0 +1,231 @@
+"""A stored run's scores, and how they show themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hardy.errors import InputError
+from hardy.metrics import Resampling
+from hardy.metrics.metric import CORRUPTIONS, HEADLINE
+from hardy.scores.formulas import AnyMetric, make_scores, usable_metrics
+from hardy.scores.per_image import measure, reference_for
+from hardy.scores.score import MARK, Score
+from hardy.scores.scored_cells import (
+    Id,
+    Places,
+    circumstances,
+    resampling,
+    select,
+    sorted_places,
+    suite_of,
+)
+from hardy.scores.text_tables import scores_html
+from hardy.store.reader import StoredRun
+from hardy.suites.suite import RATIOS, Suite
+
+
+def headline_metrics(kind: str) -> list[AnyMetric]:
+    """The metrics that are quoted, the first one before all others: ratios to a reference lead."""
+    quoted = [metric for metric in usable_metrics(kind)[0] if metric.group == HEADLINE]
+    return sorted(quoted, key=lambda metric: not metric.is_ratio)
+
+
+def headline_labels(kind: str) -> tuple[str, ...]:
+    """What the headline scores of a suite may be called, in their order; the first ranks."""
+    metrics = headline_metrics(kind)
+    means = [metric.mean for metric in metrics]
+    tuning = [metric.validation for metric in metrics if metric.validation]
+    return (*means, *tuning, *clean_labels())
+
+
+def clean_labels() -> list[str]:
+    """The headline scores on clean images, which sequences have not of their own."""
+    return [metric.clean for metric in headline_metrics(CORRUPTIONS) if metric.clean]
+
+
+def families(kind: str) -> list[list[AnyMetric]]:
+    """Metrics of one quantity, if any of them is quoted: the ratios before the plain number."""
+    metrics = usable_metrics(kind)[0]
+    found = []
+    for base in (metric for metric in metrics if metric.of is None):
+        ratios = [metric for metric in metrics if metric.is_ratio and metric.base is base]
+        if any(metric.group == HEADLINE for metric in (base, *ratios)):
+            found.append([*ratios, base])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Mapping[str, Score]):
+    """By name, such as "mCE" or "CE fog"; the headline first."""
+
+    run: StoredRun
+    kind: str  # "corruptions" or "perturbations"
+    scores: dict[str, Score]
+    images: Places  # in the run, of the headline scores, in the order of their rows
+    notes: tuple[str, ...] = ()  # what the scores leave out
+    reference: StoredRun | str | None = "suite"  # as `score` was told, and how
+    how: Resampling | None = None
+
+    def on(self, images: Iterable[Id]) -> Scores:
+        """The same, of some of the images, by their ids."""
+        return score_run(self.run, reference=self.reference, how=self.how, images=images)
+
+    @property
+    def model(self) -> str:
+        return self.run.model
+
+    @property
+    def seen(self) -> tuple[str, ...] | None:
+        """Those of the suite that the model was trained on; None: nobody says."""
+        if self.run.seen is None:
+            return None
+        suite = suite_of(self.run)
+        return tuple(name for name in suite.counted + suite.validation if name in self.run.seen)
+
+    @property
+    def headline(self) -> tuple[Score, ...]:
+        """The ones to look at first."""
+        return tuple(self.scores[name] for name in _headline(self.kind, self.scores))
+
+    def figure(self, score: Score) -> str:
+        """One of these numbers with its interval, marked where the model was trained on it."""
+        return score.figure() + score.mark(self.run.seen)
+
+    def singles(self) -> dict[str, dict[str, Score]]:
+        """Of each corruption: metric ("CE", or "error" without a reference) -> name -> score."""
+        names = {
+            name: None
+            for score in self.scores.values()
+            if score.part == "single"
+            for name in score.circumstances.names
+        }
+        found: dict[str, dict[str, Score]] = {}
+        for family in families(self.kind):
+            for metric in family:
+                labels = {name: metric.single_label(name) for name in names}
+                single = {
+                    name: self.scores[label]
+                    for name, label in labels.items()
+                    if label in self.scores
+                }
+                if single:
+                    found[metric.name] = single
+                    break
+        return found
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Plain values of all of them, for CSV and data frames."""
+        return [
+            {"model": self.model, **score.as_dict(), "seen": score.seen(self.run.seen)}
+            for score in self.scores.values()
+        ]
+
+    def __getitem__(self, name: str) -> Score:
+        if name in self.scores:
+            return self.scores[name]
+        raise KeyError(
+            f"no score {name!r} of {self.model} on {self.run.suite}; there are "
+            f"{', '.join(self.scores)}"
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __str__(self) -> str:
+        first, *others = (f"{score.name} {self.figure(score)}" for score in self.headline)
+        lines = [f"{first} ({self.headline[0].circumstances})"]
+        if others:
+            lines.append(", ".join(others))
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        told = [str(self.headline[0].circumstances), *(f"note: {note}" for note in self.notes)]
+        return scores_html(self.headline, told, title=self.model, seen=self.run.seen or ())
+
+
+def score_run(
+    run: StoredRun,
+    *,
+    reference: StoredRun | str | None = "suite",
+    how: Resampling | None = None,
+    images: Iterable[Id] | None = None,
+) -> Scores:
+    """All scores of a run, over the images that have every cell.
+
+    `reference`: "suite" is the suite's own model where it has one, a run is measured on the same
+    images, None makes no ratios. `images` are the ids of those to score on, if not all.
+    """
+    if isinstance(reference, str) and reference != "suite":
+        raise InputError(
+            f'expected "suite", a stored run or None as a reference, got "{reference}"; '
+            "`hardy.scores.choose` finds a run by its name"
+        )
+    suite = suite_of(run)
+    if not run.cells:
+        raise InputError(
+            f"the run of {run.model} on {run.suite} holds no predictions yet; the same "
+            "`hardy eval` makes them"
+        )
+    # The suite's errors on other classes would say nothing.
+    foreign = reference == "suite" and run.identity.labels == "own"
+    metrics, left_out = _metrics_for(suite)
+    parts, notes = select(run, suite, sorted_places(run, images))
+    scores: dict[str, Score] = {}
+    for part, measured in zip(parts, measure(run, suite.kind, parts, metrics), strict=True):
+        divisor, unused = reference_for(run, suite, part, None if foreign else reference, metrics)
+        made, undivided = make_scores(
+            measured,
+            circumstances(run, suite, part),
+            metrics,
+            counted=suite.counted,
+            validation=suite.validation,
+            reference=divisor,
+            how=resampling(run, part.images, how),
+        )
+        notes += unused + undivided
+        # Clean scores of the part that counts come first, and stay.
+        scores = {**scores, **made, **scores}
+    notes += left_out + _trained_on(scores.values(), run) + _defence(run)
+    leading = {name: scores[name] for name in _headline(suite.kind, scores)}
+    return Scores(run, suite.kind, leading | scores, parts[0].images, tuple(notes), reference, how)
+
+
+def _metrics_for(suite: Suite) -> tuple[list[AnyMetric], list[str]]:
+    """Some benchmarks mean the relative ratio by CE: then there is no other."""
+    metrics, notes = usable_metrics(suite.kind)
+    usual = RATIOS[0]
+    return [one for one in metrics if one.mean != usual or suite.score == usual], notes
+
+
+def _trained_on(scores: Iterable[Score], run: StoredRun) -> list[str]:
+    """What the mark means, where there is one. Of a model by `hardy train` everything is told but
+    what its first weights had seen."""
+    if run.trained is not None and run.seen is None:
+        return [f"what its first weights had seen is not known, and nothing is marked {MARK}"]
+    names = dict.fromkeys(name for score in scores for name in score.seen(run.seen))
+    return [f"{MARK} trained on {', '.join(names)}: not unseen by this model"] if names else []
+
+
+def _defence(run: StoredRun) -> list[str]:
+    if run.defence is None:
+        return []
+    if run.adapted:
+        return [
+            f"adapted to the images it is tested on, which others never see: {run.defence}; "
+            "intervals take images for independent, and those of one batch are not"
+        ]
+    return [f"defended by {run.defence}"]
+
+
+def _headline(kind: str, there: Container[str]) -> list[str]:
+    """What counts, one score for tuning, and the clean images; tuning alone if nothing counts."""
+    metrics = headline_metrics(kind)
+    means = [metric.mean for metric in metrics if metric.mean in there]
+    tuning = [one.validation for one in metrics if one.validation and one.validation in there]
+    clean = [label for label in clean_labels() if label in there]
+    return [*means, *tuning[:1], *clean] if means else [*tuning, *clean]
