@@ -6,11 +6,13 @@ stands between the two lines is written here and nowhere else.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from pathlib import Path
 
 import hardy
+from hardy.train import METHODS
 
 DOCS = Path(__file__).parent
 PLACE = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -24,11 +26,36 @@ def rows(kind: str) -> list[tuple[str, str]]:
     return [(entry.name, entry.summary) for entry in hardy.names(kind)]
 
 
+def training_methods() -> str:
+    """The methods with what can be set, and what the nets have seen."""
+    lines = []
+    for name, said in rows("methods"):
+        method = METHODS[name]
+        settings = [f"{one.name}={typed(one.default)}" for one in dataclasses.fields(method)]
+        seen = ", ".join(method.seen) or "none"
+        lines.append(f"| `{name}` | {said} | {' '.join(settings)} | {seen} |\n")
+    return f"| method | what it is | settings | seen |\n|---|---|---|---|\n{''.join(lines)}"
+
+
+def typed(value: object) -> str:
+    """A setting as one types it: 8/255 and 0.1,0.2."""
+    if isinstance(value, tuple):
+        return ",".join(map(typed, value))
+    if not isinstance(value, float):
+        return str(value) or "NAME"
+    if float(f"{value:g}") == value:
+        return f"{value:g}"
+    levels = round(255 * value)
+    return f"{levels}/255" if levels / 255 == value else repr(value)
+
+
 def first_line(thing: object) -> str:
     return (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def table(kind: str) -> str:
+    if kind == "training methods":
+        return training_methods()
     lines = [f"| `{name}` | {said} |\n" for name, said in rows(kind)]
     return f"| {kind.rstrip('s')} | what it is |\n|---|---|\n{''.join(lines)}"
 
