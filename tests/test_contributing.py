@@ -1,0 +1,88 @@
+"""The six recipes of CONTRIBUTING, installed together as a package of one file, work."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.pages import ROOT, blocks, page
+
+RECIPES = page("CONTRIBUTING.md").partition("## Six recipes")[2].partition("\n## ")[0]
+POINTS = tomllib.loads(dict(blocks("CONTRIBUTING.md"))["toml"])["project"]["entry-points"]
+USE = """
+import hardy, numpy
+
+kinds = ("corruptions", "metrics", "models", "readers", "methods", "figures")
+listed = {kind: {name.partition(":")[0]: said for name, _, said in hardy.names(kind)}
+          for kind in kinds}
+assert (hardy.corrupt(numpy.full((32, 32, 3), 80, "uint8"), "dimming", 4) == 40).all()
+hardy.train("negatives", data="train.npz", out="net", net="wrn_16_4", epochs=1, batch=10)
+for model in ("constant:10", "fake:10"):
+    hardy.evaluate(model, suite="cifar10_c", images="some.list", store="runs", only=["fog"])
+hardy.report("runs", "report.html")
+hardy.plot("runs", "gaps", "gaps.svg")
+print(listed)
+"""
+
+
+def test_there_is_one_for_each_kind_of_change() -> None:
+    heads = re.findall(r"^### (.*)$", RECIPES, re.MULTILINE)
+    kinds = "A corruption, A metric, A model adapter, An image reader, A training method, A figure"
+    assert ", ".join(heads) == kinds
+    assert len(POINTS) == 6
+
+
+@pytest.mark.parametrize("recipe", re.split(r"^### ", RECIPES, flags=re.MULTILINE)[1:])
+def test_each_has_at_most_two_places_a_test_and_an_example(recipe: str) -> None:
+    assert re.findall(r"^(\d)\. \*\*", recipe, re.MULTILINE) in (["1"], ["1", "2"])
+    assert recipe.count("**Test.**") == 1
+    assert recipe.count("```python") == 1
+    for path in re.findall(r"`((?:src|tests)/[\w/.]+?)`", recipe):
+        assert (ROOT / path).exists(), path
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder with the package, a suite of its corruption, and images for its reader."""
+    code = [text for language, text in blocks("CONTRIBUTING.md") if language == "python"]
+    (tmp_path / "hardy_extras.py").write_text("\n\n".join(code), encoding="utf-8")
+    about = tmp_path / "hardy_extras-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hardy_extras\nVersion: 1.0\n")
+    lines = [
+        line
+        for group, named in POINTS.items()
+        for line in (f"[{group}]", *(f"{name} = {place}" for name, place in named.items()))
+    ]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    images = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3)).astype(np.uint8)
+    np.savez(tmp_path / "train.npz", images=images, labels=np.arange(20) % 10)
+    for number, image in enumerate(images):
+        Image.fromarray(image).save(tmp_path / f"{number}.png")
+    lines = [f"{number}.png {number % 10}" for number in range(len(images))]
+    (tmp_path / "some.list").write_text("\n".join(lines))
+    return tmp_path
+
+
+def test_all_six_are_listed_and_work_together(installed: Path) -> None:
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", USE], cwd=installed, env=here, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    listed = ast.literal_eval(done.stdout.splitlines()[-1])
+    for group, named in POINTS.items():
+        (name,) = named
+        assert listed[group.removeprefix("hardy.")][name].endswith("."), name
+    assert (installed / "net" / "model.safetensors").is_file()
+    assert "The best model has no bar." in (installed / "report.html").read_text(encoding="utf-8")
+    assert (installed / "gaps.svg").read_bytes().startswith(b"<?xml")
