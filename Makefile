@@ -53,9 +53,10 @@ golden: $(READY)
 	$(BIN)/python -m tests.golden.make
 	$(BIN)/python -m tests.golden.make_sequences
 
-# The tables of the pages, from the registries.
+# The tables of the pages, from the registries, and the reference, from the docstrings.
 docs: $(READY)
 	$(BIN)/python -m docs.tables
+	$(BIN)/python -m tests.reference
 
 # The README's pictures; the second one needs Debian's chromium.
 picture: $(READY)

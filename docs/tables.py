@@ -7,7 +7,6 @@ stands between the two lines is written here and nowhere else.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import re
 from pathlib import Path
 
@@ -19,10 +18,7 @@ PLACE = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def rows(kind: str) -> list[tuple[str, str]]:
-    """(name, a line about it): what `hardy ls` lists of a kind, or the public functions."""
-    if kind == "functions":
-        called = {name: getattr(hardy, name) for name in hardy.__all__ if name[0] != "_"}
-        return [(f"hardy.{name}", first_line(thing)) for name, thing in called.items()]
+    """(name, a line about it): what `hardy ls` lists of a kind."""
     return [(entry.name, entry.summary) for entry in hardy.names(kind)]
 
 
@@ -47,10 +43,6 @@ def typed(value: object) -> str:
         return f"{value:g}"
     levels = round(255 * value)
     return f"{levels}/255" if levels / 255 == value else repr(value)
-
-
-def first_line(thing: object) -> str:
-    return (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def table(kind: str) -> str:
