@@ -72,8 +72,9 @@ def test_a_picture_says_which_models_it_leaves_out(report: StoreReport) -> None:
         assert many.leaves_out() == " Drawn are the first 6 of 9 models."
 
 
-def test_one_bar_has_room(tmp_path: Path) -> None:
-    write_run(tmp_path, "model", "cifar10_c", images=12, classes=10, only=("fog",), worst=False)
+def test_bars_of_one_corruption_have_room_below_the_legend(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        write_run(tmp_path, name, "cifar10_c", images=12, classes=10, only=("fog",), worst=False)
     assert save(choose_figure(gather(tmp_path), "bars"), "svg").startswith(b"<?xml")
 
 

@@ -12,7 +12,6 @@ from hardy.cli.options import tell
 from hardy.errors import MissingResource, printable
 from hardy.progress import watch
 from hardy.report import FORMATS
-from hardy.report.figures import FIGURES
 
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="What `hardy eval` wrote.")]
 
@@ -71,7 +70,7 @@ def write_board(
 
 def plot_runs(
     store: Store,
-    kind: Annotated[str, typer.Argument(help=f"What to plot: {', '.join(FIGURES)}.")],
+    kind: Annotated[str, typer.Argument(help="What to plot: {figures}.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="A .pdf, .svg or .png.")],
     suite: Annotated[
         str | None, typer.Option(metavar="SUITE", help="Where the store has several.")

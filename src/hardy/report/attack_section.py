@@ -38,7 +38,7 @@ class ShownAttack(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Did the generator learn anything that Gaussian noise does not do?"""
+        """Say whether the generator learned more than Gaussian noise does."""
         one = self.attacked
         points = f"{one.difference.figure(sign='+')} points"
         if one.learned:
@@ -47,8 +47,10 @@ class ShownAttack(NamedTuple):
 
 
 def shown(section: Section) -> list[list[ShownAttack]]:
-    """In groups that were measured on the same images. With pictures of the best models' only, as
-    noise takes much room."""
+    """Group attacks that were measured on the same images.
+
+    Only those of the best models have pictures, since noise takes much room.
+    """
     found = [(entry, one) for entry in section.entries for one in entry.attacks]
     groups: dict[str, list[ShownAttack]] = {}
     for place, (entry, one) in enumerate(found):
@@ -62,7 +64,7 @@ def _kind(one: Attacked) -> str:
 
 
 def _title(entry: ModelEntry, one: Attacked) -> str:
-    """A model may have several attacks: what they differ in by what one asks for."""
+    """The model and what was asked for, since a model may have several attacks."""
     return f"{entry.label}, {_kind(one)}, ε {one.epsilon:.4g}, {count(one.steps, 'step')}"
 
 
@@ -79,7 +81,7 @@ def _pictured(entry: ModelEntry, one: Attacked) -> ShownAttack:
 def _uri(entry: ModelEntry, picture: str) -> str:
     try:
         return data_uri(reencode(base64.b64decode(picture)))
-    # Pillow meets pictures that are none with OSError, SyntaxError or ValueError.
+    # Pillow raises any of these for bytes that are no picture.
     except (OSError, SyntaxError, ValueError) as error:
         raise InputError(
             f"{entry.run.folder}: expected pictures in its attacks, but {error}; delete the "
@@ -89,7 +91,7 @@ def _uri(entry: ModelEntry, picture: str) -> str:
 
 @figure(needs=(ATTACKS,), part="attacks")
 def noise(section: Section) -> list[Figure]:
-    """How the values of the noise spread, beside a Gaussian of the same spread."""
+    """How often each value of the noise occurs, beside a Gaussian of the same spread."""
     found = [(entry, one) for entry in section.entries for one in entry.attacks]
     panels = tuple(Panel(_title(entry, one), _series(entry, one)) for entry, one in found)
     return [
@@ -130,5 +132,5 @@ def _sees(entry: ModelEntry, one: Attacked) -> str:
 
 
 def _below(value: float) -> float:
-    """The normal distribution function."""
+    """The share of standard normal values below this one."""
     return (1 + erf(value / sqrt(2))) / 2

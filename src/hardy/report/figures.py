@@ -95,7 +95,7 @@ class Figure:
         return list(found.values())
 
     def leaves_out(self) -> str:
-        """One sentence more for a picture, which has no legend to click on."""
+        """A further sentence for a picture, which has no legend to click on."""
         own = [one for one in self.legend() if one.style is not None]
         drawn = sum(one.shown for one in own)
         return "" if drawn == len(own) else f" Drawn are the first {drawn} of {len(own)} models."
@@ -122,7 +122,7 @@ class Need(NamedTuple):
 
 
 def _no_clean_accuracy(section: Section) -> str:
-    """A reader expects the plot there: other suites' sections have it."""
+    """Tell readers of a section on sequences why it lacks a plot that other sections have."""
     if section.kind != "perturbations":
         return ""
     return (
@@ -195,13 +195,13 @@ FIGURES: Registry[FigureKind] = Registry(
 
 
 def figures(section: Section, part: str | None = None) -> list[Figure]:
-    """All that the section has data for, in the order of the page; or those of one part of it."""
+    """All figures that the section has data for, in the order of the page, or those of one part."""
     kinds = [FIGURES[name] for name in FIGURES]
     return [one for kind in kinds if part in (None, kind.part) for one in kind(section)]
 
 
 def notes(section: Section) -> list[str]:
-    """Why figures that a reader may look for are not there."""
+    """Sentences that say why a figure is not there, where a reader may look for it."""
     missing = [need for name in FIGURES for need in FIGURES[name].missing(section)]
     return list(dict.fromkeys(note for need in missing if (note := need.note(section))))
 
@@ -209,7 +209,7 @@ def notes(section: Section) -> list[str]:
 def choose_figure(
     report: StoreReport, kind: str, *, suite: str | None = None, score: str | None = None
 ) -> Figure:
-    """The one that `hardy plot` draws: of the first section and score unless others are named."""
+    """The figure that `hardy plot` draws: the first one, unless a suite or a score is named."""
     make = FIGURES[kind]
     sections = [part for part in report.sections if suite in (None, part.suite.name)]
     if not sections:

@@ -43,7 +43,7 @@ class Gallery(NamedTuple):
 def make_gallery(
     suite: Suite, photo: Path, *, side: int | None = None, track: Track = untracked
 ) -> Gallery:
-    """At the suite's size, or `side`; constants are the suite's either way."""
+    """Make it at the suite's own size, or at `side`; the constants are the suite's either way."""
     side = side or min(suite.edition.side, SIDE[suite.kind])
     recipe = eight_sevenths(side)
     clean = read_image(photo, recipe.prepare)

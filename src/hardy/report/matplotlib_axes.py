@@ -1,4 +1,4 @@
-"""A panel as Matplotlib draws it."""
+"""One panel of a figure, drawn by Matplotlib on a pair of axes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK = "#1c2321"
-MOST_TICKS = 12  # that each get a number
+MOST_TICKS = 12  # with more values on the x-axis, Matplotlib chooses the ticks
 
 
 def draw_panel(axis: Axes, figure: Figure, panel: Panel) -> None:
@@ -149,7 +149,7 @@ def legend_handle(one: Series, kind: str) -> Any:
 
 
 def printed(text: str) -> str:
-    """What the font has no letters for, such as emoji, as an empty square."""
+    """The text with an empty square for each letter that the font lacks, such as an emoji."""
     from matplotlib import font_manager, rcParams
     from matplotlib.ft2font import FT2Font
 

@@ -13,7 +13,7 @@ from math import ceil
 from textwrap import wrap
 from typing import Any, NamedTuple
 
-from hardy.errors import InputError, MissingResource
+from hardy.errors import InputError, need
 from hardy.report.figures import Figure, Series
 from hardy.report.matplotlib_axes import (
     INK,
@@ -27,7 +27,7 @@ FORMATS = ("pdf", "svg", "png")
 DPI = 200
 GENERIC = ("serif", "sans-serif", "monospace")
 GRID = "#dedbd2"
-# Left blank, as what dates and versions would make different every time.
+# Dates and versions are left out: with them, every file would be different.
 METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "svg": {"Date": None, "Creator": None},
@@ -36,7 +36,7 @@ METADATA: dict[str, dict[str, Any]] = {
 
 
 class Print(NamedTuple):
-    """How a figure is to come out of the printer."""
+    """The size of a figure on paper, and its font."""
 
     width: float = 6.5  # inches
     height: float | None = None  # None: what the figure needs
@@ -45,7 +45,7 @@ class Print(NamedTuple):
 
 
 def save(figure: Figure, format: str, how: Print | None = None) -> bytes:
-    """The file's content."""
+    """Draw the figure and return the content of its file."""
     how = how or Print()
     if format not in FORMATS:
         raise InputError(
@@ -68,7 +68,7 @@ def save(figure: Figure, format: str, how: Print | None = None) -> bytes:
 
 
 def overview(figures: Iterable[Figure], how: Print | None = None) -> bytes:
-    """All of them as one PNG, each under its title and its sentence."""
+    """Draw all figures below each other as one PNG, each under its title and its sentence."""
     import numpy as np
     from PIL import Image
 
@@ -102,12 +102,12 @@ def _caption(figure: Figure, how: Print) -> bytes:
 
 
 def _letter(how: Print) -> float:
-    """Inches of a letter of some width."""
+    """The width of an average letter, in inches."""
     return 0.56 * how.size / 72
 
 
 def _check(how: Print) -> None:
-    font_manager = _matplotlib().font_manager
+    font_manager = need("matplotlib.font_manager", "plot", "a figure in a file")
     for name, value in (("width", how.width), ("height", how.height), ("font size", how.size)):
         if value is not None and not 0.5 <= value <= 72:
             raise InputError(f"expected a {name} from 0.5 to 72, got {value:g}")
@@ -119,17 +119,6 @@ def _check(how: Print) -> None:
         raise InputError(
             f'expected {", ".join(GENERIC)} or an installed font, got "{how.font}"'
         ) from error
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-        import matplotlib.font_manager
-    except ImportError as error:
-        raise MissingResource(
-            'figures in files are drawn by Matplotlib, which is missing: pip install "hardy[plot]"'
-        ) from error
-    return matplotlib
 
 
 @contextmanager
@@ -159,7 +148,7 @@ def _settings(how: Print) -> Iterator[None]:
         "svg.hashsalt": "hardy",
         "legend.frameon": False,
     }
-    with _matplotlib().rc_context(settings):
+    with need("matplotlib", "plot", "a figure in a file").rc_context(settings):
         yield
 
 
@@ -191,7 +180,7 @@ def _draw(figure: Figure, how: Print) -> Any:
 
 
 def _columns(legend: list[Series], how: Print) -> int:
-    """As many as fit beside each other, keys and gaps included."""
+    """How many columns of the legend fit beside each other, with keys and gaps."""
     longest = max((len(one.name) for one in legend), default=1)
     return max(1, min(3, int(how.width / (_letter(how) * (longest + 6)))))
 
@@ -205,6 +194,7 @@ def _height(figure: Figure, down: int, how: Print, legend: list[Series]) -> floa
     if figure.kind == "bars":
         names = len({name for one in figure.panels[0].series for name in one.y})
         shown = sum(one.style is not None and one.shown for one in figure.panels[0].series)
-        return space + max(2, names) * line * max(1.1, 0.6 * shown)  # the axis has its own room
+        fewest = 2 if len(legend) > 1 else 1  # below a legend, one bar alone would have no room
+        return space + max(fewest, names) * line * max(1.1, 0.6 * shown)
     each = {"large": 0.6 * how.width, "medium": 0.45 * how.width, "small": 0.24 * how.width}
     return space + down * each[figure.size]

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from hardy.errors import MissingResource
+from hardy.errors import need
 from hardy.report import attack_section as attacks
 from hardy.report import headline
 from hardy.report import plotly_figures as plots
@@ -108,16 +108,11 @@ def render(template: str, **values: Any) -> bytes:
 
 @cache
 def _environment() -> Environment:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise MissingResource(
-            'pages are written by Jinja2, which is missing: pip install "hardy[report]"'
-        ) from error
-    environment = Environment(
-        loader=PackageLoader("hardy.report"),
+    jinja2 = need("jinja2", "report", "a page")
+    environment: Environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("hardy.report"),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -34,7 +34,7 @@ class Style(NamedTuple):
 
 
 def style(number: int | None, mark: int = 0) -> Style:
-    """Of the model with that number; None is a published model, told apart by its marker."""
+    """The look of the model with that number, or of a published one: grey, told by its marker."""
     if number is None:
         return Style(GREY, OTHERS[mark % len(OTHERS)], DASHES[2])
     turn = number // len(COLOURS)
@@ -46,7 +46,7 @@ def style(number: int | None, mark: int = 0) -> Style:
 
 
 def shade(share: float) -> str:
-    """The colour of a share from 0 to 1 on the scale."""
+    """The colour on the scale for a share from 0 to 1."""
     place = min(max(share, 0.0), 1.0) * (len(SCALE) - 1)
     left = min(int(place), len(SCALE) - 2)
     ends = [[int(one[k : k + 2], 16) for k in (1, 3, 5)] for one in SCALE[left : left + 2]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from hardy.errors import MissingResource
+from hardy.errors import need
 from hardy.report.figures import Figure, Panel, Series, reaches
 from hardy.report.palette import GREY, SCALE, ink_on, style
 
@@ -21,16 +21,13 @@ HEIGHTS = {"points": 460, "large": 340, "medium": 300, "small": 176}
 
 
 def plotly_js() -> str:
-    """The library itself, for a page that opens offline."""
-    _plotly()
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())
+    """The source of Plotly, which a page carries so that it opens offline."""
+    return str(need("plotly.offline", "report", "the page of a report").get_plotlyjs())
 
 
 def draw(figure: Figure) -> list[go.Figure]:
     """A Plotly figure for each panel."""
-    graphs = _plotly()
+    graphs = need("plotly.graph_objects", "report", "the page of a report")
     return [
         graphs.Figure(
             [_of_type(graphs, **trace) for trace in _traces(figure, panel)],
@@ -45,18 +42,8 @@ def _of_type(graphs: Any, type: str, **settings: Any) -> Any:
 
 
 def escape(text: str) -> str:
-    """Quotes stay: Plotly shows the entities of theirs as letters."""
+    """Escape markup, but leave quotes: Plotly would show their entities as letters."""
     return html.escape(text, quote=False)
-
-
-def _plotly() -> Any:
-    try:
-        import plotly.graph_objects as graphs
-    except ImportError as error:
-        raise MissingResource(
-            'reports are drawn by Plotly, which is missing: pip install "hardy[report]"'
-        ) from error
-    return graphs
 
 
 def _traces(figure: Figure, panel: Panel) -> list[dict[str, Any]]:
@@ -165,7 +152,7 @@ def _heat(panel: Panel) -> dict[str, Any]:
 
 
 def _numbers(panel: Panel) -> dict[str, Any]:
-    """In the cells; Plotly's own are grey on grey in the middle of the scale."""
+    """Write the numbers into the cells, as Plotly's own are grey on grey mid-scale."""
     cells = [
         (column, row, value)
         for row, values in zip(panel.rows, panel.cells or (), strict=True)
@@ -184,7 +171,7 @@ def _numbers(panel: Panel) -> dict[str, Any]:
 
 
 def _layout(figure: Figure, panel: Panel) -> dict[str, Any]:
-    """The same for all; `automargin` makes room for long names at any width."""
+    """One layout for all figures; `automargin` makes room for long names at any width."""
     small = figure.size == "small"
     layout: dict[str, Any] = {
         "template": "none",

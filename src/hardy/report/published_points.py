@@ -28,9 +28,9 @@ class PublishedProfile(NamedTuple):
 
 
 def apart(section: Section, around: Circumstances, *, mean: bool) -> str:
-    """Why published numbers would mean something else than these; nothing where they may stand.
+    """Say why published numbers cannot be compared with ours, or nothing where they can.
 
-    `mean`: these are means over corruptions, not numbers of single ones.
+    With `mean`, ours are means over corruptions, not numbers of single ones.
     """
     suite = section.suite
     if section.own_classes:
@@ -49,7 +49,7 @@ def apart(section: Section, around: Circumstances, *, mean: bool) -> str:
 
 
 def _levels(suite: Suite) -> tuple[int, ...]:
-    """What the papers print: of sequences the first difficulty."""
+    """The levels that papers average over: all severities, or the first difficulty of sequences."""
     if suite.kind == "perturbations":
         return (1,)
     return suite.edition.severities(suite.corruptions[0])
@@ -63,7 +63,7 @@ def points(suite: str, metric: str) -> list[PublishedPoint]:
             continue
         for row, values in table.rows.items():
             accuracy, value = _accuracy(values), values[metric]
-            # Only a bound, or made on other images: neither belongs into a comparison.
+            # A mere bound, or a number from other images, belongs in no comparison.
             apart = any("not comparable" in note for note in table.notes(row, metric))
             if accuracy is None or value is None or value.is_bound or apart:
                 continue
@@ -90,7 +90,7 @@ def profiles(suite: str, metric: str, names: Sequence[str]) -> list[PublishedPro
 
 def _tables(suite: str) -> list[Table]:
     tables = [published.load(name) for name in published.names()]
-    # The paper of the benchmark first: of equal numbers its name is the one that is kept.
+    # The paper of the benchmark comes first, so that equal numbers keep the name it gives them.
     tables.sort(key=lambda table: not table.name.startswith("iclr"))
     return [table for table in tables if table.suite == suite and table.verified]
 

@@ -21,9 +21,9 @@ UNNAMED = " Names that would cover others are left out; the legend has them all.
 POSITIONS: tuple[Position, ...] = ("top right", "top left", "bottom right", "bottom left")
 # A letter, a line and a point, as shares of the plot's width and height at its usual size.
 LETTER, LINE, POINT = 0.0098, 0.045, 0.012
-# Right of here a label ends at its point rather than starting there.
+# A point right of this has its label at its left.
 TURN = 0.6
-MARGIN = 0.05  # of the axes, beyond what is drawn
+MARGIN = 0.05  # how far the axes go beyond what is drawn, as a share
 
 
 @figure(needs=(CLEAN_ACCURACY,))
@@ -166,7 +166,7 @@ class Spot(NamedTuple):
 
 
 class LabelBox(NamedTuple):
-    """What a label or anything else covers, as shares of the plot."""
+    """The rectangle that a label or a mark covers, as shares of the plot."""
 
     left: float
     right: float
@@ -182,7 +182,7 @@ class LabelBox(NamedTuple):
 
 
 def axis_range(ends: Sequence[float]) -> tuple[float, float]:
-    """All of them, with a margin."""
+    """A range that holds all these ends, with a margin."""
     low, high = min(ends), max(ends)
     margin = MARGIN * ((high - low) or 1.0)
     return low - margin, high + margin
@@ -191,11 +191,11 @@ def axis_range(ends: Sequence[float]) -> tuple[float, float]:
 def choose_labels(
     spots: Sequence[Spot], names: Sequence[str], own: int
 ) -> tuple[list[tuple[str, Position]], tuple[float, float], tuple[float, float]]:
-    """A name and its position for each point, and the ranges of x and y that this holds for.
+    """Choose a name and its position for each point, and the ranges of x and y.
 
-    A name is "" where, wherever it stood, it would cover another, a point or a whisker that would
-    strike it through, or leave the plot. The first have the choice, and names of the first `own`
-    may cover points of the others.
+    A name is "" where every position would cover another name, a point or a horizontal whisker, or
+    leave the plot. Earlier points choose first. Names of the first `own` points, which are the
+    models here, may cover points of the others, which are published.
     """
     x_range = axis_range([end for spot in spots for end in (spot.left, spot.right)])
     y_range = axis_range([end for spot in spots for end in (spot.low, spot.high)])
@@ -208,7 +208,7 @@ def choose_labels(
     placed = list(map(place, spots))
     points = [LabelBox(x - POINT, x + POINT, y - LINE / 3, y + LINE / 3) for x, y, *_ in placed]
     taken = points[:own] + [LabelBox(one.left, one.right, one.y, one.y) for one in placed[:own]]
-    # A whisker from top to bottom leaves a name readable, but none is better.
+    # A name that a vertical whisker crosses can be read, but one that none crosses is better.
     crossed = points[own:] + [LabelBox(one.x, one.x, one.low, one.high) for one in placed[:own]]
     written: list[tuple[str, Position]] = []
     for number, (spot, name) in enumerate(zip(placed, names, strict=True)):
@@ -233,7 +233,7 @@ def _wanted(spot: Spot) -> list[Position]:
 
 
 def _box(spot: Spot, name: str, position: Position) -> LabelBox:
-    """Beside the point's whiskers, not on them."""
+    """The box of a label that stands beside the whiskers of its point, not on them."""
     length, middle = LETTER * len(name), spot.y + (LINE if position.startswith("top") else -LINE)
     left = spot.x + POINT / 2 if position.endswith("right") else spot.x - POINT / 2 - length
     return LabelBox(left, left + length, middle - LINE / 2, middle + LINE / 2)

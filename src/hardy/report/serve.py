@@ -1,4 +1,4 @@
-"""`hardy view`: a page or a folder of pages on this machine alone."""
+"""`hardy view`: a server that shows a page or a folder of pages to this machine alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hardy.progress import Track, untracked
 from hardy.report.write import render_store
 
 HOST = "127.0.0.1"
-# A page from elsewhere that resolves its own name to this machine is not answered.
+# Hosts that are answered: a page from elsewhere may resolve its own name to this machine.
 NAMES = {HOST, "localhost"}
 
 Find = Callable[[str], "ServedFile | None"]
@@ -29,12 +29,12 @@ class ServedFile(NamedTuple):
 
 
 def one_page(page: bytes) -> Find:
-    """The page at "/", and nothing else."""
+    """Find the page at "/", and nothing else."""
     return lambda path: ServedFile(page, "text/html; charset=utf-8") if path == "/" else None
 
 
 def folder_of_pages(folder: Path) -> Find:
-    """Files of the folder; whatever leads out of it, links included, is not there."""
+    """Find files of the folder, and nothing that a path or a link leads to outside it."""
     root = folder.resolve()
 
     def find(path: str) -> ServedFile | None:
@@ -50,7 +50,7 @@ def folder_of_pages(folder: Path) -> Find:
 
 
 class PageServer(ThreadingHTTPServer):
-    """Answers this machine alone, from the moment it is made; `serve_forever` goes on doing so."""
+    """Listens on this machine alone once it is made; `serve_forever` answers."""
 
     def __init__(self, find: Find, port: int = 0) -> None:
         try:
@@ -92,7 +92,7 @@ def view(
 
 
 def pages_of(path: Path, photo: Path | None = None, track: Track = untracked) -> Find:
-    """A page or a folder of pages as they are; of a store or a run, its report."""
+    """Find a page or a folder of pages as they are; of a store or a run, make the report."""
     if path.is_file():
         return one_page(path.read_bytes())
     if (path / "index.html").is_file():
@@ -109,7 +109,7 @@ def _handler(find: Find) -> type[BaseHTTPRequestHandler]:
             self._answer(with_content=False)
 
         def handle(self) -> None:
-            """A browser that goes away in the middle is no fault of anybody's."""
+            """Ignore that a browser closes the connection in the middle."""
             with suppress(ConnectionError):
                 super().handle()
 
@@ -133,6 +133,6 @@ def _handler(find: Find) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(found.content)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: the terminal belongs to whoever reads it."""
+            """Log nothing, so that the terminal shows the address alone."""
 
     return PageHandler

@@ -6,12 +6,12 @@ from hardy.report.figures import SEVERITIES, SHOWN, Figure, Panel, Series, figur
 from hardy.report.gathered import ErrorGrid, ModelEntry, Section
 from hardy.report.words import count, listed, number, short, spoken
 
-LISTED = 4  # areas under curves; of more models their range
+LISTED = 4  # with more models than this, a panel notes the range of their areas
 
 
 @figure(needs=(SEVERITIES,))
 def curves(section: Section) -> list[Figure]:
-    """Error against severity, a small panel per corruption; the areas beneath in words."""
+    """Error against severity, with a small panel for each corruption that notes the areas below."""
     grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
     names = [
         name
@@ -84,7 +84,7 @@ def _see_curves(grids: list[tuple[ModelEntry, ErrorGrid]]) -> str:
         most = f"{rises[steep]:+.1f} points under {spoken(steep)}"
         least = f"{rises[flat]:+.1f} under {spoken(flat)}"
         changes = most if steep == flat else f"most, {most}, and least, {least}"
-        # Some errors fall with severity.
+        # "rises" would be wrong where an error falls with severity.
         verb = "rises" if rises[flat] >= 0 and steep != flat else "changes"
         if rises[flat] < 0 and steep != flat:
             changes = f"between {least} and {most}"
@@ -103,7 +103,7 @@ def _see_curves(grids: list[tuple[ModelEntry, ErrorGrid]]) -> str:
 
 @figure(needs=(SEVERITIES,))
 def heat(section: Section) -> list[Figure]:
-    """Corruption × severity, a panel per model, all on one scale."""
+    """The error in every cell, with a panel for each model, all on one scale."""
     grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
     panels = tuple(
         Panel(

@@ -18,12 +18,15 @@ ADAPTED = "(adapted)"  # how the names of models end that take statistics of the
 
 
 def spoken(name: str) -> str:
-    """gaussian_noise as people write it, and noc_rain: a suite has either all of NOC's or none."""
+    """The name as people write it: "gaussian noise", and "rain" for noc_rain.
+
+    Without the prefix no two names of a suite are alike, as it has either all of NOC's or none.
+    """
     return name.removeprefix("noc_").replace("_", " ")
 
 
 def short(name: str, longest: int = LONGEST) -> str:
-    """For legends and axes; tables have the whole name. That a model is adapted stays."""
+    """Cut a name for legends and axes, but keep that the model is adapted. Tables have it whole."""
     if len(name) <= longest:
         return name
     end = f" {ADAPTED}" if ADAPTED in name else ""
@@ -31,7 +34,7 @@ def short(name: str, longest: int = LONGEST) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """a, b and c."""
+    """Join names as a sentence does: a, b and c."""
     return " and ".join(", ".join(names).rsplit(", ", 1))
 
 
@@ -41,31 +44,31 @@ def trained_on(seen: Sequence[str] | None) -> str:
 
 
 def defended(defence: str | None, adapted: bool) -> str:
-    """What stands before a model; that it adapts to the images of the test comes first."""
+    """Say what stands before a model, and first of all whether it adapts to the test images."""
     if not adapted:
         return defence or "none"
     return f"adapted to the test images: {defence or NOT_STATED}"
 
 
 def defence_name(defences: Sequence[DefenceFacts], adapted: bool) -> str:
-    """As one types it, "clahe" or "clahe+bn_adapt:16"."""
+    """The defence as one types it: "clahe" or "clahe+bn_adapt:16"."""
     if not defences:
         return NOT_STATED if adapted else "none"
     return short("+".join(one.label for one in defences))
 
 
 def left_out(why: str) -> str:
-    """A sentence more, where published numbers are not shown."""
+    """A further sentence of a caption, where published numbers are not shown."""
     return f" Published numbers are left out: {why}." if why else ""
 
 
 def not_compared(some: bool) -> str:
-    """A sentence more, where there are models that are adapted."""
+    """A further sentence of a caption, where some models are adapted."""
     return " Models adapted to the test images are not compared here." if some else ""
 
 
 def number(value: float) -> str:
-    """One decimal, and a second where the first would be all there is."""
+    """One decimal, or two for numbers below 1."""
     return f"{value:.1f}" if abs(value) >= 1 or value == 0 else f"{value:.2f}"
 
 
@@ -78,18 +81,18 @@ def count(number: int, noun: str) -> str:
 
 
 def section_name(section: Section) -> str:
-    """Short, for links."""
+    """The short title of a section, for links."""
     suite = section.suite
     name = f"{suite.title} {suite.kind}, own classes" if section.own_classes else suite.title
     return name if section.of == 1 else f"{name}, {section.number} of {section.of}"
 
 
 def section_title(section: Section) -> str:
-    """Of several sections of a suite each says how it is unlike the first."""
+    """The title of a section; where a suite has several, with what is different from the first."""
     if section.of == 1:
         return section_name(section)
     around = section.circumstances
-    # Hashes say nothing in a title.
+    # A reader of the title can do nothing with hashes.
     unlike = [re.sub(r" \([0-9a-f]+… and [0-9a-f]+…\)", "", one) for one in section.apart]
     what = f"{around.images:,} images, {count(len(around.names), around.kind[:-1])}"
     return f"{section_name(section)}: {short(spoken('; '.join(unlike)), LONGEST_TITLE) or what}"

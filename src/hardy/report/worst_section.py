@@ -25,13 +25,13 @@ class Worst:
     label: str
     predicted: str
     log_prob: float  # of the label
-    clean: str | None  # data URIs
+    clean: str | None  # this and the next are data URIs
     corrupted: str
-    tiny: bool  # shown with its pixels
+    tiny: bool  # so small that its pixels are shown as squares
 
     @property
     def probability(self) -> str:
-        """Of the label."""
+        """How likely the model thought the label to be."""
         percent = 100 * math.exp(self.log_prob)
         return f"{percent:.2g} %" if percent >= 0.01 else "< 0.01 %"
 
@@ -40,15 +40,15 @@ def read_worst(run: StoredRun) -> tuple[Worst, ...]:
     """The worst image of each corruption; none where the run kept none."""
     try:
         return tuple(_worst(run, one) for one in _one_each(stored_worst(run.folder)))
-    # Pillow meets pictures that are none with OSError, SyntaxError or ValueError.
+    except InputError:
+        raise
+    # Pillow raises any of these for bytes that are no picture.
     except (OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         raise damaged_worst(run.folder / WORST, error) from error
 
 
 def _one_each(images: list[WorstImage]) -> list[WorstImage]:
-    """The worst of each corruption that no other shows already, as far as there is one."""
+    """The worst image of each corruption; one that is shown already only if there is no other."""
     found: dict[str, WorstImage] = {}
     shown: set[str] = set()
     for name in dict.fromkeys(one.corruption for one in images):
