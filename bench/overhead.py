@@ -11,9 +11,10 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -105,7 +106,7 @@ def memory(images: Path) -> list[float]:
     """Peak MiB of this process after each tenth of the predictions."""
     peaks: list[float] = []
 
-    def track(done: Iterator[int], total: int) -> Iterable[int]:
+    def track(done: Iterable[Any], total: int, *_: object) -> Iterable[Any]:
         made = 0
         for count in done:
             made += count

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hardy.design.drops import correlate
     from hardy.design.overlap import overlap
     from hardy.diagnosis import doctor
-    from hardy.evaluation import compare, evaluate, runs
+    from hardy.evaluation import Run, compare, evaluate, runs
     from hardy.report.leaderboard import leaderboard
     from hardy.report.serve import view
     from hardy.report.write import plot
@@ -30,6 +30,7 @@ __version__ = "0.1.0"
 
 # The module that has the name, or the room that is the name.
 _LATER = {
+    "Run": "hardy.evaluation",
     "attack": "hardy.attacks.attack",
     "compare": "hardy.evaluation",
     "correlate": "hardy.design.drops",
@@ -69,6 +70,7 @@ __all__ = [
     "HardyError",
     "InputError",
     "MissingResource",
+    "Run",
     "__version__",
     "attack",
     "compare",

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hardy.errors import MissingResource
 from hardy.evaluation import evaluate
 from hardy.models import Model, load
-from hardy.run.runner import Track
+from hardy.progress import Track, untracked
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -27,7 +27,7 @@ TRAINED_ON = 1000  # the rest, 797, is for testing
 SEED = 0
 
 
-def run_demo(folder: Path, *, track: Track = lambda done, total: done) -> Path:
+def run_demo(folder: Path, *, track: Track = untracked) -> Path:
     """Train, evaluate on both suites; the store is in `folder`/runs; again = resume."""
     images, labels = digits()
     models = classifiers(images[:TRAINED_ON], labels[:TRAINED_ON])

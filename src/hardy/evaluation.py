@@ -1,4 +1,4 @@
-"""`hardy.evaluate`: models, a suite, images, a store; again = resume."""
+"""`hardy.evaluate`: models on a suite of corruptions, into a store of predictions; and its runs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from hardy.images.source import Fault
 from hardy.metrics import stratified_subset
 from hardy.models import Model, Override, Preprocessing, facts_of
 from hardy.models.defences import defend as behind
+from hardy.models.model import in_words
+from hardy.progress import Track, untracked
 from hardy.run import runner
 from hardy.run.adaptation import mixed
 from hardy.run.checks import check
@@ -43,7 +45,18 @@ AnyModel = str | Callable[..., Any] | Model
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One model on one suite, as the store has it."""
+    """One model on one suite, as a store has it: `hardy.evaluate` and `hardy.runs` return it.
+
+    ```python
+    import hardy, numpy
+
+    images = numpy.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), "uint8")
+    hardy.evaluate("fake:10", suite="cifar10_c", images=images, labels=[3] * 20, only="fog")
+    (run,) = hardy.runs("runs")
+    print(run.model, run.suite, run.folder)
+    print(run.score()["mean error"].value)
+    ```
+    """
 
     stored: StoredRun
     faults: tuple[str, ...] = ()  # images that could not be used
@@ -64,13 +77,27 @@ class Run:
         return self.score()._repr_html_()
 
     def score(self, reference: Run | str | None = "suite") -> Scores:
-        """All scores by name; printed, the headline. `reference`: the suite's, a run's, or none."""
+        """All scores by name; printed, the headline.
+
+        `reference` is what errors are divided by: the suite's own, another run, or None.
+        """
         yardstick = reference.stored if isinstance(reference, Run) else reference
         return scoring.score_run(self.stored, reference=yardstick)
 
 
 def runs(store: str | os.PathLike[str]) -> list[Run]:
-    """What a store holds."""
+    """List the runs of a store; of a single run's folder, that run.
+
+    ```python
+    import hardy, numpy
+
+    images = numpy.zeros((20, 32, 32, 3), "uint8")
+    for model in ("fake:10", "fake:10:1"):
+        hardy.evaluate(model, suite="cifar10_c", images=images, labels=[3] * 20, only="fog")
+    for run in hardy.runs("runs"):
+        print(run.model, run.suite, run.score())
+    ```
+    """
     return [Run(stored) for stored in find_runs(Path(store))]
 
 
@@ -90,11 +117,31 @@ class Evaluation:
     workers: int
     own_classes: bool
 
+    def describe(self) -> list[str]:
+        """What is shown to whom, in lines for a terminal."""
+        subject = self.subject
+        lines = [subject.variants.describe()]
+        if subject.subset:
+            equal = subject.subset["per_class"]
+            how = "as many of each class" if equal else "classes in proportion"
+            lines.append(f"of which {len(subject):,} images, a fixed part, {how}")
+        cells = len(subject.cells)
+        lines.append(
+            f"{cells} cell{'s' if cells > 1 else ''} of {subject.suite.title}, "
+            f"{subject.predictions:,} predictions per model"
+        )
+        for model in self.models:
+            taken = model.preprocessing or "bytes as they are"
+            lines.append(f"{model.name} on {model.device}, {model.precision}: {taken}")
+            if defences := facts_of(model).defences:
+                lines.append(f"  behind {in_words(defences)}")
+        return lines
+
     def plan(self) -> RunPlan:
         return plan_run(self.models, self.subject, workers=self.workers)
 
     def check_classes(self, subject: Subject) -> list[str]:
-        """Whether the models were trained on the classes of these images: warnings, or an error."""
+        """Warnings, or an error, where models were trained on other classes than these images'."""
         names, own = subject.classes.names, self.own_classes
         told = [
             check_trained_on(facts_of(model).class_names, names, model.name, own=own)
@@ -139,7 +186,7 @@ class Evaluation:
             return None
         return np.array(rows), np.stack(images)
 
-    def run(self, track: runner.Track, accuracy: dict[str, float | None]) -> runner.RunOutcome:
+    def run(self, track: Track, accuracy: dict[str, float | None]) -> runner.RunOutcome:
         executor: Executor = Serial() if self.workers == 1 else Threads(self.workers)
         sessions = [
             session(
@@ -188,19 +235,33 @@ def evaluate(
     defend: str | None = None,
     name: str | None = None,
     workers: int | None = None,
+    dry_run: bool = False,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
     warn: Callable[[str], None] | None = None,
-    track: runner.Track = lambda done, total: done,
-) -> Run | list[Run]:
+    track: Track = untracked,
+) -> Run | list[Run] | RunPlan:
     """Predict all cells of a suite and store what metrics need: a `Run`, or a list for a list.
 
-    The same call resumes; more cells, severities or images extend. `images` is anything that
-    `hardy.images.open_images` takes, or an array uint8 (N, H, W, 3) with its `labels`; `files` a
-    folder that holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the
-    images. `own_classes` says that labels are the images' own, not the suite's; `preprocessing`
-    overrides the model's own, and `defend` puts a defence before it, such as "clahe". A function
-    goes by its `name`: give it another one when its weights change. Several models see each
-    corrupted image while it is there.
+    The same call resumes; more cells, severities or images extend. `model` is a name such as
+    "timm:resnet50" (`hardy.names("models")` lists the kinds), a torch module, or a function from
+    uint8 (N, H, W, 3) to logits (N, K), which goes by its `name`: give it another one when its
+    weights change. Several models see each corrupted image while it is there.
+
+    `images` is a path of any kind that `hardy.names("readers")` lists, or an array uint8
+    (N, H, W, 3) with its `labels`; `files` is a folder that holds the suite ready-made. `subset`
+    and `images_per_class` take a fixed part of the images. `own_classes` says that labels are the
+    images' own, not the suite's; `preprocessing` overrides the model's own, and `defend` puts a
+    defence before it, such as "clahe". With `dry_run` nothing is stored: the result says what the
+    run would cost, by a timed sample.
+
+    ```python
+    import hardy, numpy
+
+    images = numpy.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), "uint8")
+    run = hardy.evaluate("fake:10", suite="cifar10_c", images=images,
+                         labels=numpy.arange(20) % 10, only=["fog", "contrast"])
+    print(run.score())
+    ```
     """
     several = isinstance(model, list | tuple)
     given: Sequence[Any] = model if several else [model]  # type: ignore[assignment]
@@ -247,6 +308,8 @@ def evaluate(
     evaluation = Evaluation(loaded, shown, Path(store), count, own_classes)
     named = evaluation.check_classes(shown)
     announce(evaluation)
+    if dry_run:
+        return evaluation.plan()
     told, accuracy = evaluation.check()
     for warning in (*named, *told):
         (warn or _warn)(warning)
@@ -257,7 +320,7 @@ def evaluate(
 
 
 def _check_apart(images: Any, store: Path) -> None:
-    """Else the store would be one more folder of images the next time."""
+    """Refuse a store among the images: it would be one more folder of images the next time."""
     folder = isinstance(images, str | os.PathLike) and os.path.isdir(images)
     if folder and store.resolve().is_relative_to(Path(images).resolve()):
         raise InputError(f"the store {store} lies in the images' folder; name one elsewhere")

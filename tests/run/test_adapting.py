@@ -86,7 +86,7 @@ def test_the_order_of_the_source_does_not_matter(tmp_path: Path) -> None:
 def test_a_stopped_run_goes_on_with_the_same_batches(rows: Path, tmp_path: Path) -> None:
     whole = predicted(tmp_path / "whole", rows)
 
-    def stop(steps, total):
+    def stop(steps, *_):
         for number, step in enumerate(steps):
             yield step
             if number == 7:  # in the second block
@@ -182,7 +182,7 @@ def test_a_batch_of_sequences_has_one_frame_of_each_image(rows: Path, tmp_path: 
         np.testing.assert_allclose(got[:, frame], expected, rtol=1e-4, atol=1e-6)
 
 
-def halted(steps, total):
+def halted(steps, *_):
     """After the first block and cell."""
     yield next(iter(steps))
     raise KeyboardInterrupt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -23,12 +23,13 @@ from hardy.cli.options import (
     words,
 )
 from hardy.errors import InputError, printable
-from hardy.progress import watch
+from hardy.progress import Item, watch
 
 if TYPE_CHECKING:
     from hardy.evaluation import Evaluation
     from hardy.models import Override
     from hardy.models.model import Triple
+    from hardy.run.plan import RunPlan
 
 
 def evaluate_models(
@@ -118,6 +119,7 @@ def evaluate_models(
     at the end, and the exit code is then 1.
     """
     from hardy.evaluation import evaluate
+    from hardy.run.plan import RunPlan
 
     for option, said in (
         ("--attack-images", attack_images),
@@ -131,17 +133,13 @@ def evaluate_models(
     def announce(evaluation: Evaluation) -> None:
         nonlocal every
         every = len(evaluation.models) * evaluation.subject.predictions
-        for line in describe(evaluation):
+        for line in evaluation.describe():
             typer.echo(printable(line))
-        if dry_run:
-            for line in describe_plan(evaluation):
-                typer.echo(line)
-            raise typer.Exit
 
-    def track(done: Iterator[int], total: int) -> Iterable[int]:
+    def track(done: Iterable[Item], total: int, *how: Any) -> Iterable[Item]:
         if total < every:
             typer.echo(f"{every - total:,} of {every:,} predictions are stored already")
-        return watch(done, total, "predictions", lambda count: count)
+        return watch(done, total, *how)
 
     options: dict[str, Any] = {
         "suite": suite,
@@ -171,7 +169,16 @@ def evaluate_models(
             attack_models(models, attack, attack_images, attack_steps, epsilon, options)
         return
     with resumable():
-        found = evaluate(models, only=words(only), severities=numbers(severities), **options)
+        found = evaluate(
+            models,
+            only=words(only),
+            severities=numbers(severities),
+            dry_run=dry_run,
+            **options,
+        )
+    if isinstance(found, RunPlan):
+        typer.echo("\n".join(describe_plan(found, store)))
+        return
     assert isinstance(found, list)  # one for each model of a list
     for run in found:
         try:
@@ -182,34 +189,12 @@ def evaluate_models(
     end_with_faults(found[0].faults, "image")
 
 
-def describe(evaluation: Evaluation) -> list[str]:
-    from hardy.models.model import facts_of, in_words
-
-    subject = evaluation.subject
-    lines = [subject.variants.describe()]
-    if subject.subset:
-        how = "as many of each class" if subject.subset["per_class"] else "classes in proportion"
-        lines.append(f"of which {len(subject):,} images, a fixed part, {how}")
-    cells = len(subject.cells)
-    lines.append(
-        f"{cells} cell{'s' if cells > 1 else ''} of {subject.suite.title}, "
-        f"{subject.predictions:,} predictions per model"
-    )
-    for model in evaluation.models:
-        taken = model.preprocessing or "bytes as they are"
-        lines.append(f"{model.name} on {model.device}, {model.precision}: {taken}")
-        if defences := facts_of(model).defences:
-            lines.append(f"  behind {in_words(defences)}")
-    return lines
-
-
-def describe_plan(evaluation: Evaluation) -> list[str]:
+def describe_plan(plan: RunPlan, store: Path) -> list[str]:
     from hardy.variants.disk.space import in_words
 
-    plan = evaluation.plan()
     return [
         f"{plan.cells} cells × {plan.images:,} images: {plan.predictions:,} predictions in all",
-        f"about {in_words(plan.size)} in {evaluation.store}",
+        f"about {in_words(plan.size)} in {store}",
         f"about {in_time(plan.seconds)}, by a timed sample, if nothing of it is stored yet",
     ]
 

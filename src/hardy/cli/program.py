@@ -157,7 +157,7 @@ def demo() -> None:
     from hardy.report.write import write_report
 
     folder = Path("hardy-demo")
-    store = run_demo(folder, track=lambda done, total: watch(done, total, "predictions", int))
+    store = run_demo(folder, track=watch)
     sheet = write_sheet(sample_photo(), folder / "sheet.png", track=progress("corruptions"))
     score_runs(store)
     for format in (Format.csv, Format.json):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -33,7 +33,7 @@ from hardy.images.datasets import NAMES
 from hardy.images.recipes import RECIPES
 from hardy.models.adapters.torch_sources import find_device
 from hardy.models.model import Options
-from hardy.progress import Track, untracked
+from hardy.progress import Item, Track, untracked
 from hardy.run.labels import check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
@@ -156,7 +156,7 @@ def _run_model(experiment: Experiment, name: str) -> float:
         (model,), subject, experiment.out / PREDICTIONS, count_workers(None), own_classes=True
     )
 
-    def watched(done: Iterator[int], total: int) -> Iterable[int]:
+    def watched(done: Iterable[Item], total: int, *_: object) -> Iterable[Item]:
         steps = -(-total // min(subject.chunk_size, len(subject)))
         return experiment.track(done, steps, f"batches tested by the model of {name}")
 

@@ -8,7 +8,7 @@ models the same batches as one that was not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial
 from hardy.models import Model, facts_of
+from hardy.progress import Track, untracked
 from hardy.run.adaptation import batches_of, whole_batches
 from hardy.run.batching import CellImages, Predictor, Prefetch
 from hardy.run.checks import check_unchanged, rehearse
@@ -40,9 +41,6 @@ class RunTask(NamedTuple):
 class RunOutcome(NamedTuple):
     folders: tuple[Path, ...]  # one per model
     faults: list[str]
-
-
-Track = Callable[[Iterator[int], int], Iterable[int]]
 
 
 def identify(model: Model, subject: Subject, *, own_classes: bool) -> Identity:
@@ -72,7 +70,7 @@ def run(
     executor: Executor,
     sessions: Sequence[Mapping[str, Any]],
     own_classes: bool = False,
-    track: Track = lambda done, total: done,
+    track: Track = untracked,
 ) -> RunOutcome:
     """Predict what the store lacks. `track` may watch predictions being made."""
     identities = [identify(model, subject, own_classes=own_classes) for model in models]
@@ -105,7 +103,7 @@ def run(
         tasks = list_tasks(subject, have)
         steps = predict(models, subject, writers, tasks, executor, faults)
         with closing(steps):
-            for count in track(steps, count_predictions(subject, tasks)):
+            for count in track(steps, count_predictions(subject, tasks), "predictions", int):
                 made += count
         for writer in writers:
             writer.checkpoint()
