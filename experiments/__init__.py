@@ -16,5 +16,4 @@ measured, and the pages of results.
 | `cells`        | how figures and settings stand in its tables                                |
 | `overlap`      | the command for overlap: an experiment in one file, and its results         |
 | `overlap_page` | their page                                                                  |
-| `pack`         | CIFAR-10 in few bytes, for machines without a network                       |
 """

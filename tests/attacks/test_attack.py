@@ -39,6 +39,11 @@ def test_attack_leaves_its_numbers_beside_the_run() -> None:
     assert len(read_attacks(run)) == 1
 
 
+def test_a_list_of_models_gives_a_list() -> None:
+    (attacked,) = hardy.attack([ByColour()], images=IMAGES, labels=LABELS, **QUICK)
+    assert attacked.model == "ByColour"
+
+
 def test_no_attack_takes_the_place_of_another() -> None:
     made = [
         hardy.attack(ByColour(), **({"images": IMAGES, "labels": LABELS} | QUICK | changes))

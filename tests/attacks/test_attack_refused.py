@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy.attacks.attack import Part
+from hardy.attacks.attack import AttackImages
 from hardy.attacks.measurement import check_differentiable
 from hardy.errors import HardyError, InputError
 from hardy.images.datasets import CLASSES
@@ -81,14 +81,14 @@ def test_what_has_no_clean_images_is_refused() -> None:
             return None
 
     with pytest.raises(InputError, match="expected clean images"):
-        Part(Without(), np.arange(3)).images(slice(0, 2))
+        AttackImages(Without(), np.arange(3)).images(slice(0, 2))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"model": "fake:10"}, "that torch can differentiate .* got fake:10"),
-        ({"model": [ByColour()]}, "expected one model to attack"),
+        ({"model": []}, "expected at least one model"),
         ({"noise": "ant4x4"}, 'did you mean "ant3x3"'),
         ({"steps": 0}, "expected at least 1 step to fit the noise in, got 0"),
         ({"epsilon": 0.0}, "expected epsilon from 0.001 to 55.43 at 32 px, got 0"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hardy.errors import InputError, need
 from hardy.evaluation import AnyModel, Evaluation, Run, evaluate
 from hardy.metrics import stratified_subset
+from hardy.progress import Track, untracked
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Rows, Subject
 from hardy.store.attack_files import Attacked, write_attack
@@ -27,7 +28,7 @@ LEAST = 2  # images to measure: fewer have no interval
 
 
 def attack(
-    model: AnyModel,
+    model: AnyModel | Sequence[AnyModel],
     *,
     suite: str,
     noise: str = "ant",
@@ -37,56 +38,47 @@ def attack(
     seed: int = 0,
     faults: list[str] | None = None,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
-    follow: Callable[[Iterable[int], int], Iterable[int]] = lambda steps, total: steps,
+    warn: Callable[[str], None] | None = None,
+    follow: Track = untracked,
     **options: Any,
-) -> Attacked:
-    """Learn noise against a torch model, then measure the model under it.
+) -> Attacked | list[Attacked]:
+    """Learn noise against a torch model, then measure the model under it; a list for a list.
 
     A new generator is fitted by gradients, on `attack_images` or else on one half of the images,
     classes in proportion; the other half, or all, are measured. `noise` is "ant" or "ant3x3",
     `epsilon` the L2 norm of the noise, 135 for images of 224 px if left out, else the same change
     per value; `steps` 1,001. `faults` collects the images that cannot be used. Other options are
-    those of `evaluate`, which stores the predictions of the clean images first: the result lies in
-    that run's folder, as JSON.
-    """
-    if isinstance(model, list | tuple):
-        raise InputError("expected one model to attack, got several; attack them one by one")
-    (attacked,) = attack_each(
-        [model],
-        suite=suite,
-        noise=noise,
-        attack_images=attack_images,
-        epsilon=epsilon,
-        steps=steps,
-        seed=seed,
-        faults=faults,
-        announce=announce,
-        follow=follow,
-        **options,
+    those of `hardy.evaluate`, which stores the predictions of the clean images first: the result
+    lies in that run's folder, as JSON.
+
+    ```python
+    import hardy
+    import numpy as np
+    import torch
+    from hardy.models import Preprocessing
+
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
+    images = np.random.default_rng(0).integers(0, 256, (40, 32, 32, 3), np.uint8)
+    right = net(torch.from_numpy(images).permute(0, 3, 1, 2) / 127.5 - 1).argmax(1)
+    found = hardy.attack(
+        net,
+        name="linear",
+        preprocessing=Preprocessing((0.5,) * 3, (0.5,) * 3),
+        suite="cifar10_c",
+        images=images,
+        labels=right.numpy(),
+        steps=5,
+        store="runs",
     )
-    return attacked
-
-
-def attack_each(
-    models: Sequence[AnyModel],
-    *,
-    suite: str,
-    noise: str,
-    attack_images: Images | None,
-    epsilon: float | None,
-    faults: list[str] | None,
-    follow: Callable[[Iterable[int], int], Iterable[int]],
-    steps: int | None = None,
-    seed: int = 0,
-    announce: Callable[[Evaluation], None] = lambda evaluation: None,
-    warn: Callable[[str], None] | None = None,
-    **options: Any,
-) -> list[Attacked]:
-    """As `attack`, one after the other; what is wrong with any of them is told before the first."""
+    print(found.clean.value, found.adversarial.value, found.difference)
+    ```
+    """
     need("torch", "torch", "an attack")
     from hardy.attacks.measurement import run_attack
     from hardy.attacks.noise_generator import check_kind
 
+    several = isinstance(model, list | tuple)
+    models: Any = model if several else [model]
     check_kind(noise)  # known before anything is computed
     if steps is not None and steps < 1:
         raise InputError(f"expected at least 1 step to fit the noise in, got {steps}")
@@ -123,11 +115,11 @@ def attack_each(
         )
         write_attack(run.folder, attacked)
         made.append(attacked)
-    return made
+    return made if several else made[0]
 
 
-class Part:
-    """Some rows of a subject, and their labels; all of one `shape`, where that is known."""
+class AttackImages:
+    """Some images of a subject, by row, and their labels; all of one `shape`, if that is known."""
 
     def __init__(self, subject: Subject, rows: Rows, shape: tuple[int, ...] | None = None) -> None:
         self.subject, self.rows, self.shape = subject, rows, shape
@@ -151,14 +143,16 @@ class Part:
         return found
 
     def choose(self, most: int) -> Rows:
-        """Places of at most so many, classes in proportion."""
+        """The places of at most so many images, classes in proportion."""
         ids = [self.subject.ids[row] for row in self.rows]
         return stratified_subset(self.labels, ids, size=min(most, len(self)))
 
 
-class Chosen(NamedTuple):
-    fitted: Part
-    measured: Part
+class FitAndMeasure(NamedTuple):
+    """The images that the noise is fitted on, and those that it is measured on."""
+
+    fitted: AttackImages
+    measured: AttackImages
     hashes: Hashes  # of the pixels of what is measured
     how: str  # what is fitted on, in words
 
@@ -189,7 +183,7 @@ def _check_epsilon(epsilon: float | None, subject: Subject) -> None:
 
 
 def _open_others(evaluation: Evaluation, images: Images) -> Subject:
-    """To fit on: of the classes of those to measure."""
+    """The images to fit on; refused if they are not of the classes of those to measure."""
     subject = evaluation.subject
     own = evaluation.own_classes
     others = open_subject(subject.suite, images=images, only=[CLEAN.name], own_classes=own)
@@ -205,7 +199,7 @@ def _open_others(evaluation: Evaluation, images: Images) -> Subject:
 
 
 def _readable(subject: Subject, run: Run) -> tuple[Rows, Hashes]:
-    """Rows of the images that the run has, and hashes of their pixels."""
+    """The rows of the images that the run has, and the hashes of their pixels."""
     whole = run.stored.complete([CLEAN])
     there = {
         id: number
@@ -217,8 +211,8 @@ def _readable(subject: Subject, run: Run) -> tuple[Rows, Hashes]:
     return np.array(rows, np.int64), np.array(hashes, np.uint64)
 
 
-def _split(subject: Subject, rows: Rows, hashes: Hashes, others: Subject | None) -> Chosen:
-    everything = Part(subject, rows)
+def _split(subject: Subject, rows: Rows, hashes: Hashes, others: Subject | None) -> FitAndMeasure:
+    everything = AttackImages(subject, rows)
     if others is None:
         if len(rows) < 2 * LEAST:
             raise InputError(f"expected at least {2 * LEAST} images to attack, got {len(rows)}")
@@ -227,12 +221,12 @@ def _split(subject: Subject, rows: Rows, hashes: Hashes, others: Subject | None)
         half = half[~np.isin(hashes[half], hashes[rest])]  # some sets have an image twice
         if not len(half):
             raise InputError("expected images that differ, got each of them twice or more often")
-        fitted, everything = Part(subject, rows[half]), Part(subject, rows[rest])
+        fitted, everything = AttackImages(subject, rows[half]), AttackImages(subject, rows[rest])
         hashes, how = hashes[rest], "other images of the same set"
     else:
-        fitted, how = Part(others, np.arange(len(others))), "images named for it"
+        fitted, how = AttackImages(others, np.arange(len(others))), "images named for it"
     if len(everything) < LEAST:
         raise InputError(f"expected at least {LEAST} images to measure, got {len(everything)}")
     shape = everything.images(slice(1)).shape[1:]
-    few = Part(fitted.subject, fitted.rows[fitted.choose(MOST_FITTED)], shape)
-    return Chosen(few, everything, hashes, how)
+    few = AttackImages(fitted.subject, fitted.rows[fitted.choose(MOST_FITTED)], shape)
+    return FitAndMeasure(few, everything, hashes, how)

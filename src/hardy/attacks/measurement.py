@@ -1,4 +1,4 @@
-"""An attack from its images to its numbers and pictures. This file imports torch."""
+"""One attack: the fit, then accuracies and distances with their intervals, and pictures."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from torch import Tensor
 
 from hardy.attacks.noise_generator import (
     STEPS,
-    Follow,
-    Outcome,
+    NoiseEffect,
     fit_generator,
     measure,
 )
@@ -31,6 +30,7 @@ from hardy.models import Model
 from hardy.models.adapters.torch_model import TorchModel
 from hardy.models.defences import Defended, undefended
 from hardy.models.model import in_words
+from hardy.progress import Track
 from hardy.run.subject import pixel_hashes
 from hardy.store.attack_files import Attacked, Measured, hash_set
 from hardy.store.provenance import session
@@ -38,7 +38,7 @@ from hardy.train.adversarial_noise import Generator, project, usual_epsilon
 from hardy.train.method import Draw, to_pixels
 
 if TYPE_CHECKING:
-    from hardy.attacks.attack import Chosen, Part
+    from hardy.attacks.attack import AttackImages, FitAndMeasure
 
 # Images measured at a time: few enough values for the projection's copies in float64.
 VALUES, MOST = 10_000_000, 512
@@ -66,7 +66,7 @@ def check_differentiable(model: Model) -> TorchModel:
 
 def run_attack(
     model: Model,
-    chosen: Chosen,
+    chosen: FitAndMeasure,
     *,
     name: str,
     noise: str,
@@ -74,7 +74,7 @@ def run_attack(
     steps: int | None,
     seed: int,
     workers: int,
-    follow: Follow,
+    follow: Track,
 ) -> Attacked:
     target = check_differentiable(model)
     fitted, measured = chosen.fitted, chosen.measured
@@ -104,7 +104,7 @@ def run_attack(
                 measured, max(1, min(MOST, VALUES // values)), device, workers
             )
         ]
-    outcome = Outcome(*(torch.cat(column).cpu() for column in zip(*outcomes, strict=True)))
+    outcome = NoiseEffect(*(torch.cat(column).cpu() for column in zip(*outcomes, strict=True)))
     return Attacked(
         model=name,
         noise=noise,
@@ -123,11 +123,11 @@ def run_attack(
 
 
 def _hashes(images: Tensor) -> npt.NDArray[np.uint64]:
-    """Of uint8 (N, 3, H, W), as the store has them of the images it was shown."""
+    """The hashes of images uint8 (N, 3, H, W), as the store has them."""
     return pixel_hashes(images.permute(0, 2, 3, 1).cpu().numpy())
 
 
-def _check_apart(hashes: npt.NDArray[np.uint64], chosen: Chosen) -> None:
+def _check_apart(hashes: npt.NDArray[np.uint64], chosen: FitAndMeasure) -> None:
     common = np.flatnonzero(np.isin(chosen.hashes, hashes))
     if len(common):
         first = chosen.measured.subject.ids[chosen.measured.rows[common[0]]]
@@ -139,9 +139,9 @@ def _check_apart(hashes: npt.NDArray[np.uint64], chosen: Chosen) -> None:
 
 
 def _batches(
-    part: Part, size: int, device: torch.device, workers: int
+    part: AttackImages, size: int, device: torch.device, workers: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """uint8 (N, 3, H, W) and labels; read ahead by threads."""
+    """Images uint8 (N, 3, H, W) and their labels, read ahead by threads."""
     places = [slice(start, start + size) for start in range(0, len(part), size)]
     read = Threads(workers).run(lambda: part.images, places)
     for images, some in zip(read, places, strict=True):
@@ -149,7 +149,7 @@ def _batches(
         yield pixels, torch.from_numpy(part.labels[some]).to(device)
 
 
-def _numbers(outcome: Outcome, values: int) -> dict[str, Any]:
+def _numbers(outcome: NoiseEffect, values: int) -> dict[str, Any]:
     adversarial, gaussian = outcome.adversarial.numpy(), outcome.gaussian.numpy()
     distance = outcome.distance.numpy()
     # Replicates of both draw the same images: the difference is that of pairs.

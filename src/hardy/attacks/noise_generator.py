@@ -1,12 +1,12 @@
-"""A generator of noise against one model (Rusak et al., 2020), and what its noise does.
+"""A generator of noise is fitted against one model (Rusak et al., 2020), and its noise measured.
 
-The generator turns white noise into noise and never sees the image; the model stays as it is, and
-in evaluation mode. It is fitted by the steps of the training method. This file imports torch.
+The generator turns white noise into noise and never sees the image; the model stays as it is, in
+evaluation mode. The steps of the fit are those of the training method ant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
+from hardy.progress import Track, untracked
 from hardy.registry import unknown
 from hardy.train.adversarial_noise import Generator, project
 from hardy.train.method import Draw, to_pixels
@@ -26,7 +27,6 @@ BATCH = 70
 GROWTH, COARSE, HALVINGS = 1.8, 11, 40
 
 Classify = Callable[[Tensor], Tensor]  # pixels 0..1, float (N, 3, H, W), to logits
-Follow = Callable[[Iterable[int], int], Iterable[int]]
 
 
 def check_kind(noise: str) -> None:
@@ -35,7 +35,7 @@ def check_kind(noise: str) -> None:
 
 
 class _Attacked(nn.Module):
-    """What the steps of a training take: without weights, so that none are touched."""
+    """The attacked model as a module without weights, so that the steps touch none."""
 
     def __init__(self, classify: Classify) -> None:
         super().__init__()
@@ -60,14 +60,14 @@ def fit_generator(
     noise: str,
     epsilon: float,
     steps: int,
-    follow: Follow = lambda items, total: items,
+    follow: Track = untracked,
 ) -> Generator:
-    """A new one, by Adam on −CE. `images` are uint8 (N, 3, H, W) on the draws' device."""
+    """A new generator, fitted by Adam on −CE; `images` are uint8 (N, 3, H, W) on the device."""
     game = KINDS[noise](epsilon=epsilon)
     game.epochs = 0  # none to be kept for later epochs
     game.begin(draw, tuple(images.shape[1:]))
     model = _Attacked(classify)
-    for _ in follow(range(steps), steps):
+    for _ in follow(range(steps), steps, "steps"):
         rows = draw.integers(len(images), BATCH)
         game.fool(model, to_pixels(images[rows]), labels[rows])
     generator: Generator = game.generator
@@ -75,8 +75,8 @@ def fit_generator(
     return generator
 
 
-class Outcome(NamedTuple):
-    """Of each image: is the answer right, and how far is the nearest noise that spoils it?"""
+class NoiseEffect(NamedTuple):
+    """Whether each answer is right, and how far the nearest noise is that spoils it."""
 
     clean: Tensor
     adversarial: Tensor
@@ -93,8 +93,8 @@ def measure(
     draw: Draw,
     *,
     epsilon: float,
-) -> Outcome:
-    """Gaussian noise is what the generator was fed, brought to the same norm."""
+) -> NoiseEffect:
+    """The effect of the noise, and of Gaussian noise: that which was fed, at the same norm."""
     pixels = to_pixels(images)
     fed = generator.white(draw, pixels.shape)
     noise, plain = generator(fed), generator.inner(fed)
@@ -102,7 +102,7 @@ def measure(
     def right(shown: Tensor) -> Tensor:
         return classify(shown).argmax(1) == labels
 
-    return Outcome(
+    return NoiseEffect(
         right(pixels),
         right(project(pixels, noise, epsilon)),
         right(project(pixels, plain, epsilon)),

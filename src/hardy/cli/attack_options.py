@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import hardy
 from hardy.cli.options import end_with_faults
 from hardy.errors import InputError
 from hardy.progress import watch
@@ -25,21 +26,21 @@ def attack_models(
     epsilon: float | None,
     options: Mapping[str, Any],
 ) -> None:
-    """One after the other; `options` are those of `evaluate`."""
-    from hardy.attacks.attack import attack_each
+    """Attack the models one after the other; `options` are those of `evaluate`."""
     from hardy.scores.text_tables import to_terminal
 
     faults: list[str] = []
-    found = attack_each(
-        models,
+    found = hardy.attack(
+        list(models),
         noise=noise,
         attack_images=attack_images,
         epsilon=epsilon,
         steps=steps,
-        follow=lambda steps, total: watch(steps, total, "steps"),
+        follow=watch,
         faults=faults,
         **options,
     )
+    assert isinstance(found, list)  # one for each model of a list
     to_terminal([attack_table(found)])
     store: Path = options["store"]
     typer.echo(f"stored in {store}; `hardy report {store}` shows the noise")
