@@ -13,7 +13,7 @@ import typer
 from hardy.cli import app
 
 KEPT: dict[str, dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "golden/options.json").read_text()
+    (Path(__file__).parent.parent / "golden/options.json").read_text()
 )
 GROUP = typer.main.get_command(app)
 COMMANDS = {"": GROUP, **GROUP.commands}

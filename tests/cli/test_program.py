@@ -1,12 +1,11 @@
-"""The command line, from its arguments to its files, messages and exit codes."""
+"""The commands on image files, from their arguments to files, messages and exit codes."""
 
-import re
+from __future__ import annotations
+
 import signal
 import subprocess
 import sys
 import time
-import tomllib
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,7 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy import diagnosis as doctor
 from hardy import pictures
-from hardy.catalogue import KINDS
 from hardy.engine import textures
 
 RGB = np.random.default_rng(4).integers(0, 256, (40, 32, 3), dtype=np.uint8)
@@ -39,76 +36,6 @@ def tree(folder: str) -> list[str]:
 
 def test_version(run) -> None:
     assert run("--version") == (0, f"hardy {hardy.__version__}\n", "")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_ls(run, kind: str) -> None:
-    code, out, err = run("ls", kind)
-    assert (code, err) == (0, "")
-    entries = hardy.names(kind)
-    lines = out.splitlines()
-    assert len(lines) == len(entries) > 1
-    for line, entry in zip(lines, entries, strict=True):
-        assert line.split() == f"{entry.name} {entry.category} {entry.summary}".split()
-    starts = {line.index(entry.summary) for line, entry in zip(lines, entries, strict=True)}
-    assert len(starts) == 1, "summaries stand in a column"
-    assert len({entry.summary for entry in entries}) == len(entries)
-
-
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"suites"}))
-def test_summaries_are_sentences(kind: str) -> None:
-    for entry in hardy.names(kind):
-        assert not entry.summary[0].islower() or "x" in entry.summary, f"{entry}: no formula"
-        assert entry.summary.endswith("."), entry
-
-
-def test_ls_knows_the_public_names(run) -> None:
-    for kind, names in (("corruptions", hardy.corruptions()), ("suites", hardy.suites())):
-        assert tuple(entry.name for entry in hardy.names(kind)) == names
-    assert "Tiny ImageNet-C" in run("ls", "suites")[1]
-    code, out, err = run("ls", "metods")
-    assert (code, out) == (2, "")
-    assert 'unknown kind "metods"; did you mean "methods"? (all: corruptions, ' in err
-
-
-def test_a_plug_in_that_cannot_be_imported_is_listed_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    broken = EntryPoint("broken", "no_such_module:thing", "hardy.defences")
-    monkeypatch.setattr(KINDS["defences"], "_plugins", {"broken": broken})
-    entry = hardy.names("defences")[-1]
-    assert entry.name == "broken"
-    assert "cannot be imported" in entry.summary
-    assert "No module named 'no_such_module'" in entry.summary
-
-
-def test_lists_and_help_import_no_framework() -> None:
-    program = """
-import sys
-for heavy in ("torch", "sklearn", "onnxruntime", "plotly", "matplotlib"):
-    sys.modules[heavy] = None
-import hardy
-from hardy.catalogue import KINDS
-for kind in KINDS:
-    assert hardy.names(kind)
-sys.argv = ["hardy", "train", "--help"]
-from hardy.cli import main
-main()
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "groupwise_inhibition, corrupted." in done.stdout
-
-
-def test_help_lists_what_can_be_named(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "300")
-    plug_in = EntryPoint("magic", "no_such_module:thing", "hardy.methods")
-    monkeypatch.setattr(KINDS["methods"], "_plugins", {"magic": plug_in})
-    code, out, _ = run("train", "--help")
-    assert code == 0
-    for kind in ("methods", "nets"):
-        assert ", ".join(entry.name for entry in hardy.names(kind)) in " ".join(out.split())
-    assert "magic" in out
 
 
 def test_corrupt_a_file(run) -> None:
@@ -245,105 +172,6 @@ def test_demo_without_scikit_learn(run, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(pictures, "find_spec", lambda _: None)
     with pytest.raises(hardy.MissingResource, match="bring your own"):
         pictures.sample_photo()
-
-
-def test_doctor(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    code, out, _ = run("doctor")
-    assert code == 0
-    for what in ("hardy", "python", "numpy", "numba", "opencv", "pillow", "processors", "frost"):
-        assert any(line.startswith(what) for line in out.splitlines()), what
-    assert np.__version__ in out
-
-    monkeypatch.setenv("HARDY_TEXTURES", str(tmp_path))
-    code, out, _ = run("doctor")
-    assert code == 1
-    assert "frost1.png is missing" in out
-    assert "to do: put the files of the wheel imagecorruptions==1.1.2 there" in out
-
-
-def test_doctor_without_textures(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("HARDY_TEXTURES", raising=False)
-    monkeypatch.setattr(textures, "_cache_folder", lambda: tmp_path)
-    code, out, _ = run("doctor")
-    assert code == 0
-    assert "pip fetches imagecorruptions==1.1.2 when frost is first used" in out
-    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
-    code, out, _ = run("doctor")
-    assert code == 1
-    assert "there is no pip to fetch it" in out
-    assert "set HARDY_TEXTURES" in out
-
-
-@pytest.mark.parametrize(
-    ("installed", "cuda", "said"),
-    [
-        ((), False, "CPU: without torch there is no GPU engine"),
-        (("torch", "triton"), False, "CPU: torch 2.0 finds no CUDA device"),
-        (("torch", "triton"), True, "Big One for models and tensors on it, else CPU; Triton 3.0"),
-        (("torch",), True, "Big One for models and tensors on it, else CPU; plain torch"),
-    ],
-)
-def test_doctor_says_which_engine_is_used(
-    installed, cuda, said, run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Cuda:
-        is_available = staticmethod(lambda: cuda)
-        get_device_name = staticmethod(lambda: "Big One")
-
-    class Torch:
-        __version__ = "2.0"
-        cuda = Cuda
-
-    monkeypatch.setitem(sys.modules, "torch", Torch)
-    monkeypatch.setattr(
-        doctor, "find_spec", lambda name: Torch if name in (*installed, "pip") else None
-    )
-    monkeypatch.setattr(doctor, "version", lambda name: {"triton": "3.0"}.get(name, "1"))
-    code, out, _ = run("doctor")
-    assert code == 0
-    lines = [line for line in out.splitlines() if line.startswith("engine")]
-    assert len(lines) == 1
-    assert said in lines[0]
-
-
-def test_doctor_names_a_torch_that_does_not_load(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setattr(doctor, "find_spec", lambda name: doctor)
-    code, out, _ = run("doctor")
-    assert code == 1
-    assert "to do: install torch anew" in out
-
-
-def test_doctor_names_a_missing_package(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cv2", None)
-    code, out, _ = run("doctor")
-    assert code == 1
-    assert "to do: pip install opencv-python-headless" in out
-
-
-def test_doctor_reads_the_extras_from_the_project(run) -> None:
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
-    extras = set(project["project"]["optional-dependencies"]) - {"dev", "bench"}
-    assert set(doctor.USES) == extras, "the others are for working on Hardy"
-    lines = run("doctor")[1].splitlines()
-    shown = {line.split()[0] for line in lines}
-    assert {f"hardy[{extra}]" for extra in extras} < shown
-    assert {re.split("[^A-Za-z-]", one)[0] for one in project["project"]["dependencies"]} < shown
-
-
-def test_doctor_says_what_a_missing_extra_is_for(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = doctor.find_spec
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "av" else real(name))
-    code, out, _ = run("doctor")
-    assert code == 0
-    assert 'not installed; needed for MP4 video only: pip install "hardy[video]"' in out
-
-
-def test_doctor_names_a_cache_that_cannot_be_written(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hardy.engine.cpu.compile.cache_folder", lambda kernel: None)
-    code, out, _ = run("doctor")
-    assert code == 1
-    assert "to do: set NUMBA_CACHE_DIR" in out
 
 
 def test_interrupting_ends_with_130_and_no_half_file(tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""`hardy ls` and the names that help texts list."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+
+import hardy
+from hardy.catalogue import KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ls(run, kind: str) -> None:
+    code, out, err = run("ls", kind)
+    assert (code, err) == (0, "")
+    entries = hardy.names(kind)
+    lines = out.splitlines()
+    assert len(lines) == len(entries) > 1
+    for line, entry in zip(lines, entries, strict=True):
+        assert line.split() == f"{entry.name} {entry.category} {entry.summary}".split()
+    starts = {line.index(entry.summary) for line, entry in zip(lines, entries, strict=True)}
+    assert len(starts) == 1, "summaries stand in a column"
+    assert len({entry.summary for entry in entries}) == len(entries)
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"suites"}))
+def test_summaries_are_sentences(kind: str) -> None:
+    for entry in hardy.names(kind):
+        assert not entry.summary[0].islower() or "x" in entry.summary, f"{entry}: no formula"
+        assert entry.summary.endswith("."), entry
+
+
+def test_ls_knows_the_public_names(run) -> None:
+    for kind, names in (("corruptions", hardy.corruptions()), ("suites", hardy.suites())):
+        assert tuple(entry.name for entry in hardy.names(kind)) == names
+    assert "Tiny ImageNet-C" in run("ls", "suites")[1]
+    code, out, err = run("ls", "metods")
+    assert (code, out) == (2, "")
+    assert 'unknown kind "metods"; did you mean "methods"? (all: corruptions, ' in err
+
+
+def test_a_plug_in_that_cannot_be_imported_is_listed_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken = EntryPoint("broken", "no_such_module:thing", "hardy.defences")
+    monkeypatch.setattr(KINDS["defences"], "_plugins", {"broken": broken})
+    entry = hardy.names("defences")[-1]
+    assert entry.name == "broken"
+    assert "cannot be imported" in entry.summary
+    assert "No module named 'no_such_module'" in entry.summary
+
+
+def test_lists_and_help_import_no_framework() -> None:
+    program = """
+import sys
+for heavy in ("torch", "sklearn", "onnxruntime", "plotly", "matplotlib"):
+    sys.modules[heavy] = None
+import hardy
+from hardy.catalogue import KINDS
+for kind in KINDS:
+    assert hardy.names(kind)
+sys.argv = ["hardy", "train", "--help"]
+from hardy.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "groupwise_inhibition, corrupted." in done.stdout
+
+
+def test_help_lists_what_can_be_named(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    plug_in = EntryPoint("magic", "no_such_module:thing", "hardy.methods")
+    monkeypatch.setattr(KINDS["methods"], "_plugins", {"magic": plug_in})
+    code, out, _ = run("train", "--help")
+    assert code == 0
+    for kind in ("methods", "nets"):
+        assert ", ".join(entry.name for entry in hardy.names(kind)) in " ".join(out.split())
+    assert "magic" in out
