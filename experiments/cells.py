@@ -8,7 +8,7 @@ from typing import Any
 from experiments.about import seen_by
 from experiments.compared import scores_of
 from experiments.kept import Records
-from hardy.scores.comparison import Comparison
+from hardy.scores.paired_scores import Comparison
 from hardy.scores.score import Score
 
 # Of the common recipe: what differs from it stands among the settings.

@@ -14,7 +14,7 @@ from experiments.kept import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records
 from experiments.plan import FINE_TUNED, PAPER, REPEATED, STANDARD, UNDEFENDED
 from hardy.errors import InputError
 from hardy.metrics import METRICS
-from hardy.scores.comparison import Comparison, compare_scores
+from hardy.scores.paired_scores import Comparison, compare_scores
 from hardy.scores.score import Score, score_of
 
 # Published for WRN-40-2 and 100 epochs, and the tolerance.

@@ -24,7 +24,7 @@ from experiments.plan import (
     stability,
 )
 from hardy.files import whole_file
-from hardy.scores.comparison import Comparison
+from hardy.scores.paired_scores import Comparison
 from hardy.scores.score import MARK, Score
 
 NAME = "cifar10"

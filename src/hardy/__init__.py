@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from hardy.design.drops import correlate
     from hardy.design.overlap import overlap
     from hardy.diagnosis import doctor
-    from hardy.evaluation import Run, compare, evaluate, runs
+    from hardy.evaluation import Run, evaluate, runs
     from hardy.report.leaderboard import leaderboard
     from hardy.report.serve import view
     from hardy.report.write import plot
     from hardy.report.write import write_report as report
+    from hardy.scores.comparison import compare
+    from hardy.scores.scoring import score
+    from hardy.scores.similarity import describe
     from hardy.suites import names as suites
     from hardy.train.training import train
     from hardy.variants.base_picture import perturb
@@ -32,11 +35,12 @@ __version__ = "0.1.0"
 _LATER = {
     "Run": "hardy.evaluation",
     "attack": "hardy.attacks.attack",
-    "compare": "hardy.evaluation",
+    "compare": "hardy.scores.comparison",
     "correlate": "hardy.design.drops",
     "corrupt": "hardy.corrupt",
     "corruptions": "hardy.corrupt.calls",
     "design": "hardy.design",
+    "describe": "hardy.scores.similarity",
     "doctor": "hardy.diagnosis",
     "draw": "hardy.corrupt.calls",
     "evaluate": "hardy.evaluation",
@@ -49,6 +53,7 @@ _LATER = {
     "replay": "hardy.corrupt.calls",
     "report": "hardy.report",
     "runs": "hardy.evaluation",
+    "score": "hardy.scores.scoring",
     "suites": "hardy.suites",
     "train": "hardy.train",
     "view": "hardy.report.serve",
@@ -77,6 +82,7 @@ __all__ = [
     "correlate",
     "corrupt",
     "corruptions",
+    "describe",
     "design",
     "doctor",
     "draw",
@@ -90,6 +96,7 @@ __all__ = [
     "replay",
     "report",
     "runs",
+    "score",
     "suites",
     "train",
     "view",

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy import models as adapters
-from hardy import scores as scoring
 from hardy.engine.keys import check_seed
 from hardy.engine.ops import engine_name
 from hardy.errors import InputError
@@ -31,7 +30,7 @@ from hardy.run.labels import check_trained_on
 from hardy.run.plan import RunPlan, plan_run
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
-from hardy.scores import Compared, Scores
+from hardy.scores import Scores, score_run
 from hardy.store.provenance import said, session
 from hardy.store.reader import StoredRun, find_runs, open_run
 from hardy.store.records import read_details
@@ -82,7 +81,7 @@ class Run:
         `reference` is what errors are divided by: the suite's own, another run, or None.
         """
         yardstick = reference.stored if isinstance(reference, Run) else reference
-        return scoring.score_run(self.stored, reference=yardstick)
+        return score_run(self.stored, reference=yardstick)
 
 
 def runs(store: str | os.PathLike[str]) -> list[Run]:
@@ -99,12 +98,6 @@ def runs(store: str | os.PathLike[str]) -> list[Run]:
     ```
     """
     return [Run(stored) for stored in find_runs(Path(store))]
-
-
-def compare(first: Run | Scores, second: Run | Scores) -> Compared:
-    """Paired differences, second minus first; refused where the two were not made alike."""
-    one, two = (each.score() if isinstance(each, Run) else each for each in (first, second))
-    return scoring.compare_runs(one, two)
 
 
 @dataclass(frozen=True)

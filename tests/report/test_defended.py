@@ -19,7 +19,7 @@ from hardy.report.page import render_report
 from hardy.report.submitted import find_results
 from hardy.report.words import defence_name, short
 from hardy.scores import Scores, compare_runs, score_run
-from hardy.scores.listing import compared_table, score_tables
+from hardy.scores.listing import score_tables
 from hardy.scores.result_files import read_results, result_of, write_results
 from hardy.scores.text_tables import to_csv, to_markdown, to_text
 from hardy.store.records import read_defences
@@ -76,7 +76,7 @@ def test_tables(scored: list[Scores]) -> None:
 
 
 def test_comparisons(scored: list[Scores]) -> None:
-    table = compared_table(compare_runs(scored[0], scored[2]))
+    table = compare_runs(scored[0], scored[2]).tables()[0]
     assert f"B: {MARKED}" in table.notes
     assert f"B: {TOLD}" in table.notes
 

@@ -9,7 +9,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.metrics import Resampling, resample_means
-from hardy.scores.comparison import compare_scores
+from hardy.scores.paired_scores import compare_scores
 from hardy.scores.score import Circumstances, Score
 from hardy.suites import load
 from tests.scores.arrays import (

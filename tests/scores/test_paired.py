@@ -10,7 +10,6 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.scores import compare_runs, score_run
-from hardy.scores.listing import compared_table
 from hardy.suites.cells import CLEAN, Cell
 from tests.scores.helpers import FEW, errors, write_run, write_sequences
 
@@ -52,7 +51,7 @@ def test_few_images_do_not_tell_clean_errors_apart(
     assert clean.significant
     assert compared.tells(clean) == (clean in compared.regressions) == told
     assert ("clean error" in str(compared)) == told
-    table = compared_table(compared)
+    table = compared.tables()[0]
     assert ("clean error" in {table.rows[row][0] for row, _ in table.best}) == told
 
 

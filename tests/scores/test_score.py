@@ -11,7 +11,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.metrics import METRICS, Interval, proportion_interval
-from hardy.scores.comparison import compare_scores, differences
+from hardy.scores.paired_scores import compare_scores, differences
 from hardy.scores.score import Circumstances, Score, score_of
 from tests.scores.arrays import corruption_scores
 

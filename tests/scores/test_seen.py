@@ -13,7 +13,7 @@ from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.report.page import render_report
 from hardy.report.words import describe_run
 from hardy.scores import compare_runs, score_run
-from hardy.scores.listing import compared_table, score_tables
+from hardy.scores.listing import score_tables
 from hardy.scores.result_files import result_of, write_results
 from hardy.scores.run_scores import Scores
 from hardy.scores.text_tables import to_csv
@@ -97,7 +97,7 @@ def test_nothing_is_marked_where_the_seen_one_was_not_run(store: Path) -> None:
 
 
 def test_comparisons_and_csv(scored: list[Scores]) -> None:
-    table = compared_table(compare_runs(*scored))
+    table = compare_runs(*scored).tables()[0]
     by_name = {row[0]: row for row in table.rows}
     assert by_name["CE gaussian_noise"][1].endswith("†")
     assert not by_name["CE gaussian_noise"][2].endswith("†")

@@ -22,8 +22,8 @@ from hardy.cli.report_commands import (
     write_board,
 )
 from hardy.cli.score_commands import (
-    Format,
-    compare_runs,
+    ScoreFormat,
+    compare_models,
     describe_suite,
     score_runs,
 )
@@ -160,7 +160,7 @@ def demo() -> None:
     store = run_demo(folder, track=watch)
     sheet = write_sheet(sample_photo(), folder / "sheet.png", track=progress("corruptions"))
     score_runs(store)
-    for format in (Format.csv, Format.json):
+    for format in (ScoreFormat.csv, ScoreFormat.json):
         score_runs(store, format=format, output=folder / f"scores.{format.value}")
     typer.echo(f"wrote {sheet}")
     typer.echo(
@@ -200,7 +200,7 @@ def doctor() -> None:
 _COMMANDS: dict[str, Callable[..., None]] = {
     "eval": evaluate_models,
     "score": score_runs,
-    "compare": compare_runs,
+    "compare": compare_models,
     "report": report_runs,
     "leaderboard": write_board,
     "plot": plot_runs,

@@ -24,7 +24,7 @@ from hardy.metrics.classification import Floats
 from hardy.metrics.statistics import LEAST, fisher_interval, pearson, spearman
 from hardy.registry import unknown
 from hardy.scores import score_run
-from hardy.scores.comparison import differences
+from hardy.scores.paired_scores import differences
 from hardy.scores.score import Score
 from hardy.scores.text_tables import to_csv
 from hardy.store.reader import find_runs

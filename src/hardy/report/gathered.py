@@ -16,7 +16,7 @@ from hardy.metrics import Interval, proportion_interval
 from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
 from hardy.progress import Track, untracked
 from hardy.scores import Scores, score_run
-from hardy.scores.comparison import differences
+from hardy.scores.paired_scores import differences
 from hardy.scores.score import Circumstances, Score
 from hardy.scores.scored_cells import suite_of
 from hardy.store.attack_files import Attacked, read_attacks

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import not_compared
-from hardy.scores.comparison import compare_scores, differences
+from hardy.scores.paired_scores import compare_scores, differences
 from hardy.scores.score import Score
 
 # After the headline scores, where they were made.

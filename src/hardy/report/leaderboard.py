@@ -18,7 +18,7 @@ from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
 from hardy.report.submitted import find_results, left_out, on_our_suite
 from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
-from hardy.scores.comparison import differences
+from hardy.scores.paired_scores import differences
 from hardy.scores.result_files import ResultFile
 from hardy.scores.score import Circumstances, Score
 from hardy.store.provenance import read_trained

@@ -1,142 +1,23 @@
-"""Two models on the same images.
-
-Two scores can be compared only when they were made alike, and then pair by pair: their replicates
-drew the same images.
-"""
+"""`hardy.compare`: two models on the same images."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import json
+import os
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.metrics import Interval, McNemar, error, mcnemar, percentile_interval, wrong
+from hardy.metrics import McNemar, error, mcnemar, wrong
 from hardy.metrics.bootstrap import LEVEL
+from hardy.scores.naming import choose, readable_runs
+from hardy.scores.paired_scores import Comparison, compare_scores, differences
 from hardy.scores.run_scores import Scores, headline_metrics, score_run
-from hardy.scores.score import NOISE, Circumstances, Score, write_figure
+from hardy.scores.text_tables import TextTable, to_csv
 from hardy.store.reader import StoredRun
 from hardy.suites.cells import CLEAN
-
-
-class Comparison(NamedTuple):
-    """One score of two models, second minus first."""
-
-    first: Score
-    second: Score
-    difference: float
-    interval: Interval
-    p_value: float
-
-    @property
-    def significant(self) -> bool:
-        """By the interval, and not by chance: a handful of images can all happen to agree."""
-        enough = _all_one_way(self.first.circumstances.images) < 1 - LEVEL
-        return enough and not self.interval.low <= 0 <= self.interval.high
-
-    @property
-    def loss(self) -> float:
-        """How much worse the second is: the difference, or minus it where higher is better."""
-        return self.difference if self.first.lower_is_better else -self.difference
-
-    def __str__(self) -> str:
-        return f"{self.first.name} {self.figure()}, p {self.chance()} ({self.first.circumstances})"
-
-    def figure(self) -> str:
-        """The difference and its interval."""
-        unit = f" {self.first.unit}" if self.first.unit else ""
-        scale = max(abs(self.first.value), abs(self.second.value))
-        return write_figure(self.difference, self.interval, scale, sign="+") + unit
-
-    def chance(self) -> str:
-        """The p-value; as small as the replicates can tell, it is a bound."""
-        floor = 2 / (len(self.first.replicates) + 1)
-        return f"= {self.p_value:.3f}" if self.p_value > floor else f"≤ {floor:.3f}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON and CSV."""
-        kept: dict[str, Any] = {"name": self.first.name, "unit": self.first.unit}
-        kept |= {"first": self.first.value, "second": self.second.value}
-        kept |= {"difference": self.difference, "low": self.interval.low}
-        kept |= {"high": self.interval.high, "level": LEVEL, "p_value": self.p_value}
-        return {**kept, "significant": self.significant}
-
-
-def compare_scores(first: Score, second: Score) -> Comparison:
-    """The paired difference of two models on the same images; refused for scores made differently.
-
-    The p-value is the bootstrap's: twice the share of replicates on the rarer side of 0. It is not
-    below that of n images which all differ one way, 2 · 2⁻ⁿ: resampling cannot see what chance left
-    out of a small set.
-    """
-    unlike = differences(first, second)
-    if unlike:
-        raise InputError(
-            f"expected two scores made alike, got {'; '.join(unlike)}; evaluate both with the "
-            "same settings"
-        )
-    noise = NOISE * max(abs(first.value), abs(second.value))
-    change = second.replicates - first.replicates
-    change[np.abs(change) <= noise] = 0
-    difference = second.value - first.value
-    rarer = min((change <= 0).sum(), (change >= 0).sum())
-    images = first.circumstances.images
-    return Comparison(
-        first,
-        second,
-        difference if abs(difference) > noise else 0.0,
-        percentile_interval(change),
-        min(1.0, max(2 * (1 + int(rarer)) / (1 + len(change)), _all_one_way(images))),
-    )
-
-
-def _all_one_way(images: int) -> float:
-    """The chance that so many images all differ in one direction."""
-    return float(2.0 ** (1 - images))
-
-
-def differences(first: Score, second: Score) -> list[str]:
-    """What keeps two scores from being compared, in words."""
-    found = []
-    if first.name != second.name:
-        found.append(f"different metrics ({first.name} and {second.name})")
-    one, two = first.circumstances, second.circumstances
-    labels = {
-        "suite": "suites",
-        "version": "suite versions",
-        "suite_hash": "suite contents",
-        "kind": "kinds of suite",
-        "levels": "severities" if one.kind == "corruptions" else "difficulties",
-        "reference": "references",
-        "images": "numbers of images",
-        "images_hash": "image sets",
-        "recipe": "preprocessing recipes",
-        "made": "ways of making the images",
-    }
-    for key, label in labels.items():
-        a, b = getattr(one, key), getattr(two, key)
-        if a != b:
-            found.append(f"different {label} ({_brief(a)} and {_brief(b)})")
-    if one.names != two.names:
-        found.append(_names_apart(one, two))
-    if first.resampling != second.resampling or len(first.replicates) != len(second.replicates):
-        found.append(f"different intervals ({first.resampling} and {second.resampling})")
-    return found
-
-
-def _names_apart(one: Circumstances, two: Circumstances) -> str:
-    parts = []
-    for here, there, which in ((one, two, "first"), (two, one, "second")):
-        only = [name for name in here.names if name not in there.names]
-        if only:
-            parts.append(f"only the {which} has {', '.join(only)}")
-    return f"different {one.kind} ({'; '.join(parts) or 'in another order'})"
-
-
-def _brief(value: object) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return text if len(text) <= 40 else f"{text[:12]}…"
 
 
 class Compared(NamedTuple):
@@ -197,6 +78,71 @@ class Compared(NamedTuple):
     def better(self) -> tuple[Comparison, ...]:
         return tuple(one for one in self.headline if self.tells(one) and one.loss < 0)
 
+    def tables(self, *, brief: bool = False) -> list[TextTable]:
+        """One table; what differs significantly stands out."""
+        lines = (*self.headline, *self.singles)
+        rows = [
+            (
+                one.first.name,
+                self.first.figure(one.first),
+                self.second.figure(one.second),
+                one.figure(),
+                one.chance().removeprefix("= "),
+            )
+            for one in lines
+        ]
+        best = frozenset((row, 3) for row, one in enumerate(lines) if self.tells(one))
+        header = ("", "A", "B", "B − A", "p")
+        title = f"{self.first.run.suite}: B against A"
+        return [TextTable(title, header, rows, best, tuple(self._told()))]
+
+    def _told(self) -> list[str]:
+        first = self.headline[0].first
+        told = [
+            f"A: {self.first.model}",
+            f"B: {self.second.model}",
+            f"{first.name}: {first.circumstances}; 95 % intervals, p not corrected for their "
+            "number",
+        ]
+        if self.clean:
+            told.append(
+                f"clean images: {self.clean.only_first:,} only A gets wrong, "
+                f"{self.clean.only_second:,} only B; McNemar's exact p = {self.clean.p_value:.3g}"
+            )
+        told += self.notes
+        told += [f"A: {note}" for note in self.first.notes]
+        return told + [f"B: {note}" for note in self.second.notes]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Plain values, a row per score."""
+        names = {"first_model": self.first.model, "second_model": self.second.model}
+        return [
+            {**names, "headline": leading, **one.as_dict()}
+            for leading, some in ((True, self.headline), (False, self.singles))
+            for one in some
+        ]
+
+    def as_csv(self) -> str:
+        return to_csv(self.rows())
+
+    def as_json(self) -> str:
+        around = self.headline[0].first.as_dict()
+        made = ("version", "recipe", "made", "images", "resampling")
+        content = {
+            "suite": self.first.run.suite,
+            "first": self.first.model,
+            "second": self.second.model,
+            "comparisons": self.rows(),
+            "clean_mcnemar": self.clean and self.clean._asdict(),
+            "significantly_worse": [one.first.name for one in self.worse],
+            "significantly_better": [one.first.name for one in self.better],
+            "decided_by": [one.first.name for one in self.deciding],
+            "regressions": [one.first.name for one in self.regressions],
+            "made": {key: around[key] for key in made},
+            "notes": [*self.notes, *self.first.notes, *self.second.notes],
+        }
+        return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
     def __str__(self) -> str:
         parts = [
             f"significantly {word} in {', '.join(one.first.name for one in some)}"
@@ -206,6 +152,51 @@ class Compared(NamedTuple):
         if not parts:
             return f"{self.second.model} and {self.first.model} do not differ significantly"
         return f"{self.second.model} is {' and '.join(parts)} than {self.first.model}"
+
+
+class HasScores(Protocol):
+    """A run, as `hardy.evaluate` and `hardy.runs` give it."""
+
+    def score(self) -> Scores: ...
+
+
+def compare(
+    first: str | Scores | HasScores,
+    second: str | Scores | HasScores,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    suite: str | None = None,
+) -> Compared:
+    """Compare two models on the same images, pair by pair; printed, what differs significantly.
+
+    Each is a run, its scores, or with a `store` the name of a model in it, which may be cut short
+    where that is clear; name the `suite` where a model was run on several. Runs that were not made
+    alike are refused, and the difference is named. Where one has more images than the other, both
+    are scored on those of the other.
+
+    ```python
+    import hardy
+    import numpy as np
+
+    images = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), np.uint8)
+    settings = {"suite": "cifar10_c", "images": images, "labels": [0] * 20, "only": ["fog"]}
+    one, two = (hardy.evaluate(f"fake:{classes}", **settings) for classes in (10, 12))
+    compared = hardy.compare(one, two)
+    print(compared, compared.verdict)
+    ```
+    """
+    if store is None:
+        one, two = (_scores_of(some) for some in (first, second))
+        return compare_runs(one, two)
+    found, faults = readable_runs(store)
+    runs = [choose(found, str(name), suite) for name in (first, second)]
+    return compare_runs(*runs)._replace(faults=tuple(faults))
+
+
+def _scores_of(some: str | Scores | HasScores) -> Scores:
+    if isinstance(some, str):
+        raise InputError(f'expected a run or its scores, got "{some}"; name the store it is in')
+    return some if isinstance(some, Scores) else some.score()
 
 
 def compare_runs(first: Scores | StoredRun, second: Scores | StoredRun) -> Compared:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from hardy.scores.comparison import Compared
 from hardy.scores.naming import distinct_name
 from hardy.scores.run_scores import Scores, clean_labels, families, headline_metrics
 from hardy.scores.score import Score
@@ -139,36 +138,3 @@ def _published(rows: dict[str, dict[str, published.Found]]) -> TextTable:
             *(f"[{place}] {remark}" for place, remark in enumerate(remarks, start=1)),
         ),
     )
-
-
-def compared_table(compared: Compared) -> TextTable:
-    """What differs significantly stands out."""
-    lines = (*compared.headline, *compared.singles)
-    rows = [
-        (
-            one.first.name,
-            _figure(one.first, compared.first),
-            _figure(one.second, compared.second),
-            one.figure(),
-            one.chance().removeprefix("= "),
-        )
-        for one in lines
-    ]
-    best = frozenset((row, 3) for row, one in enumerate(lines) if compared.tells(one))
-    first = compared.headline[0].first
-    notes = [
-        f"A: {compared.first.model}",
-        f"B: {compared.second.model}",
-        f"{first.name}: {first.circumstances}; 95 % intervals, p not corrected for their number",
-    ]
-    if compared.clean:
-        clean = compared.clean
-        notes.append(
-            f"clean images: {clean.only_first:,} only A gets wrong, {clean.only_second:,} only B; "
-            f"McNemar's exact p = {clean.p_value:.3g}"
-        )
-    notes += compared.notes
-    notes += [f"A: {note}" for note in compared.first.notes]
-    notes += [f"B: {note}" for note in compared.second.notes]
-    header = ("", "A", "B", "B − A", "p")
-    return TextTable(f"{compared.first.run.suite}: B against A", header, rows, best, tuple(notes))

@@ -1,18 +1,29 @@
-"""A stored run by the name people call it."""
+"""Stored runs by the names people call them."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from hardy.errors import InputError, printable
 from hardy.registry import unknown
-from hardy.store.reader import StoredRun
+from hardy.store.reader import StoredRun, find_runs
+
+
+def readable_runs(store: str | os.PathLike[str]) -> tuple[list[StoredRun], list[str]]:
+    """The runs of a store, and why others cannot be read; refused where none can be."""
+    faults: list[str] = []
+    runs = find_runs(Path(store), faults)
+    if not runs:
+        raise InputError(faults[0])
+    return runs, faults
 
 
 def choose(runs: Sequence[StoredRun], name: str, suite: str | None = None) -> StoredRun:
-    """By the model's name, with its kind or without (`resnet50` of timm:resnet50), the folder's
-    name, the one of tables, or the start of any where just one has it."""
+    """Find the run that goes by a name: the model's, with its kind or without (`resnet50` for
+    timm:resnet50), the folder's, the one in tables, or the start of any where just one has it."""
     fitting = of_suite(runs, suite)
     found = _called(fitting, name)
     if not found:

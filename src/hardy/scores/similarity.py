@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+import os
 from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.execute import Executor
-from hardy.images.source import Source
-from hardy.metrics import ms_ssim
-from hardy.scores.text_tables import TextTable
-from hardy.suites.cells import CLEAN, Cell
+from hardy.execute import Threads, processors
+from hardy.images import open_images
+from hardy.metrics import ms_ssim, stratified_subset
+from hardy.metrics.classification import Floats
+from hardy.progress import Track, untracked
+from hardy.scores.text_tables import TextTable, to_csv
+from hardy.suites import load
+from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
 from hardy.variants.generated import Generated
 
 # The older paper chose its severities so that the similarity would go from the first to the last.
 AIM = (0.9, 0.5)
-
-Floats = npt.NDArray[np.float64]
-Track = Callable[[Iterator[Floats], int], Iterable[Floats]]
 
 
 class Description(NamedTuple):
@@ -31,7 +31,7 @@ class Description(NamedTuple):
     similarity: Floats  # (images, cells)
     source: str  # in words
 
-    def table(self) -> TextTable:
+    def tables(self, *, brief: bool = False) -> list[TextTable]:
         levels = sorted({cell.level for cell in self.cells})
         means = dict(zip(self.cells, self.similarity.mean(axis=0), strict=True))
         rows = [
@@ -53,7 +53,7 @@ class Description(NamedTuple):
         notes = [f"mean over {len(self.similarity):,} of {self.source}; 1 is the clean image"]
         if graded:
             notes.append(f"the older paper aimed at {AIM[0]} for severity 1 and {AIM[1]} for 5")
-        return TextTable(title, ("", *header), rows, notes=tuple(notes))
+        return [TextTable(title, ("", *header), rows, notes=tuple(notes))]
 
     def rows(self) -> list[dict[str, object]]:
         """Plain values: the mean over images, and its standard error."""
@@ -73,30 +73,54 @@ class Description(NamedTuple):
             for place, cell in enumerate(self.cells)
         ]
 
+    def as_csv(self) -> str:
+        return to_csv(self.rows())
+
+    def as_json(self) -> str:
+        return json.dumps(self.rows(), indent=1) + "\n"
+
 
 def describe(
-    suite: Suite,
-    source: Source,
-    cells: Sequence[Cell],
+    suite: str,
     *,
-    images: Sequence[int],
-    executor: Executor,
-    seed: int = 0,
-    track: Track = lambda done, total: done,
+    images: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | None = None,
+    subset: int | None = None,
+    track: Track = untracked,
 ) -> Description:
-    """Of `images`, places in the source, as the suite's files have them: the storage step too."""
-    if suite.kind != "corruptions":
+    """Measure how similar a suite's images are to the clean ones: MS-SSIM, cell by cell.
+
+    The images are as the suite's files have them, the storage step included. `subset` takes so many
+    of them, the same each time, classes in proportion.
+
+    ```python
+    import hardy
+    import numpy as np
+
+    np.savez("set.npz", images=np.zeros((3, 32, 32, 3), np.uint8), labels=np.arange(3))
+    found = hardy.describe("cifar10_c", images="set.npz", subset=2)
+    print(found.similarity.mean(axis=0).round(2))
+    ```
+    """
+    wanted = load(suite)
+    if wanted.kind != "corruptions":
         raise InputError(
-            f"expected a suite of corruptions to compare with clean images, got {suite.name}, "
-            f"whose {suite.kind} are sequences; name another suite"
+            f"expected a suite of corruptions to compare with clean images, got {suite}, "
+            f"whose {wanted.kind} are sequences; name another suite"
         )
-    variants = Generated(suite, source, seed)
+    source = open_images(images, labels=labels, id_rule=wanted.id_rule)
+    chosen = np.arange(len(source))
+    if subset is not None:
+        classes = np.zeros(len(source)) if source.labels is None else source.labels
+        chosen = stratified_subset(classes, source.ids, size=subset)
+    cells = choose_cells(wanted, ["all"])
+    variants = Generated(wanted, source)
 
     def one(place: int) -> Floats:
         chunk = variants.chunk([place])
         clean = chunk.make(CLEAN)
         return np.concatenate([ms_ssim(chunk.make(cell), clean) for cell in cells])
 
-    with closing(executor.run(lambda: one, images)) as results:
-        similarity = np.array(list(track(results, len(images))))
-    return Description(suite, tuple(cells), similarity, source.describe())
+    with closing(Threads(processors()).run(lambda: one, chosen.tolist())) as results:
+        similarity = np.array(list(track(results, len(chosen), "images")))
+    return Description(wanted, cells, similarity, source.describe())

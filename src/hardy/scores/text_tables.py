@@ -11,13 +11,14 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hardy.errors import printable
 
 if TYPE_CHECKING:
     from hardy.scores.score import Score
 
+FORMATS = ("table", "md", "csv", "json")
 # Widths in a terminal: of the first column, where it need not and where it must fold; of a heading;
 # and between columns.
 FIRST, LEAST, HEADING, GAP = 40, 16, 16, 2
@@ -35,6 +36,23 @@ class TextTable(NamedTuple):
     rows: Sequence[tuple[str, ...]]
     best: frozenset[tuple[int, int]] = frozenset()  # (row, column) of what stands out
     notes: tuple[str, ...] = ()
+
+
+class Shown(Protocol):
+    """What can be printed in every one of the `FORMATS`."""
+
+    def tables(self, *, brief: bool = False) -> list[TextTable]: ...
+    def as_csv(self) -> str: ...
+    def as_json(self) -> str: ...
+
+
+def render(shown: Shown, form: str) -> str:
+    """The text of a file in one of the `FORMATS`."""
+    if form == "table":
+        return to_text(shown.tables(brief=True))
+    if form == "md":
+        return to_markdown(shown.tables())
+    return shown.as_csv() if form == "csv" else shown.as_json()
 
 
 def to_terminal(tables: Iterable[TextTable]) -> None:

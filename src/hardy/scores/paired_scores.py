@@ -1,0 +1,135 @@
+"""One score of two models on the same images.
+
+Two scores can be compared only when they were made alike, and then pair by pair: their replicates
+drew the same images.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hardy.errors import InputError
+from hardy.metrics import Interval, percentile_interval
+from hardy.metrics.bootstrap import LEVEL
+from hardy.scores.score import NOISE, Circumstances, Score, write_figure
+
+
+class Comparison(NamedTuple):
+    """One score of two models, second minus first."""
+
+    first: Score
+    second: Score
+    difference: float
+    interval: Interval
+    p_value: float
+
+    @property
+    def significant(self) -> bool:
+        """By the interval, and not by chance: a handful of images can all happen to agree."""
+        enough = _all_one_way(self.first.circumstances.images) < 1 - LEVEL
+        return enough and not self.interval.low <= 0 <= self.interval.high
+
+    @property
+    def loss(self) -> float:
+        """How much worse the second is: the difference, or minus it where higher is better."""
+        return self.difference if self.first.lower_is_better else -self.difference
+
+    def __str__(self) -> str:
+        return f"{self.first.name} {self.figure()}, p {self.chance()} ({self.first.circumstances})"
+
+    def figure(self) -> str:
+        """The difference and its interval."""
+        unit = f" {self.first.unit}" if self.first.unit else ""
+        scale = max(abs(self.first.value), abs(self.second.value))
+        return write_figure(self.difference, self.interval, scale, sign="+") + unit
+
+    def chance(self) -> str:
+        """The p-value; as small as the replicates can tell, it is a bound."""
+        floor = 2 / (len(self.first.replicates) + 1)
+        return f"= {self.p_value:.3f}" if self.p_value > floor else f"≤ {floor:.3f}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and CSV."""
+        kept: dict[str, Any] = {"name": self.first.name, "unit": self.first.unit}
+        kept |= {"first": self.first.value, "second": self.second.value}
+        kept |= {"difference": self.difference, "low": self.interval.low}
+        kept |= {"high": self.interval.high, "level": LEVEL, "p_value": self.p_value}
+        return {**kept, "significant": self.significant}
+
+
+def compare_scores(first: Score, second: Score) -> Comparison:
+    """The paired difference of two models on the same images; refused for scores made differently.
+
+    The p-value is the bootstrap's: twice the share of replicates on the rarer side of 0. It is not
+    below that of n images which all differ one way, 2 · 2⁻ⁿ: resampling cannot see what chance left
+    out of a small set.
+    """
+    unlike = differences(first, second)
+    if unlike:
+        raise InputError(
+            f"expected two scores made alike, got {'; '.join(unlike)}; evaluate both with the "
+            "same settings"
+        )
+    noise = NOISE * max(abs(first.value), abs(second.value))
+    change = second.replicates - first.replicates
+    change[np.abs(change) <= noise] = 0
+    difference = second.value - first.value
+    rarer = min((change <= 0).sum(), (change >= 0).sum())
+    images = first.circumstances.images
+    return Comparison(
+        first,
+        second,
+        difference if abs(difference) > noise else 0.0,
+        percentile_interval(change),
+        min(1.0, max(2 * (1 + int(rarer)) / (1 + len(change)), _all_one_way(images))),
+    )
+
+
+def _all_one_way(images: int) -> float:
+    """The chance that so many images all differ in one direction."""
+    return float(2.0 ** (1 - images))
+
+
+def differences(first: Score, second: Score) -> list[str]:
+    """What keeps two scores from being compared, in words."""
+    found = []
+    if first.name != second.name:
+        found.append(f"different metrics ({first.name} and {second.name})")
+    one, two = first.circumstances, second.circumstances
+    labels = {
+        "suite": "suites",
+        "version": "suite versions",
+        "suite_hash": "suite contents",
+        "kind": "kinds of suite",
+        "levels": "severities" if one.kind == "corruptions" else "difficulties",
+        "reference": "references",
+        "images": "numbers of images",
+        "images_hash": "image sets",
+        "recipe": "preprocessing recipes",
+        "made": "ways of making the images",
+    }
+    for key, label in labels.items():
+        a, b = getattr(one, key), getattr(two, key)
+        if a != b:
+            found.append(f"different {label} ({_brief(a)} and {_brief(b)})")
+    if one.names != two.names:
+        found.append(_names_apart(one, two))
+    if first.resampling != second.resampling or len(first.replicates) != len(second.replicates):
+        found.append(f"different intervals ({first.resampling} and {second.resampling})")
+    return found
+
+
+def _names_apart(one: Circumstances, two: Circumstances) -> str:
+    parts = []
+    for here, there, which in ((one, two, "first"), (two, one, "second")):
+        only = [name for name in here.names if name not in there.names]
+        if only:
+            parts.append(f"only the {which} has {', '.join(only)}")
+    return f"different {one.kind} ({'; '.join(parts) or 'in another order'})"
+
+
+def _brief(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return text if len(text) <= 40 else f"{text[:12]}…"

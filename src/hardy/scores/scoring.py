@@ -1,0 +1,121 @@
+"""`hardy.score`: the runs of a store, scored and ready to be shown."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hardy.errors import InputError
+from hardy.progress import Track, untracked
+from hardy.scores.listing import published_tables, score_tables
+from hardy.scores.naming import choose, choose_all, of_suite, readable_runs
+from hardy.scores.result_files import write_scores
+from hardy.scores.run_scores import Scores, score_run
+from hardy.scores.text_tables import TextTable, to_csv, to_text
+from hardy.store.reader import StoredRun
+
+Tell = Callable[[str], None]
+
+
+class HasFolder(Protocol):
+    """A run, as `hardy.evaluate` and `hardy.runs` give it."""
+
+    @property
+    def folder(self) -> os.PathLike[str]: ...
+
+
+@dataclass(frozen=True)
+class ScoredStore:
+    """The scores of several runs, suite by suite; printed, a table per suite."""
+
+    scores: tuple[Scores, ...]
+    faults: tuple[str, ...] = ()  # runs that could not be read or scored, and why
+    published: bool = False  # whether tables have what others printed, too
+    tell: Tell = warnings.warn  # hears of what is left out
+
+    def __iter__(self) -> Iterator[Scores]:
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __str__(self) -> str:
+        return to_text(self.tables(brief=True))
+
+    def tables(self, *, brief: bool = False) -> list[TextTable]:
+        """The headline of each suite, then corruption by corruption; in brief one such table."""
+        made = []
+        for suite in dict.fromkeys(one.run.suite for one in self.scores):
+            group = [one for one in self.scores if one.run.suite == suite]
+            made += score_tables(group, brief=brief)
+            if self.published and all(one.run.identity.labels == "own" for one in group):
+                self.tell("published results are left out: they are on other classes")
+            elif self.published:
+                made += published_tables(suite, group[0].kind)
+        return made
+
+    def as_csv(self) -> str:
+        """A line per model and score."""
+        return to_csv([row for one in self.scores for row in one.as_dicts()])
+
+    def as_json(self) -> str:
+        """A result file, to keep, submit and rank; runs on clean images alone are left out."""
+        return write_scores(self.scores, self.tell)
+
+
+def score(
+    store: str | os.PathLike[str] | HasFolder,
+    *,
+    model: str | Sequence[str] = (),
+    suite: str | None = None,
+    reference: str | None = None,
+    published: bool = False,
+    track: Track = untracked,
+    tell: Tell = warnings.warn,
+) -> ScoredStore:
+    """Score the runs of a store, or one run; printed, a table per suite with a row per model.
+
+    `model` and `suite` choose among the runs. Names of models may be cut short where that is clear,
+    and do without their kind: resnet50 for timm:resnet50. Ratios such as mCE are to the model that
+    `reference` names, a stored one or "none"; if left out, to the suite's own. `published` adds
+    what others printed for these suites. Runs that cannot be scored are among the `faults`.
+
+    ```python
+    import hardy
+    import numpy as np
+
+    images = np.zeros((20, 32, 32, 3), np.uint8)
+    hardy.evaluate(
+        "fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"], store="runs"
+    )
+    scored = hardy.score("runs")
+    print(scored)
+    for scores in scored:
+        print(scores.model, scores["mean error"].value, scores["ECE"].interval)
+    ```
+    """
+    folder = store if isinstance(store, str | os.PathLike) else store.folder
+    found, faults = readable_runs(folder)
+    every = of_suite(found, suite)
+    names = [model] if isinstance(model, str) else model
+    chosen = choose_all(every, names) if names else every
+    divisors: dict[str, StoredRun | str | None] = {}
+    for name in dict.fromkeys(run.suite for run in chosen):
+        divisors[name] = "suite" if reference is None else None
+        if reference not in (None, "none"):
+            divisors[name] = choose(every, str(reference), name)
+    scored: list[Scores] = []
+    refused: list[InputError] = []
+    for run in track(chosen, len(chosen), "runs"):
+        try:
+            scored.append(score_run(run, reference=divisors[run.suite]))
+        except InputError as error:
+            refused.append(error)
+    if not scored:
+        raise refused[0]
+    suites = list(divisors)
+    scored.sort(key=lambda one: suites.index(one.run.suite))
+    return ScoredStore(tuple(scored), (*faults, *map(str, refused)), published, tell)
