@@ -14,6 +14,7 @@ CANONICAL = (
     *("speckle_noise", "gaussian_blur", "spatter", "saturate"),
 )
 RGB = np.random.default_rng(1).integers(0, 256, (24, 20, 3), dtype=np.uint8)
+GREY = np.full((1, 40, 48, 3), 100, np.uint8)
 BATCH = np.random.default_rng(2).integers(0, 256, (3, 16, 16, 3), dtype=np.uint8)
 
 
@@ -255,3 +256,18 @@ def test_the_door_guards_both_functions() -> None:
         hardy.corrupt(RGB.astype(np.float32), "fog", 3)
     with pytest.raises(hardy.InputError, match="channels go last"):
         hardy.replay(np.moveaxis(RGB, -1, 0), "fog", 3, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("shot_noise", {"count": np.ones((1, 7, 7, 3))}, r"'count' as float64 \(1, 40, 48, 3\)"),
+        ("gaussian_noise", {"normal": np.ones((1, 1, 1, 1))}, "'normal' as float64"),
+        ("gaussian_noise", {"normal": np.full((1, 40, 48, 3), None)}, "got object"),
+        ("gaussian_noise", {"nomral": np.ones((1, 40, 48, 3))}, "among word, normal, got 'nomral'"),
+        ("contrast", {"word": np.ones((1, 40, 48, 3))}, "among none at all"),
+    ],
+)
+def test_replayed_draws_must_fit(name: str, fields: dict, message: str) -> None:
+    with pytest.raises(hardy.InputError, match=message):
+        hardy.replay(GREY, name, 1, fields)

@@ -77,7 +77,7 @@ def list_names(
         typer.echo(printable(line))
 
 
-@app.command("corrupt")
+@app.command("corrupt", cls=NamingCommand)
 def corrupt_files(
     source: Annotated[Path, typer.Argument(metavar="IN", help="An image file or a folder.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or a folder.")],
@@ -96,6 +96,8 @@ def corrupt_files(
     The id of an image is its path below IN without the suffix; if it
     comes alone, its stem. Files that cannot be used are listed at the
     end, and the exit code is then 1.
+
+    The corruptions are {corruptions}.
     """
     from hardy.variants.mirror import corrupt_file, corrupt_folder
 
@@ -112,13 +114,13 @@ def corrupt_files(
     end_with_faults(outcome.bad, "file")
 
 
-@app.command()
+@app.command(cls=NamingCommand)
 def show(
     photo: Annotated[Path, typer.Argument(metavar="PHOTO", help="An image file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The sheet to write.")],
     size: Annotated[int, typer.Option(min=8, help="Side of the square that is shown.")] = 224,
     sequence: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Frames of a perturbation, such as tilt.")
+        str | None, typer.Option(metavar="NAME", help="Frames of a perturbation: {perturbations}.")
     ] = None,
     level: Annotated[int, typer.Option(help="Of a noise sequence: 1, 2 or 3.")] = 1,
     html: Annotated[

@@ -12,7 +12,7 @@ from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
 from hardy.errors import InputError
 from hardy.registry import Registry, summary
-from hardy.suites.suite import BROUGHT
+from hardy.suites.suite import BROUGHT, check_number
 
 Fields = Mapping[str, Array]
 Size = tuple[int, int]
@@ -88,8 +88,7 @@ def corruption(
             looked_up=looked_up,
             rows=rows or {},
         )
-        for edition, brought in made.rows.items():
-            _check_rows(made, edition, brought)
+        _check_rows(made)
         CORRUPTIONS.add(made.name, made)
         if made.rows:
             BROUGHT.add(made.name, made)
@@ -98,13 +97,16 @@ def corruption(
     return register
 
 
-def _check_rows(made: Corruption, edition: str, rows: Sequence[Params]) -> None:
-    for row in rows:
-        if set(row) != set(made.parameters):
-            raise InputError(
-                f"{made.name}, edition {edition}: expected rows of the formula's parameters "
-                f"{', '.join(made.parameters) or 'none'}, got {', '.join(row) or 'none'}"
-            )
+def _check_rows(made: Corruption) -> None:
+    for edition, rows in made.rows.items():
+        where = f"{made.name}, edition {edition}"
+        check_number(where, rows)
+        for row in rows:
+            if set(row) != set(made.parameters):
+                raise InputError(
+                    f"{where}: expected rows of the formula's parameters "
+                    f"{', '.join(made.parameters) or 'none'}, got {', '.join(row) or 'none'}"
+                )
 
 
 def formula(plain: Callable[..., Array]) -> Callable[..., Array]:

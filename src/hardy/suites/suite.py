@@ -66,8 +66,6 @@ class Edition:
 
     def having(self, corruption: str, rows: Rows) -> Edition:
         """This edition with the rows that another package brings."""
-        where = f"{corruption}, edition {self.name}"
-        _check_number(where, rows)
         own = {corruption: tuple(dict(row) for row in rows)}
         return replace(self, corruptions={**self.corruptions, **own})
 
@@ -251,11 +249,12 @@ def _parse_rows(table: Any, where: str) -> tuple[dict[str, float], ...]:
     """
     check_keys(table, where, {"parameters": list, "severities": list})
     header, rows = table["parameters"], table["severities"]
-    _check_number(where, rows)
+    check_number(where, rows)
     return check_rows(rows, header, where, "severities")
 
 
-def _check_number(where: str, rows: Sequence[Any]) -> None:
+def check_number(where: str, rows: Sequence[Any]) -> None:
+    """Refuse another number of rows than one per severity, or one of ranges."""
     right = len(rows) in (1, len(SEVERITIES))
     expect(right, where, "severities", f"1 or {len(SEVERITIES)} rows", f"{len(rows)} rows")
 

@@ -1,0 +1,131 @@
+"""A corruption from a package of its own: listed, in help, in a suite, scored and reported."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import hardy
+from hardy.corrupt.corruption import CORRUPTIONS, corruption
+from hardy.suites.suite import BROUGHT
+from tests.plugins import install_plugin
+from tests.suites.helpers import write_rows
+
+CODE = """
+    from hardy.corrupt.corruption import corruption
+
+
+    def draw_gloom(draws, size, *, share):
+        return {"gloom": draws.uniform("gloom", (), 0.5, 1.0)}
+
+
+    @corruption(
+        "weather", draw=draw_gloom, rows={"cifar": [{"share": s / 6} for s in range(1, 6)]}
+    )
+    def dusk(ops, images, fields, *, share):
+        'x (1 - share g): less light, on some days more than on others.'
+        kept = 1 - share * fields["gloom"][:, None, None, None]
+        return ops.to_bytes(ops.unit(images, "float64") * kept)
+"""
+SUITE = """
+name = "evening"
+version = 1
+title = "Evening"
+source = "a test"
+edition = "cifar"
+images = "images of CIFAR's size"
+classes = 10
+id_rule = "row_index"
+counted = ["dusk", "contrast"]
+validation = []
+
+[recipe]
+name = "none@1"
+description = "as they are"
+"""
+
+
+def test_a_corruption_is_one_file_and_its_rows(tmp_path: Path) -> None:
+    run = install_plugin(tmp_path, "hardy.corruptions", "dusk", "dusk", CODE)
+    (line,) = [line for line in run("ls", "corruptions").splitlines() if line.startswith("dusk ")]
+    assert line.split(maxsplit=2)[1:] == [
+        "weather",
+        "x (1 - share g): less light, on some days more than on others.",
+    ]
+    assert "dusk" in run("corrupt", "--help")
+
+    Image.fromarray(np.full((32, 32, 3), 200, np.uint8)).save(tmp_path / "day.png")
+    run("corrupt", "day.png", "night.png", "--with", "dusk:3")
+    night = np.asarray(Image.open(tmp_path / "night.png"))
+    assert 100 <= night.min() == night.max() <= 150
+
+    (tmp_path / "evening.toml").write_text(SUITE)
+    images = write_rows(tmp_path, 20)
+    told = run("eval", "fake:10", "--suite", "evening.toml", "--images", images)
+    assert "2 corruptions × 5, 20 images, evening v1" in told
+    (row,) = [line for line in run("score", "runs").splitlines() if line.startswith("dusk ")]
+    assert re.search(r"±|\[.* to .*\]", row)
+    run("report", "runs", "-o", "report.html")
+    assert "dusk" in (tmp_path / "report.html").read_text()
+
+
+@pytest.fixture
+def dimming(monkeypatch: pytest.MonkeyPatch):
+    """Divides the light by the severity, in the editions 64 and cifar."""
+    for registry in (CORRUPTIONS, BROUGHT):
+        monkeypatch.setattr(registry, "_objects", dict(registry._objects))
+    rows = [{"factor": 1 / severity} for severity in range(1, 6)]
+
+    @corruption("weather", rows={"64": rows, "cifar": rows})
+    def dimming(ops, images, fields, *, factor):
+        return ops.to_bytes(ops.unit(images, "float64") * factor)
+
+    return dimming
+
+
+IMAGE = np.full((1, 40, 48, 3), 100, np.uint8)
+
+
+def test_its_own_rows_are_used(dimming) -> None:
+    assert CORRUPTIONS["dimming"] is dimming
+    assert hardy.corruptions()[-1] == "dimming"
+    assert (hardy.corrupt(IMAGE, "dimming", 2) == 50).all()
+    assert (hardy.corrupt(IMAGE, "dimming", 4, edition="64") == 25).all()
+
+
+def test_an_edition_it_has_no_row_for_is_named(dimming, tmp_path: Path) -> None:
+    with pytest.raises(hardy.InputError, match='corruption of edition 224 "dimming"'):
+        hardy.corrupt(IMAGE, "dimming", 2, edition="224")
+    suite = SUITE.replace("dusk", "dimming").replace('edition = "cifar"', 'edition = "224"')
+    (tmp_path / "evening.toml").write_text(suite)
+    with pytest.raises(hardy.InputError, match='corruption of edition 224 "dimming"'):
+        hardy.suites.load(str(tmp_path / "evening.toml"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"factor": 1}] * 2, "1 or 5 rows, got '2 rows'"),
+        ([{"fact": 1}] * 5, "the formula's parameters factor, got fact"),
+    ],
+)
+def test_rows_that_do_not_fit(dimming, rows: list, message: str) -> None:
+    with pytest.raises(hardy.InputError, match=message):
+
+        @corruption("weather", rows={"cifar": rows})
+        def another(ops, images, fields, *, factor):
+            return images
+
+
+def test_the_constants_of_its_suite_count(dimming, tmp_path: Path) -> None:
+    """Stored predictions must not be taken for those of other rows."""
+    (tmp_path / "evening.toml").write_text(SUITE.replace("dusk", "dimming"))
+    before = hardy.suites.load(str(tmp_path / "evening.toml"))
+    assert before.edition.params("dimming", 5) == {"factor": 0.2}
+    dimming.rows["cifar"][4]["factor"] = 0.1
+    after = hardy.suites.load(str(tmp_path / "evening.toml"))
+    assert after.content_hash() != before.content_hash()
