@@ -88,7 +88,7 @@ def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
     from hardy.suites.cells import choose_cells
     from hardy.variants.disk.build import TOGETHER
     from hardy.variants.disk.layout import open_layout
-    from hardy.variants.disk.manifest import UNFINISHED, content_hash, write_file
+    from hardy.variants.disk.manifest import UNFINISHED, content_hash, write_built
 
     made_by = variants(photos)
     layout: Any = open_layout(made_by.suite, out, "jpeg", made_by.source, (224, 224, 3))
@@ -108,7 +108,7 @@ def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
                 content_hash(file)
             clock.lap("hash")
             for index, file in zip(indices, files, strict=True):
-                write_file(str(out), layout.path(index, cell), file)
+                write_built(str(out), layout.path(index, cell), file)
             clock.lap("write files")
         if start == 0:
             clock.seconds.clear()

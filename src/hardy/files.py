@@ -1,8 +1,8 @@
 """Files that are there whole or not at all, and folders in which work goes on.
 
 `whole_file` is how everything is written: under a temporary name, then renamed. A folder's record
-says what work lies there: it is written once, compared when the work is resumed, and held by one
-process at a time.
+says what work lies there: it is written once, compared when the work is resumed (`check_same`), and
+held by one process at a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -64,27 +64,42 @@ def begin(
     read: Callable[[Path], Record],
     kind: str,
     *,
-    of_the_session: tuple[str, ...],
+    of_the_session: Sequence[str],
     said: Mapping[str, str] | None = None,
 ) -> None:
     """Begin work of a kind, such as "a training run", or make sure that what was begun is the same.
 
-    The record lies in the work's folder, which is to be new. What is `of_the_session` may differ;
-    `said` tells in words what differs.
+    The record lies in the work's folder, which is to be new; for the rest see `check_same`.
     """
     folder = path.parent
-    wanted = json.loads(json.dumps(wanted))  # tuples are lists, as in the file
-    if not path.exists():
-        if folder.exists() and (not folder.is_dir() or _filled(folder)):
-            raise InputError(f"{folder} holds other things than {kind}; name a folder that is new")
-        write_record(path, wanted)
+    if path.exists():
+        check_same(folder, read(path), wanted, kind, of_the_session=of_the_session, said=said)
         return
-    before, now = (lasting(record, of_the_session) for record in (read(path), wanted))
+    if folder.exists() and (not folder.is_dir() or _filled(folder)):
+        raise InputError(f"{folder} holds other things than {kind}; name a folder that is new")
+    write_record(path, wanted)
+
+
+def check_same(
+    folder: Path,
+    before: Record,
+    wanted: Record,
+    kind: str,
+    *,
+    of_the_session: Sequence[str],
+    said: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse to go on with other work than the folder's record tells of.
+
+    What is `of_the_session` may differ; `said` tells in words what else differs.
+    """
+    wanted = json.loads(json.dumps(wanted))  # tuples are lists, as in the file
+    then, now = (lasting(record, of_the_session) for record in (before, wanted))
     changed = [
         (said or {}).get(name)
-        or f"{name} is {brief(now.get(name))} and was {brief(before.get(name))}"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
+        or f"{name} is {brief(now.get(name))} and was {brief(then.get(name))}"
+        for name in sorted({*then, *now})
+        if then.get(name) != now.get(name)
     ]
     if changed:
         raise InputError(
@@ -93,7 +108,7 @@ def begin(
         )
 
 
-def lasting(record: Record, of_the_session: tuple[str, ...]) -> dict[str, Any]:
+def lasting(record: Record, of_the_session: Sequence[str]) -> dict[str, Any]:
     """What all sessions must say alike, by names such as "recipe.lr"."""
     every = _flat(record).items()
     return {name: value for name, value in every if not _within(name, of_the_session)}
@@ -120,14 +135,40 @@ def write_file(
     path: Path,
     content: bytes,
     todo: str = "make room, or name another folder, and give the same command again",
+    *,
+    wait: bool = True,
 ) -> None:
-    """Whole or not at all: a full disk or a kill leaves what was there before."""
+    """Write a whole file in a folder that may have to be made.
+
+    A full disk or a kill leaves what was there before. For `wait` see `whole_file`.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
+        with whole_file(path, wait=wait) as file:
             file.write(content)
     except OSError as error:
-        raise HardyError(f"{path} could not be written ({error.strerror}); {todo}") from error
+        why = error.strerror or error
+        raise HardyError(f"{path} could not be written ({why}); {todo}") from error
+
+
+def write_quickly(target: str, data: bytes | memoryview, temporary: str) -> None:
+    """Write one whole file of very many: `temporary` is the one name that a process needs for it.
+
+    Nothing waits for the disk; who writes so many sees to that once for thousands of them.
+    """
+    # By the system's own calls: Python's file objects cost as much again for a file this small.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+    finally:
+        os.close(handle)
+    try:
+        os.replace(temporary, target)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.replace(temporary, target)
 
 
 def check_target(target: Path) -> None:
@@ -177,7 +218,7 @@ def _filled(folder: Path) -> bool:
     return any(not path.name.startswith(".") for path in folder.iterdir())
 
 
-def _within(name: str, names: tuple[str, ...]) -> bool:
+def _within(name: str, names: Sequence[str]) -> bool:
     return any(name == other or name.startswith(f"{other}.") for other in names)
 
 

@@ -96,7 +96,7 @@ def test_arrays_labels_seed_and_format(run) -> None:
     np.testing.assert_array_equal(np.load("a/labels.npy"), [3, 1, 2] * 5)
     code, _, err = run(*arguments, "--seed", "2")
     assert code == 2
-    assert "its seed is 0, that of this one is 2" in err
+    assert "seed is 2 and was 0" in err
     assert run(*arguments[:7], "b", *arguments[8:], "--seed", "2", "--format", "png")[0] == 0
     assert len(list(Path("b/gaussian_noise/1").iterdir())) == 3
 

@@ -17,12 +17,13 @@ from hardy.report.gathered import gather
 from hardy.scores import score_run
 from hardy.scores.scored_cells import suite_of
 from hardy.store.reader import find_runs
-from hardy.suites import load, text_of
+from hardy.suites import load, parse, text_of
 from hardy.suites import suite_files as given
 from hardy.suites.cells import choose_cells
 from hardy.variants.disk.build import build
-from hardy.variants.disk.manifest import Writer
+from hardy.variants.disk.manifest import ManifestWriter
 from hardy.variants.disk.verify import verify
+from hardy.variants.generated import Generated
 from hardy.variants.stored import open_stored
 from tests.photos import photos
 from tests.suites.helpers import write_rows
@@ -113,7 +114,7 @@ def test_files_that_were_built_from_another_of_that_name(mine, tmp_path) -> None
         open_stored(out, load(mine))
 
 
-@pytest.mark.parametrize(("where", "step"), [(Writer, "begin"), (given, "keep_beside")])
+@pytest.mark.parametrize(("where", "step"), [(ManifestWriter, "begin"), (given, "keep_beside")])
 def test_built_after_a_stop_at_the_very_start(where, step, mine, tmp_path, monkeypatch) -> None:
     suite = load(mine)
     source = open_images(write_rows(tmp_path / "rows", 4), id_rule=suite.id_rule)
@@ -163,7 +164,6 @@ def test_a_copy_that_was_edited(mine, tmp_path) -> None:
         ("mine", MINE.replace('"fog"', "{a = 1}"), r"counted: expected names, got {'a': 1}"),
         ("mine", re.sub("counted = .*?]", "counted = []", MINE, flags=re.S), "at least one corrup"),
         ("mine", "counted = " + "[" * 5000 + "]" * 5000, "expected a TOML file, but it is nested"),
-        ("mine", MINE.replace("none@1", "nonesuch@1"), 'unknown mine.toml recipe "nonesuch@1"'),
     ],
 )
 def test_bad_files(tmp_path, name, text, message) -> None:
@@ -171,6 +171,13 @@ def test_bad_files(tmp_path, name, text, message) -> None:
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         load(str(path))
+
+
+def test_a_recipe_that_nobody_knows_is_refused_before_images_are_read(tmp_path) -> None:
+    suite = parse(MINE.replace("none@1", "nonesuch@1"), "mine")
+    source = open_images(write_rows(tmp_path / "rows", 4))
+    with pytest.raises(InputError, match='unknown recipe "nonesuch@1"'):
+        Generated(suite, source)
 
 
 def test_no_file(tmp_path) -> None:

@@ -23,7 +23,7 @@ from hardy.variants.disk.manifest import (
     HEADER,
     LINES,
     UNFINISHED,
-    Writer,
+    ManifestWriter,
 )
 from hardy.variants.disk.verify import verify
 from hardy.variants.stored import open_stored
@@ -219,7 +219,7 @@ def test_a_damaged_head_is_an_error(damage: bytes, tmp_path: Path) -> None:
 def test_two_at_once(tmp_path: Path) -> None:
     images, out = write_photos(tmp_path / "val", 2), tmp_path / "out"
     with (
-        Writer(out),
+        ManifestWriter(out),
         pytest.raises(InputError, match=r"another process is building in .*; wait for it"),
     ):
         built("imagenet_c", images, out, "contrast")
@@ -229,7 +229,7 @@ def test_two_at_once(tmp_path: Path) -> None:
 def test_lines_that_did_not_fit_the_disk_leave_no_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer = Writer(tmp_path)
+    writer = ManifestWriter(tmp_path)
     writer.add(0, {})
     writer.checkpoint()
     before = (tmp_path / LINES).read_bytes()

@@ -1,14 +1,15 @@
 """A sequence of frames as one file to look at: a moving picture, or a sheet of all frames."""
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from hardy.errors import InputError, MissingResource
+from hardy.files import write_file
 from hardy.images.image_files import (
     WRITERS,
     UInt8,
-    replace_file,
     write_image,
 )
 from hardy.images.sheet import contact_sheet
@@ -49,24 +50,24 @@ def _write_gif(path: Path, frames: list[UInt8]) -> None:
 
     first, *rest = (Image.fromarray(frame) for frame in frames)
     options = {"save_all": True, "append_images": rest, "duration": 1000 // PER_SECOND, "loop": 0}
-    replace_file(path, lambda file: first.save(file, format="GIF", **options))
+    data = io.BytesIO()
+    first.save(data, format="GIF", **options)
+    write_file(path, data.getvalue())
 
 
 def _write_mp4(path: Path, frames: list[UInt8]) -> None:
     av = _av()
     height, width = frames[0].shape[:2]
-
-    def write(file: IO[bytes]) -> None:
-        with av.open(file, "w", format="mp4") as container:
-            stream = container.add_stream("libx264", rate=PER_SECOND, options={"crf": "18"})
-            stream.width, stream.height = width, height
-            # Most players show 4:2:0 only, and that needs even sides.
-            stream.pix_fmt = "yuv444p" if height % 2 or width % 2 else "yuv420p"
-            for frame in frames:
-                container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
-            container.mux(stream.encode())
-
-    replace_file(path, write)
+    data = io.BytesIO()
+    with av.open(data, "w", format="mp4") as container:
+        stream = container.add_stream("libx264", rate=PER_SECOND, options={"crf": "18"})
+        stream.width, stream.height = width, height
+        # Most players show 4:2:0 only, and that needs even sides.
+        stream.pix_fmt = "yuv444p" if height % 2 or width % 2 else "yuv420p"
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())
+    write_file(path, data.getvalue())
 
 
 def _av() -> Any:

@@ -11,14 +11,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from stat import S_ISDIR
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.door import from_pil
 from hardy.errors import HardyError, InputError
-from hardy.files import whole_file
+from hardy.files import write_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -112,18 +112,12 @@ def _writer(path: Path) -> dict[str, Any]:
 def write_image(path: Path, pixels: UInt8) -> None:
     from PIL import Image
 
-    options = _writer(path)
-    replace_file(path, lambda file: Image.fromarray(pixels).save(file, **options))
-
-
-def replace_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """A whole file in a folder that may have to be made; a reader never meets half of it."""
+    data, options = io.BytesIO(), _writer(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path, wait=False) as file:  # there may be thousands
-            write(file)
-    except (OSError, ValueError) as error:  # ValueError: too large for the format
+        Image.fromarray(pixels).save(data, **options)
+    except (OSError, ValueError) as error:  # such as too large for the format
         raise HardyError(f"cannot write {path}: {error}") from error
+    write_file(path, data.getvalue(), wait=False)  # there may be thousands
 
 
 def walk(folder: Path) -> tuple[list[Path], int, list[str]]:

@@ -36,7 +36,7 @@ GROUPS_KEPT = 2
 Column = tuple[str, ...]  # its name, or, as ("image", "bytes"), that of a struct and of a field
 
 
-class Columns(NamedTuple):
+class ParquetColumns(NamedTuple):
     data: Column  # of the encoded images
     path: Column | None
     label: Column | None
@@ -46,7 +46,7 @@ class Columns(NamedTuple):
 @dataclass(frozen=True)
 class ParquetSource(Listing):
     paths: tuple[Path, ...]
-    columns: Columns
+    columns: ParquetColumns
     groups: Sequence[tuple[int, int]]  # file and row group
     ends: Sequence[int]  # of the groups, counted in rows
     rows: Sequence[int]  # of the images that are used
@@ -102,7 +102,7 @@ def open_parquets(
     counts: list[int] = []
     names: list[str | None] = []
     labels: list[int | str | None] = []
-    columns: Columns | None = None
+    columns: ParquetColumns | None = None
     for number, path in enumerate(paths):
         with _readable(path), _open(path) as file:
             found = _columns(file.schema_arrow, path)
@@ -143,7 +143,7 @@ def open_parquets(
     )
 
 
-def _columns(schema: Any, path: Path) -> Columns:
+def _columns(schema: Any, path: Path) -> ParquetColumns:
     """By what `datasets` wrote about the columns, else by their types and names."""
     import pyarrow.types as types
 
@@ -162,7 +162,7 @@ def _columns(schema: Any, path: Path) -> Columns:
     labels = [name for name in ("label", "labels", "fine_label", *said) if name in kinds]
     label = labels[0] if labels else None
     classes = features.get(label or "", {}).get("names")
-    return Columns(
+    return ParquetColumns(
         data=(image, "bytes") if types.is_struct(kinds[image]) else (image,),
         path=(image, "path") if _has_path(kinds[image], f"{path}, {image}") else None,
         label=(label,) if label else None,
@@ -216,7 +216,7 @@ def _values(read: Callable[..., Any], column: Column) -> Any:
 
 
 def _numbers(
-    labels: list[int | str | None], columns: Columns, where: str
+    labels: list[int | str | None], columns: ParquetColumns, where: str
 ) -> tuple[Labels | None, tuple[str, ...] | None]:
     # A split whose labels are kept secret has -1 in their place.
     if not labels or all(label == -1 for label in labels):

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hardy.errors import HardyError, InputError
-from hardy.files import whole_file
-from hardy.registry import unknown
+from hardy.errors import InputError
+from hardy.files import write_file
 from hardy.suites.suite import Edition, Suite, parse_suite
 
 
@@ -38,27 +37,14 @@ def parse(text: str, file: Path, taken: Sequence[str], edition: Callable[[str], 
         raise InputError(
             f"{file}: expected a TOML file, but it is nested too deeply; is it a suite?"
         ) from error
-    suite = parse_suite(data, file.name, edition)
-    from hardy.images.recipes import RECIPES  # Hardy's own suites are read without images
-
-    if suite.recipe not in RECIPES:
-        raise unknown(f"{file.name} recipe", suite.recipe, RECIPES)
-    return replace(suite, toml=text)
+    return replace(parse_suite(data, file.name, edition), toml=text)
 
 
 def keep_beside(folder: Path, suite: Suite) -> str:
     """A copy for whoever reads the results in a folder; Hardy's own suites need none. What to load
     it by is returned."""
     if suite.toml is not None:
-        copy = folder / copy_name(suite)
-        try:
-            with whole_file(copy) as file:
-                file.write(suite.toml.encode())
-        except OSError as error:
-            raise HardyError(
-                f"{copy} could not be written ({error.strerror}); make room, or name another "
-                "folder, and give the same command again"
-            ) from error
+        write_file(folder / copy_name(suite), suite.toml.encode())
     return beside(folder, suite.name)
 
 

@@ -36,6 +36,9 @@ class Generated:
     stored: bool = True
     device_can_make: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        RECIPES[self.suite.recipe]  # a suite of the user's may name one that nobody knows
+
     @property
     def cells(self) -> tuple[Cell, ...]:
         return choose_cells(self.suite, ["all"])

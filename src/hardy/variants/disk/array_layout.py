@@ -16,7 +16,7 @@ from hardy.errors import InputError
 from hardy.images.source import Labels
 from hardy.suites.cells import Cell, cell_folder, levels
 from hardy.suites.suite import Suite
-from hardy.variants.disk.manifest import content_hash, write_file
+from hardy.variants.disk.manifest import content_hash, write_built
 
 PART = ".part"
 
@@ -112,7 +112,7 @@ class ArrayLayout:
             if place.name.endswith(PART):
                 os.replace(place, self.folder / self.path(cell))
         for name, data in self.beside(labels).items():
-            write_file(str(self.folder), name, data)
+            write_built(str(self.folder), name, data)
 
     def beside(self, labels: Labels | None) -> dict[str, bytes]:
         """Labels, once per severity; sequences have none, as their benchmark needs none."""

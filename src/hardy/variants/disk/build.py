@@ -18,6 +18,7 @@ import numpy as np
 from hardy.errors import HardyError, InputError
 from hardy.execute import Executor
 from hardy.execute.machine import versions
+from hardy.files import check_same
 from hardy.images.source import Source
 from hardy.suites import suite_files as given
 from hardy.suites.cells import Cell
@@ -36,8 +37,8 @@ from hardy.variants.disk.layout import Layout, units_of
 from hardy.variants.disk.manifest import (
     LINES,
     UNFINISHED,
-    Contents,
-    Writer,
+    ManifestContents,
+    ManifestWriter,
     content_hash,
     read_contents,
     read_header,
@@ -50,15 +51,14 @@ LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
 # Files that are made together: fewer calls, and at 224 x 224 all that two need at a time still fits
 # the processor's cache (36 ms of corruptions per photograph; alone 37, with four or more 44).
 TOGETHER = 2
-# What must agree for a folder to be extended, and how the message calls it.
-SAME = {
-    "suite": "suite",
-    "suite_hash": "version of the suite",
-    "seed": "seed",
-    "format": "format",
-    "images": "number of images",
-    "images_hash": "list of images and labels, as a hash,",
-    "shape": "size of images",
+# What may differ between the sessions of one build; `images_hash` speaks for names and labels.
+OF_THE_SESSION = (
+    *("manifest", "suite_version", "recipe", "files", "ids", "labels", "classes"),
+    *("source", "versions", "cells"),
+)
+SAID = {
+    "images_hash": "the list of images or labels is another",
+    "suite_hash": "the suite has other contents than it had",
 }
 
 Track = Callable[[Iterator[Done], int], Iterable[Done]]
@@ -123,7 +123,7 @@ def build(
         announce(expected)
     built = 0
     try:
-        with Writer(folder) as manifest:
+        with ManifestWriter(folder) as manifest:
             _check_same_build(folder, header)  # again: from here on nobody else writes it
             if tasks:
                 manifest.begin(header)  # first: by it the folder is known as ours
@@ -196,22 +196,15 @@ def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
     before = read_header(folder)
     if before is None:
         return
-    for key, name in SAME.items():
-        if before.get(key) != header[key]:
-            raise InputError(
-                f"{folder} holds another build: its {name} is {before.get(key)}, that of this one "
-                f"is {header[key]}; name another folder"
-            )
-    (index, pixels), (now, now_pixels) = before["first_image"], header["first_image"]
-    if index == now and pixels != now_pixels:
-        raise InputError(
-            f"{folder} holds another build: the pixels of {header['files'][now]} were others than "
-            "they are now; name another folder"
-        )
+    (then, _), (now, _) = before["first_image"], header["first_image"]
+    # An image that can be read by now may be the first.
+    of_the_session = OF_THE_SESSION if then == now else (*OF_THE_SESSION, "first_image")
+    said = SAID | {"first_image": f"the pixels of {header['files'][now]} are others than before"}
+    check_same(folder, before, header, "a build", of_the_session=of_the_session, said=said)
 
 
 def _tasks(
-    contents: Contents,
+    contents: ManifestContents,
     layout: Layout,
     units: list[range],
     made_by: Generated,

@@ -29,7 +29,7 @@ from hardy.suites.cells import Cell, cell_folder
 from hardy.suites.suite import Suite
 from hardy.variants.disk import encode
 from hardy.variants.disk.array_layout import ArrayLayout
-from hardy.variants.disk.manifest import content_hash, write_file
+from hardy.variants.disk.manifest import content_hash, write_built
 
 LARGEST_UNIT = 500  # images
 UNIT_BYTES = 1 << 25  # of one cell, which a worker holds in memory a few times
@@ -160,7 +160,7 @@ class FileLayout(FilePerUnit):
 
     def write(self, unit: range, cell: Cell, images: UInt8, got: Sequence[int]) -> str:
         data = encode_one(self.suite, self.format, cell, images[0])
-        write_file(str(self.folder), self.path(unit.start, cell), data)
+        write_built(str(self.folder), self.path(unit.start, cell), data)
         return content_hash(data)
 
     def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:
@@ -224,7 +224,7 @@ class ShardLayout(FilePerUnit):
                 if self.labels is not None:
                     _add(tar, f"{key}.cls", str(self.labels[index]).encode())
         data = file.getbuffer()
-        write_file(str(self.folder), self.name(unit, cell), data)
+        write_built(str(self.folder), self.name(unit, cell), data)
         return content_hash(data)
 
     def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.files import hold
+from hardy.files import hold, write_quickly
 from hardy.suites.cells import Cell
 
 HEADER, LINES, UNFINISHED = "manifest.json", "manifest.jsonl", ".unfinished"
@@ -38,27 +38,12 @@ def content_hash(data: bytes | memoryview | npt.NDArray[np.uint8]) -> str:
     return sha256(plain).hexdigest()[: 2 * DIGEST]
 
 
-def write_file(folder: str, name: str, data: bytes | memoryview) -> None:
-    """Whole or not at all: it gets its name when all of it is there.
+def write_built(folder: str, name: str, data: bytes | memoryview) -> None:
+    """Write one of the many files of a build; a checkpoint waits for the disk.
 
-    Until then it lies where a `Writer` in the end sweeps what a killed process left behind; one
-    name per process is enough, which writes one file at a time. Unlike `whole_file` it does not
-    wait for the disk: a checkpoint does that, once for thousands of files.
+    Until it is whole it lies where a `ManifestWriter` in the end sweeps what killed processes left.
     """
-    temporary, target = f"{folder}/{UNFINISHED}/{os.getpid()}", f"{folder}/{name}"
-    # By the system's own calls: Python's file objects cost as much again for a file this small.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
-    finally:
-        os.close(handle)
-    try:
-        os.replace(temporary, target)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.replace(temporary, target)
+    write_quickly(f"{folder}/{name}", data, f"{folder}/{UNFINISHED}/{os.getpid()}")
 
 
 def read_header(folder: Path) -> dict[str, Any] | None:
@@ -73,7 +58,7 @@ def read_header(folder: Path) -> dict[str, Any] | None:
     return header
 
 
-class Contents:
+class ManifestContents:
     """What the lines list. Millions of hashes, so they are kept as bytes."""
 
     def __init__(self, units: int) -> None:
@@ -133,9 +118,9 @@ def _line(unit: int, cells: Mapping[Cell, str], bad: Sequence[int]) -> bytes:
     return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
-def read_contents(folder: Path, units: int) -> Contents:
+def read_contents(folder: Path, units: int) -> ManifestContents:
     """What the lines say, the later ones over the earlier."""
-    contents = Contents(units)
+    contents = ManifestContents(units)
     for number, line in enumerate(_whole_lines(folder / LINES), 1):
         try:
             entry = json.loads(line)
@@ -164,7 +149,7 @@ def parse_cell(text: str) -> Cell:
     return Cell(name, int(level))
 
 
-class Writer:
+class ManifestWriter:
     """Appends finished units; one process at a time, by a lock on the file."""
 
     def __init__(self, folder: Path) -> None:
@@ -189,7 +174,7 @@ class Writer:
 
     def begin(self, header: Mapping[str, Any]) -> None:
         text = json.dumps({"manifest": VERSION, **header}, indent=1)
-        write_file(str(self._folder), HEADER, text.encode())
+        write_built(str(self._folder), HEADER, text.encode())
 
     def add(self, unit: int, cells: Mapping[Cell, str], bad: Sequence[int] = ()) -> None:
         self._waiting.append(_line(unit, cells, bad))
@@ -225,7 +210,7 @@ class Writer:
         os.replace(temporary, self._folder / LINES)
         self._finished = True
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> ManifestWriter:
         return self
 
     def __exit__(

@@ -200,7 +200,7 @@ def test_a_failed_write_leaves_the_old_file(
         raise OSError("disk full")
 
     monkeypatch.setattr(files.os, "replace", fail)
-    with pytest.raises(HardyError, match=r"cannot write .*x.png: disk full"):
+    with pytest.raises(HardyError, match=r"x.png could not be written .disk full"):
         write_image(path, 255 - RGB)
     assert [p.name for p in tmp_path.iterdir()] == ["x.png"]
     np.testing.assert_array_equal(read_image(path), RGB)
@@ -208,7 +208,7 @@ def test_a_failed_write_leaves_the_old_file(
 
 def test_a_place_that_is_no_folder_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(HardyError, match="cannot write"):
+    with pytest.raises(HardyError, match="could not be written"):
         write_image(tmp_path / "file" / "x.png", RGB)
 
 
