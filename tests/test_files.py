@@ -39,7 +39,7 @@ def test_only_those_that_must_outlast_the_machine_wait(wait, tmp_path: Path, mon
 def test_a_folder_is_made_for_a_file_and_a_refusal_says_what_to_do(tmp_path: Path) -> None:
     write_file(tmp_path / "new" / "mine", b"all")
     assert (tmp_path / "new" / "mine").read_bytes() == b"all"
-    with pytest.raises(HardyError, match=r"mine/x could not be written \(Not a dir.*\); go away"):
+    with pytest.raises(HardyError, match=r"mine/x could not be written \(File exists\); go away"):
         write_file(tmp_path / "new" / "mine" / "x", b"", "go away")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hardy.suites.published import Printed
+from hardy.suites.published import PrintedNumber
 
 # Float arithmetic is not rounded outwards here; this is far below any printed digit and far above
 # the error of a few dozen operations.
@@ -43,7 +43,7 @@ def exact(value: Range | float) -> Range:
     return value if isinstance(value, Range) else Range(value, value)
 
 
-def printed(value: Printed | None) -> Range:
+def printed(value: PrintedNumber | None) -> Range:
     """All numbers that round to what was printed."""
     assert value is not None
     return Range(value.value - value.half_step, value.value + value.half_step)

@@ -133,8 +133,8 @@ def test_built_after_a_stop_at_the_very_start(where, step, mine, tmp_path, monke
 
 
 def test_a_copy_that_cannot_be_written(mine, tmp_path) -> None:
-    with pytest.raises(HardyError, match=r"mine\.toml could not be written \(No such .*make room"):
-        given.keep_beside(tmp_path / "gone", load(mine))
+    with pytest.raises(HardyError, match=r"mine\.toml could not be written \(.*make room"):
+        given.keep_beside(Path(mine), load(mine))
 
 
 def test_a_copy_that_was_edited(mine, tmp_path) -> None:
@@ -160,8 +160,8 @@ def test_a_copy_that_was_edited(mine, tmp_path) -> None:
         ("mine", "counted = ", "mine.toml: expected a TOML file"),
         ("yours", MINE, 'name: expected that of the file, "yours"'),
         ("mine", MINE.replace('"fog"', '"fogg"'), 'unknown .*"fogg"; did you mean "fog"'),
-        ("mine", MINE.replace('"fog"', '["fog"]'), r"counted: expected names, got \['fog'\]"),
-        ("mine", MINE.replace('"fog"', "{a = 1}"), r"counted: expected names, got {'a': 1}"),
+        ("mine", MINE.replace('"fog"', '["fog"]'), r"counted: expected a list of names, got \["),
+        ("mine", MINE.replace('"fog"', "{a = 1}"), r"counted: expected a list of names, got \["),
         ("mine", re.sub("counted = .*?]", "counted = []", MINE, flags=re.S), "at least one corrup"),
         ("mine", "counted = " + "[" * 5000 + "]" * 5000, "expected a TOML file, but it is nested"),
     ],

@@ -133,13 +133,13 @@ def test_unknown_names_and_levels():
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("tilt/frames", 1, "frames: expected 2 or more, got 1"),
-        ("tilt/frames", None, "frames: expected this key"),
+        ("tilt/frames", 1, "frames: expected a whole number of 2 or more, got 1"),
+        ("tilt/frames", None, "frames: expected a whole number of 2 or more, got nothing"),
         ("tilt/on", "crop", "on: expected view or base or picture, got 'crop'"),
-        ("tilt/levels", [], "levels: expected a row of values per level, got 'none'"),
+        ("tilt/levels", [], "levels: expected a row of values per level, got \\[\\]"),
         ("tilt/levels/0", [1], r"expected 2 values per row, got \[1\]"),
         ("tilt/levels/0/1", "15", "expected numbers, got '15'"),
-        ("tilt/severities", [], r'\[perturbations.tilt\] key "severities"'),
+        ("tilt/severities", [], r'\[perturbations.tilt\] "severities"'),
     ],
 )
 def test_wrong_edition_is_refused(path: str, value: Any, message: str):
@@ -164,7 +164,7 @@ def test_wrong_edition_is_refused(path: str, value: Any, message: str):
         ),
         ("reference/flip_percent/tlit", 3.0, 'perturbation "tlit"; did you mean "tilt"'),
         ("reference/top5_distance/tilt", 19, "expected values above 0, up to 18, got 19"),
-        ("reference/clean_percent", 43.5, 'key "clean_percent"'),
+        ("reference/clean_percent", 43.5, '"clean_percent"'),
     ],
 )
 def test_wrong_suite_is_refused(path: str, value: Any, message: str):

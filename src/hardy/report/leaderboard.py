@@ -90,7 +90,7 @@ class Ranking(NamedTuple):
 
 class PublishedRow(NamedTuple):
     name: str
-    value: published.Printed
+    value: published.PrintedNumber
     clean: str
     standalone: str
     source: str

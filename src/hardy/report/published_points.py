@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hardy.report.gathered import Section
 from hardy.scores.score import Circumstances
 from hardy.suites import published
-from hardy.suites.published import Printed, Table
+from hardy.suites.published import PrintedNumber, PublishedTable
 from hardy.suites.suite import Suite
 
 
@@ -88,14 +88,14 @@ def profiles(suite: str, metric: str, names: Sequence[str]) -> list[PublishedPro
     return list(found.values())
 
 
-def _tables(suite: str) -> list[Table]:
+def _tables(suite: str) -> list[PublishedTable]:
     tables = [published.load(name) for name in published.names()]
     # The paper of the benchmark comes first, so that equal numbers keep the name it gives them.
     tables.sort(key=lambda table: not table.name.startswith("iclr"))
     return [table for table in tables if table.suite == suite and table.verified]
 
 
-def _accuracy(values: dict[str, Printed | None]) -> float | None:
+def _accuracy(values: dict[str, PrintedNumber | None]) -> float | None:
     error, accuracy = values.get("clean error"), values.get("clean accuracy")
     if error is not None:
         return 100 - error.value

@@ -106,14 +106,14 @@ def _best(scores: Sequence[Score | None]) -> Iterable[int]:
 
 def published_tables(suite: str, kind: str) -> list[TextTable]:
     """What others printed under the names of the headline scores, table by table."""
-    found: dict[str, dict[str, dict[str, published.Found]]] = {}
+    found: dict[str, dict[str, dict[str, published.PublishedNumber]]] = {}
     for name in (*(metric.mean for metric in headline_metrics(kind)), *clean_labels()):
         for one in published.find(name, suite):
             found.setdefault(one.table.name, {}).setdefault(one.row, {})[name] = one
     return [_published(rows) for rows in found.values()]
 
 
-def _published(rows: dict[str, dict[str, published.Found]]) -> TextTable:
+def _published(rows: dict[str, dict[str, published.PublishedNumber]]) -> TextTable:
     """Numbers with a remark are marked, and the remarks follow."""
     table = next(one.table for values in rows.values() for one in values.values())
     names = list(dict.fromkeys(name for values in rows.values() for name in values))
@@ -123,7 +123,7 @@ def _published(rows: dict[str, dict[str, published.Found]]) -> TextTable:
         )
     )
 
-    def cell(one: published.Found | None) -> str:
+    def cell(one: published.PublishedNumber | None) -> str:
         if one is None:
             return NOTHING
         marks = ",".join(str(remarks.index(note) + 1) for note in one.notes)

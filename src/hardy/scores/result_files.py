@@ -1,12 +1,13 @@
 """Result files: the scores of one model on one suite as JSON, to keep, submit and rank.
 
-A file holds one result or a list of them. What a file from elsewhere may hold is what is written
-here, in kinds of fields that `scoring.fields` checks.
+A file holds one result or a list of them. In a file from elsewhere, a field that is missing,
+unknown or of the wrong kind is refused by its name, and so is what no reader could show.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,28 +20,20 @@ from hardy.metrics import Interval
 from hardy.metrics.bootstrap import LEVEL
 from hardy.models.model import DefenceFacts
 from hardy.schema import (
+    FLAG,
     TABLE,
     TABLES,
     Field,
+    all_of,
     brief,
-    or_null,
-)
-from hardy.scores.formulas import AnyMetric, usable_metrics
-from hardy.scores.result_schema import (
-    LONG_TEXT,
-    LONG_TEXTS,
-    NUMBER,
-    TEXT,
-    TEXTS,
-    WHOLE,
-    WHOLES,
-    check_field,
-    check_finite,
     check_table,
     expect,
     is_number,
     is_whole,
+    one_of,
+    or_null,
 )
+from hardy.scores.formulas import AnyMetric, usable_metrics
 from hardy.scores.run_scores import Scores, headline_labels
 from hardy.scores.score import Circumstances, Score
 from hardy.store.reader import StoredRun
@@ -50,6 +43,7 @@ from hardy.suites.suite import KINDS
 
 VERSION = 1
 SLACK = 1e-6  # of a number: what rounding can do to it
+LARGEST = 10**9  # of any number: ratios to a reference come nowhere near, and nothing overflows
 
 
 class ResultFile(NamedTuple):
@@ -70,14 +64,33 @@ class ResultFile(NamedTuple):
         return read_defences(self.model["defence"])
 
 
+def _text(longest: int) -> Field:
+    """Something to see, and nothing that no file can hold."""
+
+    def fits(value: Any) -> bool:
+        if not isinstance(value, str) or len(value) > longest:
+            return False
+        seen = any(letter.isprintable() and not letter.isspace() for letter in value)
+        return seen and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+    return Field(f"text of at most {longest:,} letters", fits)
+
+
+def _list_of(field: Field) -> Field:
+    return Field(field.expected.replace("text", "a list of texts", 1), all_of(field.fits))
+
+
+TEXT, LONG_TEXT = _text(1000), _text(10_000)
+TEXTS, LONG_TEXTS = _list_of(TEXT), _list_of(LONG_TEXT)
+NUMBER = Field("a number of at most 1e9", lambda v: is_number(v) and abs(v) <= LARGEST)
+WHOLE = Field("a whole number above 0", lambda v: is_whole(v) and v <= LARGEST)
+WHOLES = Field("a list of whole numbers above 0", all_of(WHOLE.fits))
+
 LOWER = "lower_is_better"  # of a score; usual, and then left out
-YES_OR_NO = Field("true or false", lambda value: value is True or value is False)
 # What people state about a model; null where nobody did.
 STATED = {
     "backbone": or_null(TEXT),
-    "standalone": Field(
-        "true, false (a combination) or null", lambda v: v is None or v is True or v is False
-    ),
+    "standalone": Field("true, false (a combination) or null", or_null(FLAG).fits),
     "extra_data": or_null(TEXT),  # what it was trained on besides the usual
     "seen_corruptions": or_null(TEXTS),  # those of the suite that it was trained on
 }
@@ -87,7 +100,7 @@ MODEL = {
     "preprocessing": LONG_TEXT,
     "precision": TEXT,
     "defence": defences_of(LONG_TEXT),  # what stands before the model
-    "adapted": YES_OR_NO,  # to the images of a test
+    "adapted": FLAG,  # to the images of a test
     **STATED,
 }
 # Circumstances of all scores, and those of each; together the fields of `Circumstances`.
@@ -95,7 +108,7 @@ SHARED = {
     "suite": TEXT,
     "version": WHOLE,
     "suite_hash": TEXT,
-    "kind": Field(" or ".join(KINDS), KINDS.__contains__),
+    "kind": one_of(KINDS),
     "recipe": TEXT,
     "made": TEXT,
     "total": or_null(WHOLE),
@@ -110,7 +123,7 @@ OWN = {
 SCORE = {
     "name": TEXT,
     "value": NUMBER,
-    "unit": Field('"%" or ""', ("%", "").__contains__),
+    "unit": Field('"%" or ""', lambda v: v in ("%", "")),
     "low": NUMBER,
     "high": NUMBER,
     "level": Field(str(LEVEL), lambda v: is_number(v) and v == LEVEL),
@@ -230,23 +243,35 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def parse_result(data: Any, where: str) -> ResultFile:
     if isinstance(data, dict):  # before the fields, which another version may call otherwise
-        check_field(RESULT["hardy_result"], data.get("hardy_result"), f"{where}: hardy_result")
-    check_table(data, RESULT, where, "")
-    check_table(data["model"], MODEL, where, "model.")
-    check_table(data["circumstances"], SHARED, where, "circumstances.")
+        right, got = RESULT["hardy_result"], data.get("hardy_result")
+        expect(right.fits(got), right.expected, got, f"{where}: hardy_result")
+    check_table(data, RESULT, where)
+    check_table(data["model"], MODEL, where, prefix="model.")
+    check_table(data["circumstances"], SHARED, where, prefix="circumstances.")
     _check_kind(data["circumstances"], f"{where}: circumstances.kind")
-    check_finite(data["provenance"], f"{where}: provenance")
+    _check_finite(data["provenance"], f"{where}: provenance")
     scores: dict[str, Score] = {}
     for place, entry in enumerate(data["scores"]):
         spot = f"scores[{place}]."
-        stated = {LOWER: YES_OR_NO} if isinstance(entry, dict) and LOWER in entry else {}
-        check_table(entry, SCORE | stated, where, spot)
+        check_table(entry, SCORE, where, optional={LOWER: FLAG}, prefix=spot)
         name = entry["name"]
         expect(name not in scores, "each score once", name, f"{where}: {spot}name")
         scores[name] = _score(entry, data["circumstances"], f"{where}: {spot}")
     _check_headline(data["headline"], data["circumstances"]["kind"], scores, f"{where}: headline")
     notes = tuple(data["notes"])
     return ResultFile(data["model"], scores, tuple(data["headline"]), notes, data["provenance"])
+
+
+def _check_finite(value: Any, where: str) -> None:
+    inner: Iterable[tuple[object, Any]] = ()
+    if isinstance(value, dict):
+        inner = ((f".{name}", one) for name, one in value.items())
+    elif isinstance(value, list):
+        inner = ((f"[{place}]", one) for place, one in enumerate(value))
+    elif isinstance(value, float):
+        expect(math.isfinite(value), "a finite number", value, where)
+    for name, one in inner:
+        _check_finite(one, f"{where}{name}")
 
 
 def _check_kind(shared: Mapping[str, Any], where: str) -> None:

@@ -25,10 +25,10 @@ from hardy.schema import (
     Field,
     all_of,
     check_fields,
+    is_number,
     is_whole,
 )
 from hardy.store.reader import StoredRun
-from hardy.suites.checks import is_number
 
 VERSION = 2
 FILES = "attack-*.json"

@@ -15,8 +15,8 @@ from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.rooms import call_room
 from hardy.suites import suite_files as given
-from hardy.suites.reference import Reference
-from hardy.suites.steps import FlipReference, Steps
+from hardy.suites.reference import PublishedErrors, PublishedFlips
+from hardy.suites.steps import Steps
 from hardy.suites.suite import (
     SEVERITIES,
     Edition,
@@ -28,8 +28,8 @@ from hardy.suites.suite import (
 __all__ = [
     "SEVERITIES",
     "Edition",
-    "FlipReference",
-    "Reference",
+    "PublishedErrors",
+    "PublishedFlips",
     "Steps",
     "Suite",
     "edition",

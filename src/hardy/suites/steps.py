@@ -1,19 +1,22 @@
-"""The part of suites that sequences have: frames, levels, how often the reference model flips."""
+"""The perturbations of an edition: how many frames a sequence has, what moves, and how far."""
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 from hardy.errors import InputError
-from hardy.registry import unknown
-from hardy.suites.checks import check_keys, check_rows, expect, is_number
+from hardy.schema import LIST, Field, at_least, check_table, expect, is_number, one_of
 
 # What a perturbation changes: the finished image, the base image it is cut from, or the picture.
 CHANGED = ("view", "base", "picture")
+STEPS = {
+    "frames": at_least(2),
+    "parameters": LIST,
+    "levels": Field("a row of values per level", lambda value: LIST.fits(value) and bool(value)),
+}
 
 
 @dataclass(frozen=True)
@@ -36,44 +39,20 @@ class Steps:
         return dict(self.levels[number - 1])
 
 
-@dataclass(frozen=True)
-class FlipReference:
-    """How often the reference model's prediction flips, and its unnormalised top-5 distance."""
-
-    name: str
-    source: str
-    flips: dict[str, float]  # fractions
-    top5_distance: dict[str, float]
-
-
 def parse_steps(table: Any, where: str) -> Steps:
-    required = {"frames": int, "parameters": list, "levels": list}
-    check_keys(table, where, required, {"on": str})
-    changed = table.get("on", "view")
-    expect(changed in CHANGED, where, "on", " or ".join(CHANGED), changed)
-    expect(table["frames"] >= 2, where, "frames", "2 or more", table["frames"])
-    expect(bool(table["levels"]), where, "levels", "a row of values per level", "none")
-    levels = check_rows(table["levels"], table["parameters"], where, "levels")
-    return Steps(table["frames"], changed, levels)
+    check_table(table, STEPS, where, optional={"on": one_of(CHANGED)})
+    levels = parse_rows(table["levels"], table["parameters"], f"{where}: levels")
+    return Steps(table["frames"], table.get("on", "view"), levels)
 
 
-def parse_flips(table: Mapping[str, Any], where: str, listed: list[str]) -> FlipReference:
-    required = {"name": str, "source": str, "flip_percent": dict, "top5_distance": dict}
-    check_keys(table, where, required)
-    for key, most in (("flip_percent", 100), ("top5_distance", 18)):
-        for name, value in table[key].items():
-            if name not in listed:
-                raise unknown(f"{where} perturbation", name, listed)
-            right = is_number(value) and 0 < value <= most
-            expect(right, where, key, f"values above 0, up to {most}", value)
-        missing = [name for name in listed if name not in table[key]]
-        expect(not missing, where, key, "every perturbation of the suite", f"no {missing}")
-    return FlipReference(
-        name=table["name"],
-        source=table["source"],
-        flips={name: percent / 100 for name, percent in table["flip_percent"].items()},
-        top5_distance=dict(table["top5_distance"]),
-    )
+def parse_rows(rows: list[Any], header: list[Any], where: str) -> tuple[dict[str, float], ...]:
+    """Rows of values under a header of parameter names."""
+    for row in rows:
+        is_row = isinstance(row, list) and len(row) == len(header)
+        expect(is_row, f"{len(header)} values per row", row, where)
+        for value in row:
+            expect(is_number(value), "numbers", value, where)
+    return tuple(dict(zip(header, map(float, row), strict=True)) for row in rows)
 
 
 def is_video(storage: str) -> bool:

@@ -19,15 +19,22 @@ from typing import Any, Protocol, SupportsIndex
 
 from hardy.errors import InputError
 from hardy.registry import Registry, unknown
-from hardy.suites.checks import check_keys, check_name, check_rows, expect
-from hardy.suites.reference import Reference, parse_reference
-from hardy.suites.steps import (
-    FlipReference,
-    Steps,
-    is_video,
-    parse_flips,
-    parse_steps,
+from hardy.schema import (
+    LIST,
+    TABLE,
+    TEXT,
+    WHOLE,
+    Field,
+    all_of,
+    at_least,
+    check_table,
+    expect,
+    is_text,
+    is_whole,
+    one_of,
 )
+from hardy.suites.reference import PublishedErrors, PublishedFlips, parse_errors, parse_flips
+from hardy.suites.steps import Steps, is_video, parse_rows, parse_steps
 
 SEVERITIES = (1, 2, 3, 4, 5)
 ID_RULES = ("file_stem", "row_index", "relative_path")
@@ -35,19 +42,46 @@ KINDS = ("corruptions", "perturbations")
 # Which ratio to the reference a suite of corruptions is scored by.
 RATIOS = ("mCE", "relative mCE")
 
-Rows = Sequence[Mapping[str, float]]  # the parameters of each severity
+Severities = Sequence[Mapping[str, float]]  # the parameters of each
 
 
 class BringsRows(Protocol):
     """A corruption of another package: it is in no edition file, so its rows come with it."""
 
     @property
-    def rows(self) -> Mapping[str, Rows]: ...  # by edition
+    def rows(self) -> Mapping[str, Severities]: ...  # by edition
 
 
 BROUGHT: Registry[BringsRows] = Registry("corruption", "hardy.corruptions")
 
 _PROSE = frozenset({"title", "source", "images", "recipe_description"})
+_LENGTH = Field("a length in pixels", is_whole)
+_NAMES = Field("a list of names", all_of(is_text))
+EDITION = {"name": TEXT, "side": _LENGTH, "source": TEXT, "corruptions": TABLE}
+SUITE = {
+    **dict.fromkeys(("name", "title", "source", "edition", "images"), TEXT),
+    "version": WHOLE,
+    "classes": at_least(2),
+    "id_rule": one_of(ID_RULES),
+    "counted": _NAMES,
+    "validation": _NAMES,
+    "recipe": TABLE,
+}
+SUITE_TOO = {
+    "kind": one_of(KINDS),
+    "score": one_of(RATIOS),
+    "storage": TEXT,
+    "noise_storage": TEXT,
+    "reference": TABLE,
+    "side": _LENGTH,  # of the images, where it is not the one the constants were chosen for
+}
+RECIPE = {
+    "name": Field(
+        "a name and a version, as in none@1",
+        lambda value: is_text(value) and re.fullmatch(r"[a-z0-9_.]+@[1-9]\d*", value) is not None,
+    ),
+    "description": TEXT,
+}
 
 
 @dataclass(frozen=True)
@@ -64,7 +98,7 @@ class Edition:
         """Whether it has a corruption or a perturbation of that name."""
         return name in self.corruptions or name in self.perturbations
 
-    def having(self, corruption: str, rows: Rows) -> Edition:
+    def having(self, corruption: str, rows: Severities) -> Edition:
         """This edition with the rows that another package brings."""
         own = {corruption: tuple(dict(row) for row in rows)}
         return replace(self, corruptions={**self.corruptions, **own})
@@ -109,8 +143,8 @@ class Suite:
     recipe_description: str
     counted: tuple[str, ...]
     validation: tuple[str, ...]
-    reference: Reference | None  # of corruptions
-    flips: FlipReference | None  # of perturbations
+    reference: PublishedErrors | None  # of corruptions
+    flips: PublishedFlips | None  # of perturbations
     score: str = RATIOS[0]
     toml: str | None = field(default=None, repr=False, compare=False)  # of one that is not Hardy's
 
@@ -149,10 +183,8 @@ class Suite:
 
 
 def parse_edition(data: Mapping[str, Any], where: str) -> Edition:
-    required = {"name": str, "side": int, "source": str, "corruptions": dict}
-    check_keys(data, where, required, {"perturbations": dict})
-    check_name(data, where)
-    expect(data["side"] >= 1, where, "side", "a length in pixels", data["side"])
+    check_table(data, EDITION, where, optional={"perturbations": TABLE})
+    _check_name(data["name"], where)
     tables, sequences = data["corruptions"].items(), data.get("perturbations", {}).items()
     return Edition(
         name=data["name"],
@@ -167,38 +199,18 @@ def parse_edition(data: Mapping[str, Any], where: str) -> Edition:
 
 def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Edition]) -> Suite:
     """`edition` looks an edition up by name."""
-    required = {"name": str, "version": int, "title": str, "source": str, "edition": str}
-    required |= {"images": str, "classes": int, "id_rule": str}
-    required |= {"counted": list, "validation": list, "recipe": dict}
-    optional: dict[str, type] = {"kind": str, "storage": str, "noise_storage": str}
-    optional |= {"reference": dict, "score": str, "side": int}
-    check_keys(data, where, required, optional)
-    check_name(data, where)
-    expect(data["version"] >= 1, where, "version", "1 or more", data["version"])
-    expect(data["classes"] >= 2, where, "classes", "2 or more", data["classes"])
-    expect(data["id_rule"] in ID_RULES, where, "id_rule", " or ".join(ID_RULES), data["id_rule"])
-    kind = data.get("kind", "corruptions")
-    expect(kind in KINDS, where, "kind", " or ".join(KINDS), kind)
-    score = data.get("score", RATIOS[0])
-    expect(score in RATIOS, where, "score", " or ".join(RATIOS), score)
+    check_table(data, SUITE, where, optional=SUITE_TOO)
+    _check_name(data["name"], where)
+    kind, recipe = data.get("kind", KINDS[0]), data["recipe"]
     for key in ("storage", "noise_storage"):
         if key in data:
-            _check_storage(data[key], kind, where, key)
-
-    recipe = data["recipe"]
-    check_keys(recipe, f"{where} [recipe]", {"name": str, "description": str})
-    named = re.fullmatch(r"[a-z0-9_.]+@[1-9]\d*", recipe["name"]) is not None
-    expect(named, where, "recipe name", "a name and a version, as in none@1", recipe["name"])
-
+            _check_storage(data[key], kind, f"{where}: {key}")
+    check_table(recipe, RECIPE, f"{where} [recipe]")
     its_edition = edition(data["edition"])
-    if "side" in data:  # of the images, where it is not the one the constants were chosen for
-        expect(data["side"] >= 1, where, "side", "a length in pixels", data["side"])
+    if "side" in data:
         its_edition = replace(its_edition, side=data["side"])
     one = kind.removesuffix("s")
-    for key in ("counted", "validation"):
-        for name in data[key]:
-            expect(isinstance(name, str), where, key, "names", name)
-    expect(bool(data["counted"]), where, "counted", f"at least one {one}", data["counted"])
+    expect(bool(data["counted"]), f"at least one {one}", data["counted"], f"{where}: counted")
     listed = [*data["counted"], *data["validation"]]
     if kind == "corruptions":
         its_edition = _with_brought(its_edition, listed)
@@ -207,11 +219,12 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
         if name not in known:
             raise unknown(f"{where} {one} of edition {its_edition.name}", name, known)
     twice = sorted(name for name, times in Counter(listed).items() if times > 1)
-    expect(not twice, where, "counted and validation", f"each {one} once", twice)
+    expect(not twice, f"each {one} once", twice, f"{where}: counted and validation")
     if kind == "corruptions":
         _check_severities(its_edition, listed, where)
 
-    reference = data.get("reference")
+    reference, spot = data.get("reference"), f"{where} [reference]"
+    measured = kind if "reference" in data else None
     return Suite(
         name=data["name"],
         version=data["version"],
@@ -228,17 +241,9 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
         recipe_description=recipe["description"],
         counted=tuple(data["counted"]),
         validation=tuple(data["validation"]),
-        reference=(
-            parse_reference(reference, where, listed)
-            if reference is not None and kind == "corruptions"
-            else None
-        ),
-        flips=(
-            parse_flips(reference, f"{where} [reference]", listed)
-            if reference is not None and kind == "perturbations"
-            else None
-        ),
-        score=score,
+        reference=parse_errors(reference, spot, listed) if measured == "corruptions" else None,
+        flips=parse_flips(reference, spot, listed) if measured == "perturbations" else None,
+        score=data.get("score", RATIOS[0]),
     )
 
 
@@ -247,16 +252,20 @@ def _parse_rows(table: Any, where: str) -> tuple[dict[str, float], ...]:
 
     A single row holds ranges, from which each image draws a strength of its own.
     """
-    check_keys(table, where, {"parameters": list, "severities": list})
-    header, rows = table["parameters"], table["severities"]
-    check_number(where, rows)
-    return check_rows(rows, header, where, "severities")
+    check_table(table, {"parameters": LIST, "severities": LIST}, where)
+    check_number(where, table["severities"])
+    return parse_rows(table["severities"], table["parameters"], f"{where}: severities")
 
 
 def check_number(where: str, rows: Sequence[Any]) -> None:
     """Refuse another number of rows than one per severity, or one of ranges."""
     right = len(rows) in (1, len(SEVERITIES))
-    expect(right, where, "severities", f"1 or {len(SEVERITIES)} rows", f"{len(rows)} rows")
+    expect(right, f"1 or {len(SEVERITIES)} rows", f"{len(rows)} rows", f"{where}: severities")
+
+
+def _check_name(name: str, where: str) -> None:
+    stem = where.rpartition("/")[2].removesuffix(".toml")
+    expect(name == stem, f'that of the file, "{stem}"', name, f"{where}: name")
 
 
 def _with_brought(edition: Edition, names: Iterable[str]) -> Edition:
@@ -272,15 +281,15 @@ def _check_severities(edition: Edition, names: Iterable[str], where: str) -> Non
     """Arrays, scores and tables have as many columns for each."""
     some = {len(edition.severities(name)): name for name in names}
     got = " and ".join(f"{number} of {name}" for number, name in sorted(some.items()))
-    what = "counted and validation"
-    expect(len(some) <= 1, where, what, "as many severities of each corruption as of others", got)
+    wanted = "as many severities of each corruption as of others"
+    expect(len(some) <= 1, wanted, got, f"{where}: counted and validation")
 
 
-def _check_storage(storage: str, kind: str, where: str, key: str) -> None:
+def _check_storage(storage: str, kind: str, where: str) -> None:
     if kind == "corruptions":
-        expect(_is_jpeg(storage), where, key, '"jpeg:1" to "jpeg:100"', storage)
+        expect(_is_jpeg(storage), '"jpeg:1" to "jpeg:100"', storage, where)
     else:
-        expect(is_video(storage), where, key, 'such as "x264:crf=20,preset=veryslow"', storage)
+        expect(is_video(storage), 'such as "x264:crf=20,preset=veryslow"', storage, where)
 
 
 def _is_jpeg(storage: str) -> bool:

@@ -38,10 +38,10 @@ from hardy.schema import (
     Field,
     check_fields,
     expect,
+    is_number,
     is_whole,
     or_null,
 )
-from hardy.suites.checks import is_number
 from hardy.train.hyperparameters import LARGEST_FLOAT
 from hardy.train.training_data import MOST_CLASSES, Data
 
