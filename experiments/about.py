@@ -25,8 +25,9 @@ def circumstances(records: Records) -> Iterator[str]:
     )
     sources = "; ".join(f"{letter} {name}" for name, letter in _letters(records).items())
     yield (
-        f"Machine: {machines}. {libraries}. Commits of the sources: {sources}. Even of one seed, "
-        "a training comes out otherwise in another session: kernels are chosen by trying them."
+        f"Machine: {machines}. {libraries}. Commits of the sources: {sources}. A training "
+        "with the same seed comes out differently when it is run again, because kernels are chosen "
+        "by trying them."
     )
     common = [
         record
@@ -36,14 +37,14 @@ def circumstances(records: Records) -> Iterator[str]:
     for record in common[:1]:
         recipe = record["recipe"]
         yield (
-            "One schedule for all but the trainings under the paper's, those that chose settings, "
-            f"and those on from a trained net: {recipe['net']}, {recipe['epochs']} epochs, batch "
-            f"{recipe['batch']}, SGD with Nesterov momentum {recipe['momentum']}, weight decay "
-            f"{recipe['weight_decay']}, learning rate {recipe['lr']} falling by "
-            f"{recipe['schedule']}, {recipe['precision']}, seed {recipe['seed']} but for "
-            f"{REPEATED}, from fresh weights, one training each. An interval says how far the "
-            "figure would move with other test images; how far it would move with another seed it "
-            "does not say."
+            "All trainings have one schedule, except those under the paper's, those that chose "
+            f"settings, and those on from a trained net: {recipe['net']}, "
+            f"{recipe['epochs']} epochs, batch {recipe['batch']}, SGD with Nesterov momentum "
+            f"{recipe['momentum']}, weight decay {recipe['weight_decay']}, learning rate "
+            f"{recipe['lr']} falling by {recipe['schedule']}, {recipe['precision']}, "
+            f"seed {recipe['seed']} but for {REPEATED}, from fresh weights, one training each. "
+            "An interval says how far the figure would move with other test images. It does not "
+            "say how far the figure would move with another seed."
         )
     for record in common[:1]:
         scores = scores_of(record["name"], records)

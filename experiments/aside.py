@@ -22,11 +22,11 @@ def fine_tuned(records: Records) -> Iterator[str]:
     recipe = records[names[0]]["recipe"]
     yield "## On from a trained net"
     yield (
-        "As Rusak et al. use noise: not from fresh weights, but on from a net that is trained. "
-        f"Here from that of the standard training, for {recipe['epochs']} more epochs, with a "
+        "Rusak et al. train with noise on from a trained net, not from fresh weights. "
+        f"Here it is the net of the standard training, for {recipe['epochs']} more epochs, with a "
         f"learning rate of {recipe['lr']} falling by {recipe['schedule']} and a weight decay of "
         f"{recipe['weight_decay']:g}; σ and ε are the same. How the others differ from the first "
-        "stands above."
+        "is said above."
     )
     rows = [
         [
@@ -51,10 +51,11 @@ def defences(records: Records) -> Iterator[str]:
     errors, flips = (scores[name].circumstances for name in ("mean error", "flip probability"))
     yield "## Defences at test time"
     yield (
-        "Before the standard model, which is not trained for them, on fewer images, since some "
-        f"take long: {errors}; mFR: {flips}. What adapts sees the test distribution, n images at a "
-        "time beside N that its own statistics count for; images of one batch are not independent, "
-        "as its intervals take them. mFR and differences are to the model without a defence."
+        "The defences stand before the standard model, which is not trained for them, and see "
+        f"fewer images, because some take long: {errors}; mFR: {flips}. A defence that adapts sees "
+        "the test distribution: n images at a time, beside N for which the model's own statistics "
+        "count. Its intervals take images for independent, which those of one batch are not. mFR "
+        "and differences are to the model without a defence."
     )
     rows = [
         [
@@ -118,12 +119,12 @@ def choice(records: Records) -> Iterator[str]:
     )
     yield "## The choice of σ and ε"
     yield (
-        f"By the mean error under {', '.join(around.names)} alone, which count in no figure above, "
-        f"but on the test images themselves ({around}), after trainings of {epochs} epochs that "
-        "are used for nothing else. The candidates of ε are the norms of Gaussian noise with the "
-        "candidates of σ before clipping: ε = σ · √3072. ant3x3 takes the ε of ant; gauss_mult and "
-        "speckle take the σ of the benchmark's five severities at 32 px, as the paper does at 224."
-        + (told if has_other_rounds(records) else "")
+        f"σ and ε were chosen by the mean error under {', '.join(around.names)} alone, which count "
+        f"in no figure above, but on the test images themselves ({around}), after trainings of "
+        f"{epochs} epochs that are used for nothing else. The candidates of ε are the "
+        "norms of Gaussian noise with the candidates of σ before clipping: ε = σ · √3072. ant3x3 "
+        "takes the ε of ant; gauss_mult and speckle take the σ of the benchmark's five severities "
+        "at 32 px, as the paper does at 224." + (told if has_other_rounds(records) else "")
     )
     errors = validation_errors(records)
     rows = []

@@ -127,7 +127,7 @@ def _pairs(records: Records) -> Iterator[str]:
     yield "## Differences"
     yield (
         "The first named less the second, on the same images: below 0 the first named is better. "
-        "Intervals are over test images, and none is widened for how many there are."
+        "Intervals are over test images. They are not widened for the number of comparisons."
     )
     rows = [
         [f"{second} − {first}", *(figure(each.get(name)) for name in COMPARED)]
@@ -163,8 +163,8 @@ def _grid(records: Records) -> Iterator[str]:
         return
     yield "## Stability training"
     yield (
-        "Mean -C error over the paper's grid: noise uniform in ±u, weight of the stability term; "
-        "behind it the sources."
+        "Mean -C error over the paper's grid: noise uniform in ±u, weight of the stability term. "
+        "The letter behind a figure names its source."
     )
     found = differences(records)
 

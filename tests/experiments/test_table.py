@@ -138,7 +138,7 @@ def test_ant_is_judged_whichever_way_it_falls() -> None:
     text = page(together(*trio))
     assert "ant − gauss_single" in text
     assert f"Better than the standard training in mean error, {seeds}: gauss_single, ant." in text
-    assert "none is widened for how many there are" in text
+    assert "They are not widened for the number of comparisons" in text
 
 
 def test_what_a_repetition_is_off_tells_nothing() -> None:
@@ -275,7 +275,7 @@ def test_the_page_has_every_part() -> None:
     assert "sources: a abcdef and what is longer than that." in text
     assert "on the test images themselves" in text
     assert "the candidates of σ before clipping" in text
-    assert "images of one batch are not independent" in text
+    assert "images for independent, which those of one batch are not" in text
     assert "stylised images (+SIN) is in no row" in text
     assert text.count("one training each") == 1
     (row,) = [line for line in lines if line.startswith("| median")]
