@@ -25,9 +25,9 @@ from hardy.models.model import in_words
 from hardy.progress import Track, untracked
 from hardy.run import runner
 from hardy.run.adaptation import mixed
-from hardy.run.checks import check
 from hardy.run.labels import check_trained_on
 from hardy.run.plan import RunPlan, plan_run
+from hardy.run.preflight import check
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
 from hardy.scores import Scores, score_run
@@ -145,7 +145,7 @@ class Evaluation:
     def check(self) -> tuple[list[str], dict[str, float | None]]:
         """Warnings about how models take their images, and their accuracy on some clean ones.
 
-        Asked once of a run: one that goes on was told already.
+        A run is checked once: one that goes on has been warned already.
         """
         labels = self.subject.classes.labels
         fresh = [model for model in self.models if not self._checked(model)]
@@ -164,7 +164,7 @@ class Evaluation:
         return any(one.get("checked_accuracy") is not None for one in details["sessions"])
 
     def _sample(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None:
-        """Clean images; what cannot be read is told by the run, with all others."""
+        """Some clean images; the run itself tells which images cannot be read."""
         labels = self.subject.classes.labels
         rows, images = [], []
         for row in stratified_subset(labels, self.subject.ids, size=min(CHECKED, len(labels))):

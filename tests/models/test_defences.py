@@ -24,7 +24,7 @@ from hardy.models.defences import (
 )
 from hardy.models.defences.input_filters import median
 from hardy.models.defences.tencrop import views
-from hardy.run.checks import check
+from hardy.run.preflight import check
 from tests.models.echo import Echo
 from tests.models.tiny import tiny
 from tests.photos import photos, random_images

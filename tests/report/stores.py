@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from hardy.store.attack_files import Attacked, Measured, write_attack
+from hardy.store.attack_files import Attacked, Estimate, write_attack
 from hardy.store.identity import Identity
 from hardy.store.writer import RunWriter
 from hardy.suites import load
@@ -158,11 +158,11 @@ def write_noise(folder: Path, model: str, noise: str = "ant") -> None:
         measured_hash=sha256(b"measured").hexdigest(),
         steps=1001,
         seed=0,
-        clean=Measured(76.0, 72.0, 79.6),
-        adversarial=Measured(11.0, 8.5, 14.0),
-        gaussian=Measured(30.0, 26.1, 34.2),
-        difference=Measured(-19.0, -23.0, -15.2),
-        median_distance=Measured(40.0, 35.5, 44.5),
+        clean=Estimate(76.0, 72.0, 79.6),
+        adversarial=Estimate(11.0, 8.5, 14.0),
+        gaussian=Estimate(30.0, 26.1, 34.2),
+        difference=Estimate(-19.0, -23.0, -15.2),
+        median_distance=Estimate(40.0, 35.5, 44.5),
         never=3,
         edges=[-4.0, -2.0, 0.0, 2.0, 4.0],
         shares=[1.0, 49.0, 49.0, 1.0],

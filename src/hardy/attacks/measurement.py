@@ -32,7 +32,7 @@ from hardy.models.defences import Defended, undefended
 from hardy.models.model import in_words
 from hardy.progress import Track
 from hardy.run.subject import pixel_hashes
-from hardy.store.attack_files import Attacked, Measured, hash_set
+from hardy.store.attack_files import Attacked, Estimate, hash_set
 from hardy.store.provenance import session
 from hardy.train.adversarial_noise import Generator, project, usual_epsilon
 from hardy.train.method import Draw, to_pixels
@@ -159,15 +159,15 @@ def _numbers(outcome: NoiseEffect, values: int) -> dict[str, Any]:
         "clean": _accuracy(outcome.clean.numpy()),
         "adversarial": _accuracy(adversarial),
         "gaussian": _accuracy(gaussian),
-        "difference": Measured(100 * float(adversarial.mean() - gaussian.mean()), *apart),
-        "median_distance": Measured(float(np.median(distance)), *median_interval(distance)),
+        "difference": Estimate(100 * float(adversarial.mean() - gaussian.mean()), *apart),
+        "median_distance": Estimate(float(np.median(distance)), *median_interval(distance)),
         "never": int((distance == values).sum()),
     }
 
 
-def _accuracy(right: npt.NDArray[np.bool_]) -> Measured:
+def _accuracy(right: npt.NDArray[np.bool_]) -> Estimate:
     interval = proportion_interval(int(right.sum()), len(right))
-    return Measured(100 * float(right.mean()), 100 * interval.low, 100 * interval.high)
+    return Estimate(100 * float(right.mean()), 100 * interval.low, 100 * interval.high)
 
 
 @torch.no_grad()

@@ -116,18 +116,18 @@ class Processes:
 
 
 def processors() -> int:
-    """Those this process may use."""
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
 
 
 def executor(workers: int | None = None) -> Executor:
-    """The one for that many workers, None as many as processors; 1 stays in this process."""
+    """The executor for that many workers; None means one per processor, 1 stays in this process."""
     count = count_workers(workers)
     return Serial() if count == 1 else Processes(count)
 
 
 def count_workers(workers: int | None) -> int:
-    """As many as asked for, None as many as processors."""
+    """The number of workers that was asked for; None means one per processor."""
     if workers is None:
         return processors()
     if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
@@ -137,7 +137,7 @@ def count_workers(workers: int | None) -> int:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Processes that start meanwhile never see Ctrl-C, which reaches the whole group.
+    """Hide Ctrl-C, which reaches the whole group, from processes that are started meanwhile.
 
     The parent gets it at the end, and decides what it means.
     """
@@ -158,7 +158,7 @@ def _begin(setup: Setup[Any, Any], parent: Connection) -> None:
 
 
 def _end_with(parent: Connection) -> None:
-    """Nobody waits for what a worker still does when the parent has stopped, or is gone."""
+    """End this worker when its parent has stopped or is gone: nobody waits for its results."""
     try:
         parent.recv_bytes()
     except EOFError:

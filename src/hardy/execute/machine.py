@@ -45,7 +45,7 @@ def _cpu() -> str:
 
 
 def _gpu() -> str | None:
-    """Only where torch is in use: importing it takes seconds."""
+    """The GPU, asked only where torch is in use: importing torch takes seconds."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     return str(cuda.get_device_name()) if cuda is not None and cuda.is_available() else None
 

@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from hardy.engine.door import UInt8
 from hardy.errors import HardyError, InputError
-from hardy.models.model import Logits, Preprocessing, UInt8
+from hardy.models.model import Logits, Preprocessing
 
 WRAP = "wrap the model so that it returns them"
 SAID = 500  # characters of what a model's library says
@@ -24,7 +25,7 @@ def in_batches(
     logits: Callable[[UInt8], Logits],
     name: str,
 ) -> Logits:
-    """The logits of all images, so many at a time; "auto" is all at once."""
+    """The logits of all images, `size` at a time; "auto" means all at once."""
     check_images(images)
     step = len(images) if size == "auto" else size
     outputs = [logits(images[start : start + step]) for start in range(0, len(images), step)]
@@ -53,7 +54,7 @@ def normalised(images: UInt8, preprocessing: Preprocessing) -> npt.NDArray[np.fl
 
 @contextmanager
 def in_its_name(name: str, images: Any, todo: str) -> Iterator[None]:
-    """Whatever a model raises, `sys.exit` too, is an error of that model; Ctrl-C is nobody's."""
+    """Whatever the model raises, even `sys.exit`, becomes an error with its name; Ctrl-C passes."""
     try:
         yield
     except HardyError:
@@ -74,7 +75,7 @@ def told(error: BaseException) -> str:
 
 
 def check_images(images: Any) -> None:
-    """Of arrays and tensors alike."""
+    """Refuse what is not uint8 (N, H, W, 3), be it an array or a tensor."""
     if _kind(images) != "uint8" or images.ndim != 4:
         got = f"{images.dtype} {tuple(images.shape)}"
         raise InputError(f"expected images as uint8 (N, H, W, 3), got {got}")
@@ -83,7 +84,7 @@ def check_images(images: Any) -> None:
 
 
 def as_logits(output: Any, rows: int, name: str, todo: str = WRAP) -> Logits:
-    """What a model returned as float32 (N, K), or an error in its name."""
+    """The output of a model as float32 (N, K), or an error with its name."""
     try:
         array = np.asarray(output)
     except Exception as error:  # a ragged list, or a tensor that is not numpy's to read
@@ -97,7 +98,7 @@ def as_logits(output: Any, rows: int, name: str, todo: str = WRAP) -> Logits:
 
 
 def check_logits(output: Any, rows: int, name: str, todo: str = WRAP) -> None:
-    """A row of numbers per image, of arrays and tensors alike."""
+    """Refuse logits, array or tensor, that are not a row of numbers per image."""
     shape = tuple(output.shape)
     numbers = re.match(r"b?float|u?int", _kind(output))
     if len(shape) != 2 or shape[0] != rows or not shape[1] or not numbers:

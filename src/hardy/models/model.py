@@ -1,4 +1,4 @@
-"""What a model is to Hardy: bytes in, logits out, and a name for everything that decides them."""
+"""What a model is to Hardy: bytes in, logits out, an identity, and facts that it says of itself."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
 
-UInt8 = npt.NDArray[np.uint8]
 Logits = npt.NDArray[np.float32]
 Triple = tuple[float, float, float]
 
@@ -64,7 +64,7 @@ class Preprocessing:
 
 @dataclass(frozen=True)
 class Override:
-    """What a user says about preprocessing; the rest stays the model's own."""
+    """The parts of preprocessing that a user sets; the rest stays the model's own."""
 
     mean: Triple | None = None
     std: Triple | None = None
@@ -102,7 +102,7 @@ class DefenceFacts:
 
     @property
     def label(self) -> str:
-        """Such as "clahe" or "bn_adapt:16"."""
+        """As one types it: "clahe" or "bn_adapt:16"."""
         return self.name if self.setting is None else f"{self.name}:{self.setting}"
 
     def __str__(self) -> str:
@@ -159,7 +159,7 @@ class Model(Protocol):
         """One of `PRECISIONS`."""
 
     def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
-        """uint8 (N, H, W, 3) -> float32 (N, K). Only `check` has a use for the override."""
+        """uint8 (N, H, W, 3) -> float32 (N, K). `run.preflight.check` tries other preprocessing."""
 
 
 def facts_of(model: Model) -> ModelFacts:
@@ -170,7 +170,7 @@ def facts_of(model: Model) -> ModelFacts:
 
 @dataclass(frozen=True)
 class Options:
-    """What `load` was asked for, as the adapters receive it."""
+    """The options of `load`, as adapters receive them."""
 
     name: str
     checkpoint: Path | None = None
@@ -181,20 +181,20 @@ class Options:
     preprocessing: Preprocessing | Override | None = None
 
     def prepared_as(self, own: Preprocessing) -> Preprocessing:
-        """The model's own preprocessing under what was asked for."""
+        """The model's own preprocessing, overridden by what was asked for."""
         if isinstance(self.preprocessing, Override):
             return self.preprocessing.onto(own)
         return self.preprocessing or own
 
     def refuse(self, **reasons: str) -> None:
-        """An option that an adapter cannot honour is an error: silence would look like consent."""
+        """Refuse options that an adapter cannot honour: silence would look like consent."""
         for option, reason in reasons.items():
             if getattr(self, option) != getattr(Options, option):
                 raise InputError(f"{self.name} takes no {option}: {reason}")
 
 
 def digest(kind: str, parts: Mapping[str, object]) -> str:
-    """An identity: the hash of its parts, each plain data. Floats are spelled out in full."""
+    """An identity: the SHA-256 of its parts, each plain data, floats spelled out in full."""
     spelled = {
         name: [part.mean, part.std, part.size, part.interpolation]
         if isinstance(part, Preprocessing)

@@ -16,7 +16,7 @@ LIBRARIES = ("torch", "torchvision", "timm")
 
 
 def hash_weights(module: torch.nn.Module) -> str:
-    """Parameters and buffers, those that checkpoints leave out too; the device does not matter."""
+    """A hash of parameters and all buffers, also those that checkpoints leave out."""
     tensors = {**module.state_dict(), **dict(module.named_buffers())}
     together = hashlib.sha256()
     for name in sorted(tensors):
@@ -37,9 +37,9 @@ def _feed(together: hashlib._Hash, name: str, value: Any) -> None:
 
 
 def structure(module: torch.nn.Module) -> list[str]:
-    """What the weights do not say: the layers as torch prints them and their plain attributes, and
-    for the user's own layers their source, since the same weights can be used otherwise. (Of
-    libraries, versions are kept with the results.)
+    """What the weights do not say: the layers as torch prints them, their plain attributes, and the
+    source of layers that no library brings, since the same weights can be used in other ways.
+    (Versions of libraries are kept with the results.)
     """
     printed = re.sub(r" at 0x[0-9a-f]+", "", str(module))
     kinds = {type(part) for part in module.modules()}
@@ -50,7 +50,7 @@ def structure(module: torch.nn.Module) -> list[str]:
 
 
 def _attributes(module: torch.nn.Module) -> list[str]:
-    # Torch's own bookkeeping: whether it is training, whether it was compiled.
+    # Left out: torch's own bookkeeping, such as whether it is training or was compiled.
     usual = {*vars(torch.nn.Module()), "_is_torch_compile"}
     return sorted(
         f"{path}.{name} = {value!r}"
@@ -67,7 +67,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def module_source(name: str) -> str:
-    """The file that a factory is in: what it makes depends on its constants and helpers too."""
+    """The source of a factory's file: what it makes depends on constants and functions there."""
     return "" if _in_library(name) else _source(sys.modules[name])
 
 

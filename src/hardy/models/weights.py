@@ -35,7 +35,8 @@ NAMES_CODE = r"(?:Unsupported global: |Trying to |Can only (?:create|build) )[^\
 def load_checkpoint(
     module: torch.nn.Module, path: Path, todo: str, unreadable: str = "take another copy of it"
 ) -> None:
-    """`todo` is what helps where the file is of another model, `unreadable` where it is damaged."""
+    """Load weights into a module. Errors advise `todo` where the file is of another model, and
+    `unreadable` where it is damaged."""
     own = module.state_dict()
     weights = _renamed(read_weights(path, unreadable), own, path)
     missing = [
@@ -69,7 +70,7 @@ def load_checkpoint(
 
 
 def _check_values(found: torch.Tensor, own: torch.Tensor, where: str) -> None:
-    """Of the same shape. Torch would cast them all, even if something is lost."""
+    """Refuse values that lose something when cast to the module's type, as torch would."""
     plain = found.layout == torch.strided and not found.is_quantized and not found.is_meta
     if not plain or (own.is_floating_point() and not found.is_floating_point()):
         kind = "sparse" if found.layout != torch.strided else "meta" if found.is_meta else ""
@@ -116,7 +117,7 @@ def _unwrapped(found: Any) -> Any:
 
 
 def _renamed(weights: dict[str, Any], own: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Prefixes are taken off where the model knows the rest."""
+    """The weights by the model's own names: prefixes are taken off where it knows the rest."""
     renamed: dict[str, Any] = {}
     for name, tensor in weights.items():
         known = _without_prefixes(name, own)
@@ -140,7 +141,7 @@ def _without_prefixes(name: str, own: Mapping[str, Any]) -> str:
 
 
 def _other_classes(shapes: list[tuple[Shape, Shape]]) -> str:
-    """Where no more than the length of the last layer differs, weight and bias."""
+    """A remark for the case that only the length of the last layer, weight and bias, differs."""
     lengths = {(its[0], ours[0]) for its, ours in shapes if its and ours and its[1:] == ours[1:]}
     if len(shapes) > LAST_LAYER or len(lengths) != 1:
         return ""

@@ -1,9 +1,9 @@
-"""Models that adapt to the images under test: what they say of one depends on those beside it.
+"""Models that adapt to the images under test: their answer to an image depends on those beside it.
 
-So these are always the same. Images stand in an order of their own, and are shown in whole batches
-at fixed places, one cell at a time; a run has just these images; what was stored of a batch is
-never shown again in part. Of sequences each frame is shown by itself, to the same batches of
-images: else an answer would change where nothing moves, since the images beside it do.
+So the images beside it are always the same. Images stand in an order of their own, and are shown in
+whole batches at fixed places, one cell at a time; a run has just these images; a batch that was
+shown is never shown again in part. Frames of sequences are shown one by one, in the same batches of
+images: else an answer would change where nothing moves, because the images beside it do.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from hardy.run.subject import Rows, Subject
 
 
 def mixed(models: Sequence[Model], subject: Subject) -> Subject:
-    """Where a model adapts: the images in the order of hashes of their ids, in every layout the
-    same. Sources often come class by class, which it would take for the distribution. And whole
-    batches of sequences."""
+    """The subject in a mixed order, and in whole batches of sequences, where a model adapts.
+
+    The order is that of hashes of the ids, the same in every layout. Sources often come class by
+    class, which the model would take for the distribution.
+    """
     sizes = [size for model in models if (size := facts_of(model).adapts_in) is not None]
     if not sizes:
         return subject
@@ -41,9 +43,9 @@ def mixed(models: Sequence[Model], subject: Subject) -> Subject:
 
 
 def batches_of(model: Model, subject: Subject) -> str | None:
-    """A hash of which images such a model sees together; None of a model that takes each by itself.
+    """A hash of which images an adapting model sees together; None if it takes each by itself.
 
-    The same on devices that take their blocks in other sizes, as long as the batches are the same.
+    It is the same on devices that take blocks of other sizes, as long as the batches are the same.
     """
     size = facts_of(model).adapts_in
     if size is None:
@@ -54,8 +56,8 @@ def batches_of(model: Model, subject: Subject) -> str | None:
 
 
 def cut(rows: Rows, size: int, subject: Subject) -> list[slice]:
-    """Those of some rows that are of one batch, by their places: an image that cannot be read
-    moves no other."""
+    """Slices of the rows, one for each batch. Batches go by place, so that an image that cannot be
+    read moves no other."""
     starts = [batch.start for batch in _batches(subject, size)]
     number = np.searchsorted(starts, rows, side="right")
     edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(rows)]
@@ -65,10 +67,10 @@ def cut(rows: Rows, size: int, subject: Subject) -> list[slice]:
 def whole_batches(
     models: Sequence[Model], subject: Subject, have: Sequence[npt.NDArray[np.bool_]]
 ) -> dict[int, str]:
-    """Takes what such models lack of a batch that they were shown for stored, and says which rows
-    these are: images that could not be read then.
+    """Mark the whole of each batch that was begun as stored, and say which rows it lacks: images
+    that could not be read at that time.
 
-    `have` tells of each model which (row, cell) it has.
+    `have` tells for each model which (row, cell) it has; it is changed in place.
     """
     left_out: dict[int, str] = {}
     adapting = [
@@ -99,7 +101,7 @@ def whole_batches(
 
 
 def _batches(subject: Subject, size: int) -> Iterator[slice]:
-    """Rows that are seen together: the last of a block may be fewer."""
+    """The rows that are seen together; the last batch of a block may be smaller."""
     for start in range(0, len(subject), subject.chunk_size):
         end = min(start + subject.chunk_size, len(subject))
         yield from (slice(first, min(first + size, end)) for first in range(start, end, size))

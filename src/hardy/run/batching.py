@@ -50,7 +50,7 @@ class Prefetch:
         self._read = executor.run(lambda: subject.read, chain.from_iterable(pieces))
 
     def block(self) -> Loaded:
-        """The next one, whole."""
+        """The next block, whole."""
         self.take_ahead(1.0)
         self._counts.popleft()
         pieces, self._taken = self._taken, []
@@ -139,7 +139,7 @@ class Predictor:
             self._settle_one()
 
     def settle(self) -> None:
-        """All that was asked is stored."""
+        """Wait until all that was asked is stored."""
         while self._pending:
             self._settle_one()
 

@@ -80,9 +80,11 @@ def classes_of(
 def check_trained_on(
     trained: tuple[str, ...] | None, names: tuple[str, ...] | None, model: str, *, own: bool
 ) -> str | None:
-    """Refuses images whose classes have other numbers than those that a model was trained on, as
-    far as both have names: a net knows them by their number alone, and a set that lacks one numbers
-    the rest anew. A warning where they only have other names."""
+    """Refuse images whose classes have other numbers than the model was trained with, as far as
+    both have names; return a warning where only the names differ.
+
+    A net knows classes by their number alone, and a set that lacks one class numbers the rest anew.
+    """
     if trained is None or names is None or trained == names:
         return None
     number = {name: place for place, name in enumerate(trained)}
@@ -111,7 +113,7 @@ class _Known(NamedTuple):
 
 
 def _known_classes(suite: Suite) -> _Known | None:
-    """Those of a suite whose data set names its classes."""
+    """The class names of a suite whose data set has some."""
     if suite.classes == IMAGENET:
         return _Known("class folders with ImageNet's WordNet names", imagenet_classes())
     title = f"CIFAR-{suite.classes}"

@@ -14,7 +14,7 @@ from hardy.models import Model
 from hardy.run.batching import answers
 from hardy.run.subject import Subject
 
-# Measured: a stored prediction takes about as much on disk, compressed, its share of the ids too.
+# What a stored prediction takes on disk, as measured: compressed, with its share of the ids.
 BYTES_PER_PREDICTION = 45
 SAMPLE_IMAGES = 8
 SAMPLE_CELLS = 15
@@ -29,7 +29,8 @@ class RunPlan(NamedTuple):
 
 
 def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunPlan:
-    """Cells are made by `workers` at a time; models on a GPU predict meanwhile, others after it."""
+    """Estimate the cost: `workers` make cells at a time; models on a GPU predict meanwhile, others
+    afterwards."""
     enough = SAMPLE_IMAGES if subject.device is None else subject.chunk_size
     rows = np.arange(min(enough, len(subject)))
     started = time.perf_counter()
@@ -38,7 +39,7 @@ def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunP
     if loaded.chunk is None:
         raise InputError(next(iter(loaded.faults.values())))
     chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
-    step = len(subject.cells) // SAMPLE_CELLS + 1  # all severities are met: see suites.room
+    step = len(subject.cells) // SAMPLE_CELLS + 1  # 6 for 75 cells: all five severities are met
     sample = subject.cells[::step]
     making = predicting = 0.0
     for cell in sample:
@@ -69,7 +70,7 @@ def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunP
 
 
 def _wait(made: Any) -> Any:
-    """A device answers before it is done; by one value it shows that it is."""
+    """Wait for a device, which answers before it is done, by fetching one value."""
     if is_tensor(made):
         made.reshape(-1)[:1].cpu()
     return made

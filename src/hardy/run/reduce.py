@@ -22,7 +22,7 @@ NAMED = 3
 def reduce(
     logits: npt.NDArray[Any], labels: npt.NDArray[Any], *, frames: int | None = None
 ) -> Columns:
-    """(N, K) and (N,) to columns of N rows each; the label -1 is none.
+    """Logits (N, K) and labels (N,) to columns of N rows each; the label -1 means none.
 
     Softmax in float64: log p_k = z_k − max z − log Σ exp(z − max z). Equal logits rank by class
     number, so that `rank` and `top5` agree. With `frames`, N is images × frames, the frames of an
@@ -44,7 +44,7 @@ def reduce(
 
 
 def check_shape(logits: Any, *, model: str, rows: int, width: int) -> None:
-    """A row per image, which adapters see to and other models may not, and a column per class."""
+    """Refuse logits that are not a row per image and a column per class."""
     name = printable(model)
     check_logits(logits, rows, name)
     got = logits.shape[1]
@@ -56,7 +56,7 @@ def check_shape(logits: Any, *, model: str, rows: int, width: int) -> None:
 
 
 def check_finite(finite: npt.NDArray[np.bool_], *, model: str, ids: Sequence[int | str]) -> None:
-    """`finite` says of each row of logits whether all of it is."""
+    """Refuse logits that are not finite; `finite` tells it for each row."""
     name, rows, bad = printable(model), len(ids), np.flatnonzero(~finite)
     if len(bad):
         some = ", ".join(printable(str(ids[row])) for row in bad[:NAMED])
@@ -132,7 +132,7 @@ def _of_labels(
 
 
 def _zipf(scores: npt.NDArray[Any], frames: int) -> npt.NDArray[np.float32]:
-    """Some images at a time: their ranks would fill the memory."""
+    """Zipf distances, some images at a time: the ranks of all would fill the memory."""
     if frames < 1 or len(scores) % frames:
         raise InputError(f"expected whole sequences of {frames} frames, got {len(scores)} frames")
     sequences = scores.reshape(-1, frames, scores.shape[1])

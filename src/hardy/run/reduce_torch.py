@@ -48,7 +48,7 @@ def receive_columns(columns: dict[str, Tensor], ready: Any) -> Columns:
 def reduce_tensor(
     logits: Tensor, labels: Tensor, *, frames: int | None = None
 ) -> dict[str, Tensor]:
-    """(N, K) and (N,) to columns, as `reduce`; `finite` says which rows could be used at all."""
+    """As `reduce`: logits (N, K), labels (N,) to columns; `finite` tells which rows are usable."""
     finite = torch.isfinite(logits).all(dim=1)
     exact = torch.where(finite[:, None], logits, 0.0).double()
     # Stable, so that equals rank by class number; reduced precision makes many of them.
@@ -76,7 +76,7 @@ def reduce_tensor(
 
 
 def _zipf(order: Tensor, frames: int) -> Tensor:
-    """As `metrics.zipf_columns`, from the classes best first: w(τ) |w(τ) − w(τ')| summed."""
+    """As `metrics.zipf_columns`, Σ w(τ) |w(τ) − w(τ')|, from the classes in order, best first."""
     places = torch.arange(1, order.shape[1] + 1, device=order.device, dtype=torch.float64)
     weights = torch.empty(order.shape, dtype=torch.float64, device=order.device)
     weights.scatter_(1, order, torch.reciprocal(places).expand(order.shape))

@@ -1,4 +1,5 @@
-"""The run: each image is decoded once, each cell made once, and every model sees it that lacks it.
+"""The run: each image is decoded once, each cell is made once, and each model is shown the cells
+that it has not seen.
 
     rows -> load (threads) -> make each cell (threads) -> logits (here) -> reduce -> store
 
@@ -22,7 +23,7 @@ from hardy.models import Model, facts_of
 from hardy.progress import Track, untracked
 from hardy.run.adaptation import batches_of, whole_batches
 from hardy.run.batching import CellImages, Predictor, Prefetch
-from hardy.run.checks import check_unchanged, rehearse
+from hardy.run.preflight import check_unchanged, rehearse
 from hardy.run.subject import Loaded, Rows, Subject
 from hardy.run.worst_choice import keep_worst
 from hardy.store.identity import Identity
@@ -72,7 +73,7 @@ def run(
     own_classes: bool = False,
     track: Track = untracked,
 ) -> RunOutcome:
-    """Predict what the store lacks. `track` may watch predictions being made."""
+    """Predict what the store lacks; `track` follows the predictions."""
     identities = [identify(model, subject, own_classes=own_classes) for model in models]
     _check_different(models, identities)
     rehearse(models, subject)
@@ -113,7 +114,7 @@ def run(
 
 
 def list_tasks(subject: Subject, have: Sequence[npt.NDArray[np.bool_]]) -> list[RunTask]:
-    """What is still to do; `have` tells of each model which (row, cell) it has."""
+    """What is still to do; `have` tells for each model which (row, cell) is stored."""
     lacks = ~np.stack(have, axis=-1)  # (rows, cells, models)
     tasks = []
     for start in range(0, len(subject), subject.chunk_size):
@@ -148,7 +149,7 @@ def predict(
     executor: Executor,
     faults: dict[int, str],
 ) -> Generator[int, None, None]:
-    """Yields how many predictions were made, or given up, one cell after the other."""
+    """Predict cell after cell; yields how many predictions were made or given up."""
     lacking = {int(row): task.lacking for task in tasks for row in task.rows}
     predictor, device = Predictor(subject), subject.device
     given_up: list[int] = []

@@ -1,4 +1,4 @@
-"""What attacks left in a run's folder: `attack-ant-0123456789.json`, numbers and small pictures.
+"""Records of attacks in a run's folder, `attack-ant-0123456789.json`: numbers and small pictures.
 
 The digits tell attacks apart that differ in what decides their numbers.
 """
@@ -35,8 +35,8 @@ FILES = "attack-*.json"
 DIGITS = 10
 
 
-class Measured(NamedTuple):
-    """With its 95 % interval."""
+class Estimate(NamedTuple):
+    """A value with its 95 % interval."""
 
     value: float
     low: float
@@ -61,11 +61,11 @@ class Attacked:
     measured_hash: str
     steps: int
     seed: int
-    clean: Measured
-    adversarial: Measured  # accuracy at epsilon
-    gaussian: Measured  # the same under Gaussian noise of that norm
-    difference: Measured  # adversarial − gaussian, image by image
-    median_distance: Measured  # of the smallest that spoils the answer; `values` where none does
+    clean: Estimate
+    adversarial: Estimate  # accuracy at epsilon
+    gaussian: Estimate  # the same under Gaussian noise of that norm
+    difference: Estimate  # adversarial − gaussian, image by image
+    median_distance: Estimate  # of the smallest that spoils the answer; `values` where none does
     never: int  # images whose answer no distance spoils
     # Of the bins of the noise, in units of its root mean square; and of its values, in percent.
     edges: list[float] = field(repr=False)
@@ -78,19 +78,19 @@ class Attacked:
 
     @property
     def learned(self) -> bool:
-        """Worse for the model than Gaussian noise of the same norm, and not by chance."""
+        """Whether it hurts more than Gaussian noise of the same norm, and not by chance."""
         return self.difference.high < 0
 
     @property
     def digest(self) -> str:
-        """Of what decides the numbers of a model."""
+        """A short hash of what decides the numbers of a model."""
         decisive = [self.noise, self.epsilon, self.steps, self.seed]
         text = json.dumps([*decisive, self.fitted_hash, self.measured_hash])
         return sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 def hash_set(pixels: npt.NDArray[np.uint64], labels: npt.NDArray[np.int64]) -> str:
-    """Of images by their hashes, and their labels: the same in any order."""
+    """A hash of images, given by their own hashes and labels: the same in any order."""
     pairs = sorted(zip(pixels.tolist(), labels.tolist(), strict=True))
     return sha256(json.dumps(pairs).encode()).hexdigest()
 
@@ -102,35 +102,30 @@ def _is_picture(value: Any) -> bool:
         return False
 
 
-_NUMBER = Field("a finite number", is_number)
-_MEASURED = Field(
+_ESTIMATE = Field(
     "a value and its interval, three finite numbers",
     lambda value: all_of(is_number)(value) and len(value) == 3,
 )
-_NUMBERS = Field("a list of finite numbers", all_of(is_number))
-_COUNT = Field("a whole number from 0", lambda value: is_whole(value, least=0))
-_PICTURES = Field("a list of pictures in base64", all_of(_is_picture))
-_PAIRS = Field(
-    "a list of pairs of pictures in base64",
-    all_of(lambda pair: all_of(_is_picture)(pair) and len(pair) == 2),
-)
-FIELDS = {
-    **dict.fromkeys(("model", "noise", "fitted_on", "fitted_hash", "measured_hash"), TEXT),
-    **dict.fromkeys(("values", "images"), WHOLE),
-    **dict.fromkeys(("steps", "seed", "never"), _COUNT),
-    **dict.fromkeys(
-        ("clean", "adversarial", "gaussian", "difference", "median_distance"), _MEASURED
+# What a file must hold follows from the types of the record.
+_BY_TYPE = {
+    "str": TEXT,
+    "int": Field("a whole number from 0", lambda value: is_whole(value, least=0)),
+    "float": Field("a finite number", is_number),
+    "Estimate": _ESTIMATE,
+    "list[float]": Field("a list of finite numbers", all_of(is_number)),
+    "list[str]": Field("a list of pictures in base64", all_of(_is_picture)),
+    "list[list[str]]": Field(
+        "a list of pairs of pictures in base64",
+        all_of(lambda pair: all_of(_is_picture)(pair) and len(pair) == 2),
     ),
-    **dict.fromkeys(("edges", "shares"), _NUMBERS),
-    "epsilon": _NUMBER,
-    **dict.fromkeys(("patches", "gaussian_patches"), _PICTURES),
-    "samples": _PAIRS,
-    "session": TABLE,
+    "dict[str, Any]": TABLE,
 }
+FIELDS = {one.name: _BY_TYPE[str(one.type)] for one in fields(Attacked)}
+FIELDS |= dict.fromkeys(("values", "images"), WHOLE)
 
 
 def write_attack(folder: Path, attacked: Attacked) -> Path:
-    """The same again takes its own place, and no other's."""
+    """Write the record; the same attack again replaces its own file, and no other's."""
     path = folder / FILES.replace("*", f"{attacked.noise}-{attacked.digest}")
     content = {"hardy_attack": VERSION, **asdict(attacked)}
     try:
@@ -147,7 +142,7 @@ def write_attack(folder: Path, attacked: Attacked) -> Path:
 
 
 def read_attacks(run: StoredRun) -> tuple[Attacked, ...]:
-    """Those on a run's model, by the kind of noise, its norm and the steps."""
+    """The attacks on a run's model, sorted by the kind of noise, its norm and the steps."""
     found = [_read(path) for path in sorted(run.folder.glob(FILES))]
     return tuple(sorted(found, key=lambda one: (one.noise, one.epsilon, one.steps)))
 
@@ -168,4 +163,4 @@ def _read(path: Path) -> Attacked:
 
 
 def _plain(name: str, content: Mapping[str, Any]) -> Any:
-    return Measured(*content[name]) if FIELDS[name] is _MEASURED else content[name]
+    return Estimate(*content[name]) if FIELDS[name] is _ESTIMATE else content[name]

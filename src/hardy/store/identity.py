@@ -27,7 +27,7 @@ SLUG_LENGTH = 60
 
 @dataclass(frozen=True)
 class Identity:
-    """Of a run: one model on one suite."""
+    """The identity of a run: one model on one suite."""
 
     model: str  # the name it goes by
     model_identity: str  # a hash of all that changes its output, preprocessing included
@@ -41,7 +41,7 @@ class Identity:
     preprocessing: str  # prose
     precision: str
     defence: tuple[DefenceFacts, ...] = ()  # what they change is in the model's identity
-    # Of a model that adapts to the images: a hash of which ones it sees together.
+    # For a model that adapts to the images: a hash of which ones it sees together.
     batches: str | None = None
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class Identity:
         object.__setattr__(self, "model", printable(self.model))
 
     def hash(self) -> str:
-        """Of what changes the output; not how the model and its preprocessing are described."""
+        """SHA-256 of what changes the output; not of how model and preprocessing are described."""
         decisive = asdict(self)
         del decisive["model"], decisive["preprocessing"], decisive["defence"]
         if self.batches is None:  # most runs, also those from before there was such a field
@@ -64,7 +64,7 @@ class Identity:
 
 
 def slug(name: str) -> str:
-    """For a file name on any system: letters, digits, dots and dashes, and never a climb out."""
+    """The name as a file name on any system: letters, digits, dots and dashes, never a path."""
     plain = re.sub(r"[^A-Za-z0-9._]+", "-", name)[:SLUG_LENGTH].strip("-._")
     return plain or "unnamed"
 
@@ -86,7 +86,7 @@ def images_of(ids: Ids, labels: npt.NDArray[Any]) -> LabelOf:
 
 
 def check_images(stored: LabelOf, wanted: LabelOf, folder: Path) -> None:
-    """All of them, some of them, or more; the same ids for the same images."""
+    """Refuse images that are neither all, some, nor more of those stored, or have other labels."""
     old, new = next(iter(stored)), next(iter(wanted))
     if isinstance(old, str) != isinstance(new, str):
         raise _other(folder, f"an id is {_quoted(old)} there, and {_quoted(new)} now")
@@ -105,7 +105,7 @@ def check_images(stored: LabelOf, wanted: LabelOf, folder: Path) -> None:
 
 
 def check_details(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Of run.json: what both say must be the same."""
+    """Refuse a run whose run.json contradicts what is to be added."""
     if before["identity"] != now["identity"]:
         raise _other(folder, f"its identity is {before['identity']}, now it is {now['identity']}")
     for number, (old, new) in enumerate(
@@ -125,7 +125,7 @@ def check_pixels(
     name: Callable[[int], int | str],
     folder: Path,
 ) -> None:
-    """By hashes of the clean images, where both are known."""
+    """Refuse images with other pixels than before, by hashes where both are known."""
     other = np.flatnonzero((stored != now) & (stored != 0) & (now != 0))
     if len(other):
         raise _other(

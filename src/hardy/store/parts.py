@@ -1,8 +1,8 @@
 """The Parquet files that hold predictions: columns, names, and how one gets to the disk.
 
 A row is one image under one cell, or one frame of it. `000007.parquet` is the seventh file;
-`000001-000064.parquet` is the first 64 in one, and as soon as it is there these count no more. Of
-rows about the same thing the later file's win.
+`000001-000064.parquet` is the first 64 in one, and as soon as it is there these count no more.
+Where two rows are about the same prediction, the one in the later file counts.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PartFile(NamedTuple):
 
 
 def list_parts(folder: Path) -> tuple[list[PartFile], list[PartFile]]:
-    """Those that count, in order, and those that a merged one has taken the place of."""
+    """The files that count, in order, and those that a merged file has replaced."""
     found = []
     with suppress(FileNotFoundError):
         for name in _listed(folder):
@@ -108,7 +108,7 @@ def _listed(folder: Path) -> list[str]:
 
 
 def sweep(folder: Path) -> None:
-    """Removes what a killed process left half-written, and files whose rows are in another now."""
+    """Remove what a killed process left half-written, and files whose rows a merged one has."""
     for path in folder.glob(f".*{UNFINISHED}"):
         path.unlink()
     for part in list_parts(folder)[1]:
@@ -128,7 +128,7 @@ def table(
 
 
 def append(folder: Path, rows: pa.Table) -> None:
-    """As one more file."""
+    """Write the rows as one more file."""
     counting, _ = list_parts(folder)
     number = counting[-1].last + 1 if counting else 1
     with whole_file(folder / PartFile(number, number).name) as file:
@@ -136,7 +136,7 @@ def append(folder: Path, rows: pa.Table) -> None:
 
 
 def merge_tail(folder: Path) -> None:
-    """Makes one file of the single ones at the end, if there are many.
+    """Make one file of the single ones at the end, if there are many.
 
     A row group at a time, so that the memory stays flat. Killed at any moment, a row counts once.
     """
@@ -200,7 +200,7 @@ def _open(path: Path, dictionaries: Sequence[str] = ()) -> Any:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """What pyarrow says about a file, with the file's name and what to do."""
+    """Give pyarrow's errors the file's name and what to do."""
     try:
         yield
     except FileNotFoundError:

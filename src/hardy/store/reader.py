@@ -45,10 +45,10 @@ Read = TypeVar("Read")
 
 
 def find_runs(store: Path, faults: list[str] | None = None) -> list[StoredRun]:
-    """All runs of a store, by name; of a single run's folder that run.
+    """All runs of a store, by name; in the folder of a single run, that run.
 
-    One that cannot be read, such as another version's, goes to the faults; without them it is
-    raised.
+    A run that cannot be read, such as another version's, is added to the faults if these are given,
+    and raised otherwise.
     """
     if (store / RUN).exists():
         return [open_run(store)]
@@ -119,7 +119,7 @@ class StoredRun:
 
     @property
     def defence(self) -> str | None:
-        """The same in words."""
+        """The defences in words."""
         return in_words(self.defences) or None
 
     @property
@@ -134,21 +134,21 @@ class StoredRun:
 
     @property
     def trained(self) -> Trained | None:
-        """How `hardy train` made the model; None of other models, and where no session says."""
+        """How `hardy train` made the model; None for other models, and where no session says."""
         return read_trained(self.details["sessions"])
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """Those that at least one image has, sorted."""
+        """The cells that at least one image has, sorted."""
         return tuple(sorted(self._contents.there))
 
     def frames(self, cell: Cell) -> int | None:
-        """Per image; None of a corruption, which has no frames."""
+        """Frames per image; None for a corruption, which has none."""
         frames: int | None = self.details["frames"].get(str(cell))
         return frames
 
     def complete(self, cells: Sequence[Cell]) -> Bools:
-        """Which images have all of them."""
+        """Which images have all of these cells."""
         complete = np.ones(len(self.ids), np.bool_)
         for cell in cells:
             complete &= self._contents.there.get(cell, False)
@@ -169,10 +169,10 @@ class StoredRun:
         columns: Sequence[str],
         images: npt.NDArray[Any] | None = None,
     ) -> Columns:
-        """(images, cells) of each column, of sequences (images, cells, frames); `top5`,
+        """Each column as an array (images, cells), for sequences (images, cells, frames); `top5`,
         `top5_prob` and `zipf` have one more axis.
 
-        `images` are indices into `ids`, else it is all of them; every one must have all cells.
+        `images` are indices into `ids`, all if left out; every image must have all cells.
         """
         for name in columns:
             if name not in READABLE:
@@ -224,7 +224,7 @@ class StoredRun:
 
 
 def contents_hash(run: StoredRun) -> str:
-    """Of all predictions, whatever order they were made and stored in."""
+    """A hash of all predictions, whatever order they were made and stored in."""
     digest = sha256()
     for cell in run.cells:
         images = np.flatnonzero(run.complete([cell]))
@@ -235,7 +235,7 @@ def contents_hash(run: StoredRun) -> str:
 
 
 def _retry(read: Callable[[], Read]) -> Read:
-    """A file may be gone because its rows are in a merged one now."""
+    """Read again where a file is gone, because its rows are in a merged one now."""
     for _ in range(TRIES - 1):
         try:
             return read()

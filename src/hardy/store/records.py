@@ -45,7 +45,7 @@ SENTENCE = re.compile(r"(?:^|; )([\w.-]+)(?::([\w.-]+))?: ")
 
 
 def defences_of(text: Field) -> Field:
-    """What `read_defences` can read, of texts of a kind."""
+    """The field that `read_defences` reads; its texts must fit `text`."""
 
     def is_one(table: Any) -> bool:
         return (
@@ -124,7 +124,7 @@ def write_details(folder: Path, details: Mapping[str, Any]) -> None:
 
 
 def read_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:
-    """Ids and labels."""
+    """The ids and labels of a run's images."""
     path = folder / IMAGES
     try:
         groups = list(read_groups(path, ["image", "label"]))
@@ -137,7 +137,7 @@ def read_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int
 
 
 def recover_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:
-    """Those that have predictions, which say all that `read_images` does."""
+    """The images that have predictions; these say all that `read_images` does."""
     tables = [
         table.group_by("image").aggregate([("label", "max")]).rename_columns(["image", "label"])
         for part in list_parts(folder / FOLDER)[0]
@@ -167,14 +167,14 @@ def write_images(folder: Path, ids: Ids, labels: npt.NDArray[np.int32]) -> None:
 
 
 def id_array(ids: Ids) -> pa.Array:
-    """As files have them: whole numbers, or text."""
+    """Ids as files have them: whole numbers, or text."""
     if isinstance(ids[0], int):
         return pa.array(ids, pa.int64())
     return pa.array([_escape(str(id)) for id in ids], pa.string())
 
 
 def _escape(id: str) -> str:
-    """Names of files need not be valid text, but a Parquet file's strings must be."""
+    """Escape what is no valid text: names of files may hold it, strings in Parquet may not."""
     return re.sub("[\\\\\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", id)
 
 

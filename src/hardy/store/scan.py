@@ -68,7 +68,7 @@ class RowBatch:
         return [Cell(self._names[c // LEVELS], int(c % LEVELS)) for c in np.unique(self._cell)]
 
     def numbered(self, numbers: Mapping[Cell, int]) -> Ints:
-        """Per row the number of its cell; -1 of all others."""
+        """The number of each row's cell; -1 for cells without a number."""
         table = np.full(len(self._names) * LEVELS, -1)
         for cell, number in numbers.items():
             if cell.name in self._names:

@@ -69,7 +69,7 @@ class RunWriter:
         classes: tuple[str, ...] | None,
         frames: Mapping[Cell, int] | None = None,
     ) -> None:
-        """For images that are all, some, or more of those that are stored.
+        """Open a run for images that are all, some, or more of those that are stored.
 
         `labels` has -1 for none, `frames` the number of frames of every cell that is a sequence.
         """
@@ -139,7 +139,7 @@ class RunWriter:
         self._frames = dict(frames)
 
     def _stored_images(self) -> tuple[LabelOf, bool]:
-        """And whether they are listed; a list that is lost or damaged is made again."""
+        """The stored images, and whether their list is whole; a damaged list is made again."""
         try:
             return images_of(*read_images(self.folder)), True
         except InputError:
@@ -162,7 +162,7 @@ class RunWriter:
             )
 
     def add_session(self, session: Mapping[str, Any]) -> None:
-        """Provenance, see `provenance.session`."""
+        """Add a record made by `provenance.session`."""
         self._save({"sessions": [*self._details["sessions"], dict(session)]})
 
     def _save(self, change: Mapping[str, Any]) -> None:
@@ -171,7 +171,7 @@ class RunWriter:
         self._details |= change
 
     def have(self, cells: Sequence[Cell]) -> npt.NDArray[np.bool_]:
-        """(images, cells): what is stored, or added."""
+        """(images, cells): which predictions are stored or added."""
         have = np.zeros((len(self._places), len(cells)), np.bool_)
         for column, cell in enumerate(cells):
             if cell in self._there:
@@ -179,7 +179,7 @@ class RunWriter:
         return have
 
     def check_pixels(self, rows: npt.NDArray[Any], pixels: npt.NDArray[np.uint64]) -> None:
-        """Refuses images that are not what they were; `pixels` are hashes of the clean ones."""
+        """Refuse images that are not what they were; `pixels` are hashes of the clean images."""
         places = self._places[rows]
         check_pixels(self._pixels[places], pixels, lambda row: self._ids[places[row]], self.folder)
 
@@ -190,7 +190,7 @@ class RunWriter:
         columns: Columns,
         pixels: npt.NDArray[np.uint64] | None = None,
     ) -> None:
-        """What `reduce` gave for the images `rows` (indices into the ids) under a cell."""
+        """Add what `reduce` gave for the images `rows` (indices into the ids) under a cell."""
         places = self._places[rows]
         if pixels is None:
             pixels = np.zeros(len(places), np.uint64)
@@ -218,7 +218,7 @@ class RunWriter:
             self.checkpoint()
 
     def checkpoint(self) -> None:
-        """All that was added is on the disk."""
+        """Bring all that was added to the disk."""
         if self._waiting:
             with self._disk():
                 append(self.folder / FOLDER, self._table())
@@ -270,7 +270,7 @@ class RunWriter:
 
 
 def _check_own(folder: Path) -> None:
-    """What is written stays in the store: a link may lead anywhere."""
+    """Refuse links, which may lead out of the store."""
     for path, kind in ((folder, "folder"), (folder / FOLDER, "folder"), (folder / LOCK, "file")):
         got = "link" if path.is_symlink() else "folder" if path.is_dir() else "file"
         if os.path.lexists(path) and got != kind:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.models.calling import as_logits, check_images, in_batches, in_its_name
-from hardy.models.model import Logits, Options, Preprocessing, UInt8, digest
+from hardy.models.model import Logits, Options, Preprocessing, digest
 
 SIDE = 8  # it looks at 8 x 8 pixels, spread over the image
 MOST = 100_000  # classes; its weights take 1.5 kB of memory for each
@@ -83,9 +84,9 @@ def fake_model(rest: str, options: Options) -> FakeModel:
 
 
 class FakeModel:
-    """Linear in 64 pixels, with random whole weights: a corruption moves it a little, as it moves a
-    real classifier. Sums of whole numbers below 2⁵³ are exact in float64, so the logits of an image
-    do not depend on its batch, the machine or its BLAS.
+    """A model that is linear in 64 pixels, with random whole weights: a corruption moves it a
+    little, as it moves a real classifier. Sums of whole numbers below 2⁵³ are exact in float64, so
+    the logits of an image do not depend on its batch, the machine or its BLAS.
     """
 
     preprocessing = None

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.models.calling import as_logits, in_batches, in_its_name, normalised, resized
 from hardy.models.model import (
@@ -20,7 +21,6 @@ from hardy.models.model import (
     Options,
     Preprocessing,
     Triple,
-    UInt8,
     digest,
     existing,
     hash_files,
@@ -125,7 +125,7 @@ class OnnxModel:
 
 
 def _fixed(shape: Sequence[int | str | None]) -> list[int | None]:
-    """Sides that are free are names there, not numbers."""
+    """The fixed sides; a free one has a name there instead of a number, and is None here."""
     return [side if isinstance(side, int) and side > 0 else None for side in shape]
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError, need
 from hardy.models.calling import as_logits, in_batches, in_its_name
 from hardy.models.model import (
     Logits,
     Options,
     Preprocessing,
-    UInt8,
     digest,
     existing,
     hash_files,

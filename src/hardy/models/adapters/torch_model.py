@@ -26,8 +26,10 @@ FIRST_BATCH_ELSEWHERE = 256
 
 
 class TorchModel:
-    """In evaluation mode, without gradients. "float32" is what torch makes of it: on a GPU its
-    defaults let convolutions use TF32. The other precisions are autocast's.
+    """A torch module in evaluation mode, without gradients.
+
+    The precision "float32" is what torch makes of it: on a GPU its defaults let convolutions use
+    TF32. The other precisions are autocast's.
 
     The bytes go to the device as they are, a quarter of the traffic of floats, and are made floats
     there. `logits` also takes a uint8 tensor on the model's device and then answers with one.
@@ -42,7 +44,7 @@ class TorchModel:
         facts: ModelFacts = NO_FACTS,
         source: str = "",
     ) -> None:
-        """`source` is that of the factory, where one made the module."""
+        """`source` is the code of the factory that made the module, if one did."""
         plain = uncompiled(module)
         check_weights(plain, options.name)
         self.name = options.name
@@ -77,12 +79,12 @@ class TorchModel:
 
     @property
     def fixed_batch(self) -> int | None:
-        """The one that was asked for; None: whatever fits."""
+        """The batch size that was asked for; None: whatever fits."""
         return self._batch if self._fixed else None
 
     def with_module(self, module: torch.nn.Module, batch: int) -> TorchModel:
-        """The same with another module that is not compiled, in batches of just that size; what
-        it then is called is up to the caller."""
+        """A copy with another module, not compiled, that is shown batches of just that size; it
+        keeps the name, which the caller may have to change."""
         twin = copy(self)
         twin._module, twin._compiled = module, False
         twin._fixed, twin._batch = True, batch
@@ -100,7 +102,7 @@ class TorchModel:
         return as_logits(self._all(_shared(images), wanted).cpu(), len(images), self.name)
 
     def _all(self, images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
-        """Batch by batch. What does not fit is tried again in halves, from then on."""
+        """Batch by batch. One that does not fit into memory halves the batch from then on."""
         outputs = []
         start = 0
         with _evaluating(self._module), torch.inference_mode():
@@ -126,7 +128,7 @@ class TorchModel:
             return torch.cat(outputs)
 
     def _filled(self, batch: torch.Tensor) -> torch.Tensor:
-        """Each new shape would be compiled anew: what is compiled sees whole batches only."""
+        """Fill up the last batch of a compiled module: each new shape would be compiled anew."""
         missing = self._batch - len(batch) if self._compiled else 0
         return torch.cat([batch, batch[:1].expand(missing, -1, -1, -1)]) if missing else batch
 
@@ -150,8 +152,10 @@ class TorchModel:
 
     @contextmanager
     def from_pixels(self) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
-        """Pixels 0..1, float (N, 3, H, W), to logits, with gradients: for those who attack it. It
-        is in evaluation mode for as long; a resize leaves out the step to whole levels."""
+        """A function from pixels 0..1, float (N, 3, H, W), to logits, with gradients: for attacks.
+
+        The module is in evaluation mode for as long; a resize leaves out the step to whole levels.
+        """
         wanted = self.preprocessing
         # Not the ones that are kept: tensors of inference mode have no part in gradients.
         mean, std = (
@@ -183,8 +187,8 @@ class TorchModel:
 
 
 def _shared(images: npt.NDArray[np.uint8]) -> torch.Tensor:
-    """On the same memory where it can be; nothing here writes to it, but torch wants to be allowed
-    to: what is read-only for good is copied."""
+    """A tensor on the same memory where possible. Nothing here writes to it, but torch wants to be
+    allowed to, so an array that is read-only for good is copied."""
     view = np.ascontiguousarray(images).view()
     try:
         view.flags.writeable = True
@@ -223,14 +227,14 @@ def _per_channel(figures: tuple[float, ...], device: torch.device) -> torch.Tens
 def _of_levels(
     mean: tuple[float, ...], std: tuple[float, ...], device: torch.device
 ) -> torch.Tensor:
-    """(3, 256): what becomes of each level. One pass over the pixels instead of four."""
+    """The table (3, 256) of what each level becomes: one pass over the pixels instead of four."""
     levels = torch.arange(256, device=device, dtype=torch.float32).expand(1, 3, 1, 256).clone()
     return _normalised(levels, mean, std).reshape(3, 256)
 
 
 def _resized(pixels: torch.Tensor, size: int, interpolation: str) -> torch.Tensor:
-    """As Pillow does it: antialiased, across first and then down, each to whole levels,
-    except that float32 may tip a tie the other way."""
+    """Resize as Pillow does: antialiased, across first and then down, each to whole levels.
+    Only a tie may tip the other way in float32."""
     resize = torch.nn.functional.interpolate
     if interpolation == "nearest":
         return resize(pixels, (size, size), mode="nearest-exact")
@@ -249,7 +253,7 @@ def _interpolated(pixels: torch.Tensor, size: int, interpolation: str) -> torch.
 
 @contextmanager
 def _evaluating(module: torch.nn.Module) -> Iterator[None]:
-    """Evaluation mode for a while: a module that was lent to us may be in the midst of training."""
+    """Switch to evaluation mode for a while: the module may be in the midst of training."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
@@ -260,13 +264,13 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
 
 
 def uncompiled(module: torch.nn.Module) -> torch.nn.Module:
-    """What `torch.compile` was given: the same weights and layers, so the same model."""
+    """The module that `torch.compile` was given: it has the same weights and layers."""
     inner = getattr(module, "_orig_mod", None)
     return inner if isinstance(inner, torch.nn.Module) else module
 
 
 def check_weights(module: torch.nn.Module, name: str) -> None:
-    """There are some: a lazy layer has none before its first batch, on "meta" there never are."""
+    """Refuse modules without values: lazy layers before their first batch, the device "meta"."""
     for part, tensor in (*module.named_parameters(), *module.named_buffers()):
         if is_lazy(tensor) or tensor.is_meta:
             why = "is lazy" if is_lazy(tensor) else "lies on the device meta"

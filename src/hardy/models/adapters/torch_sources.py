@@ -29,7 +29,7 @@ WITH_SECOND_HEADS = ("googlenet", "inception_v3")
 
 
 def torchvision_model(rest: str, options: Options) -> TorchModel:
-    """`resnet50`, with the weights that torchvision has as default, or `resnet50.IMAGENET1K_V1`."""
+    """`resnet50` with torchvision's default weights, or `resnet50.IMAGENET1K_V1`."""
     from torchvision import models
 
     name, _, tag = rest.partition(".")
@@ -58,7 +58,7 @@ def torchvision_model(rest: str, options: Options) -> TorchModel:
 
 
 def timm_model(rest: str, options: Options) -> TorchModel:
-    """`resnet50`, `resnet50.a1_in1k`, or what else timm's `create_model` understands."""
+    """`resnet50`, `resnet50.a1_in1k`, or anything else that timm's `create_model` takes."""
     import timm
     from timm.data import resolve_model_data_config
 
@@ -74,7 +74,7 @@ def timm_model(rest: str, options: Options) -> TorchModel:
 
 
 def fresh_module(name: str, classes: int) -> torch.nn.Module:
-    """`torchvision:resnet50` or `timm:resnet50` to be trained: random weights, so many classes."""
+    """A net to be trained, by "torchvision:resnet50" or "timm:resnet50", with random weights."""
     library, _, rest = name.partition(":")
     if library not in ("torchvision", "timm"):
         raise InputError(f'expected a net as "torchvision:NAME" or "timm:NAME", got "{name}"')
@@ -96,7 +96,7 @@ def fresh_module(name: str, classes: int) -> torch.nn.Module:
 
 
 def factory_model(rest: str, options: Options) -> TorchModel:
-    """`package.module:factory`; the current directory counts, as with `python -m`."""
+    """The module that `package.module:factory` returns; imports also see the current folder."""
     module_name, _, factory_name = rest.partition(":")
     if not module_name or not factory_name:
         raise InputError(f'expected "torch:package.module:factory", got "torch:{rest}"')
@@ -116,7 +116,7 @@ def factory_model(rest: str, options: Options) -> TorchModel:
 
 
 def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
-    """A module that somebody made and may go on using: it stays where and how it is."""
+    """A module that the user made and may go on using: it is neither moved nor changed."""
     options = replace(options, name=options.name or type(uncompiled(module)).__name__)
     options.refuse(checkpoint="load the weights into the module yourself")
     here = next((t.device for t in (*module.parameters(), *module.buffers())), torch.device("cpu"))
@@ -173,7 +173,7 @@ def find_device(options: Options) -> torch.device:
 
 
 def own_preprocessing(module: torch.nn.Module, options: Options) -> Preprocessing:
-    """From the attributes where timm keeps it, or `preprocessing`, a dictionary with these keys."""
+    """Read it where timm keeps it, or from an attribute `preprocessing` of the same keys."""
     for attribute in ("preprocessing", "pretrained_cfg", "default_cfg"):
         config = getattr(module, attribute, None)
         if isinstance(config, Preprocessing):
@@ -232,7 +232,7 @@ def _importing_from_here() -> Iterator[None]:
 
 @contextmanager
 def _fetching(options: Options) -> Iterator[None]:
-    """The libraries fetch weights in their own ways, and fail in as many."""
+    """Turn whatever a library raises while it fetches weights into one kind of error."""
     try:
         yield
     except Exception as error:
@@ -244,7 +244,7 @@ def _fetching(options: Options) -> Iterator[None]:
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> InputError:
-    """Like the registry's, but libraries know a thousand names: only near ones are shown."""
+    """Like `registry.unknown`, but only near names are shown: libraries know a thousand."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=3, cutoff=0.5)

@@ -30,7 +30,7 @@ def defend(model: Model, defence: str) -> Model:
 
 
 def trained_behind(model: Model, name: str) -> Model:
-    """A model that was trained on filtered images, and is shown such ones without being told to."""
+    """A model that was trained on filtered images: it is shown filtered images in tests too."""
     return Filtered(model, name, input_filter(name), trained=True)
 
 

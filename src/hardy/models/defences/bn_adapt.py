@@ -27,8 +27,11 @@ BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 class Adapted(Defended):
-    """It sees the distribution under test, so it is marked wherever its name stands, and its
-    predictions depend on which images it sees together: they are always the same."""
+    """A model whose batch norm adapts to the images under test.
+
+    It sees their distribution, so its name is marked. Its predictions depend on which images it
+    sees together, so these are always the same.
+    """
 
     def __init__(self, model: Model, source: int) -> None:
         core: Any
@@ -59,7 +62,7 @@ def _around(model: Model, core: TorchModel) -> Model:
 
 
 def _adapting(model: TorchModel, source: int) -> nn.Module:
-    """A twin of its module, on the same weights: the one that was lent to us stays as it is."""
+    """A twin of the module on the same weights; the user's own module stays as it is."""
     module = uncompiled(model.module)
     own = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())}
     try:
@@ -90,8 +93,8 @@ def _mix(
     layer: Any,
     given: tuple[torch.Tensor, ...],
 ) -> None:
-    """Before the layer is called: what it will take for its statistics. The variance is the one
-    that training divides by, of all values and not of one less."""
+    """Set a layer's statistics before it is called. The variance divides by the number of values,
+    as training does, not by one less."""
     features = given[0].float()
     number = len(features)
     axes = [axis for axis in range(features.ndim) if axis != 1]

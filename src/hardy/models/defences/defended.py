@@ -1,4 +1,4 @@
-"""What all defended models have in common."""
+"""`Defended`: a model behind a defence, as a model of its own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hardy.models.model import DefenceFacts, Model, Preprocessing, digest, facts
 
 
 class Defended(ABC):
-    """A model behind a defence. Its own predictions, and those of another setting, never mix with
-    these: the name has the defence, and the identity all of its settings."""
+    """A model behind a defence. Its name has the defence and its identity all settings, so that its
+    predictions never mix with those of the plain model or of another setting."""
 
     trained = False  # whether the model was trained behind it, and is therefore never without it
 
@@ -50,7 +50,7 @@ class Defended(ABC):
 
 
 def unwrapped(model: Model) -> Iterator[Model]:
-    """From the outermost defence to the model itself."""
+    """The model with all its defences, then with one less, down to the model itself."""
     yield model
     while isinstance(model, Defended):
         model = model.model
@@ -58,7 +58,7 @@ def unwrapped(model: Model) -> Iterator[Model]:
 
 
 def undefended(model: Model) -> Model:
-    """The model itself; what it was trained behind is part of it."""
+    """The model itself; a filter that it was trained behind is part of it."""
     while isinstance(model, Defended) and not model.trained:
         model = model.model
     return model

@@ -1,6 +1,6 @@
-"""Filters before a model: CLAHE, non-local means, a median. On the host, image by image, by OpenCV.
+"""Filters before a model: CLAHE, non-local means, a median; by OpenCV, on the host, image by image.
 
-What the papers do not state is decided here, and is part of the identity of a defended model.
+Settings that the papers leave open are decided here, and are part of a defended model's identity.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hardy.engine.door import UInt8
 from hardy.engine.ops import is_tensor
 from hardy.errors import InputError
 from hardy.execute import Threads, processors
 from hardy.models.calling import check_images
 from hardy.models.defences.defended import Defended
-from hardy.models.model import Model, Preprocessing, UInt8
+from hardy.models.model import Model, Preprocessing
 
 CLIP = 2.0  # times a bin of a flat histogram
 TILES, LEAST_TILES, TILE = 8, 2, 28  # along a side: at most, at least; and pixels of a tile
@@ -33,7 +34,7 @@ class Filter(NamedTuple):
     words: str
 
     def __call__(self, images: UInt8) -> UInt8:
-        """uint8 (N, H, W, 3) -> the same."""
+        """uint8 (N, H, W, 3) -> uint8 (N, H, W, 3)."""
         out = np.empty(images.shape, np.uint8)
 
         def fill(start: int) -> None:
@@ -47,7 +48,7 @@ class Filter(NamedTuple):
 
 
 class Filtered(Defended):
-    """A model that is shown filtered images; one that was `trained` on such keeps its name."""
+    """A model that is shown filtered images; one that was `trained` on them keeps its name."""
 
     def __init__(self, model: Model, name: str, filter: Filter, *, trained: bool = False) -> None:
         words = f"{filter.words}, as it was trained" if trained else filter.words
@@ -69,7 +70,7 @@ class Filtered(Defended):
 
 
 def input_filter(name: str) -> Filter:
-    """The filter that training images go through, once, before anything else."""
+    """The filter by its name: training images go through it once, before anything else."""
     if name not in FILTERS:
         raise InputError(f'unknown input "{name}"; expected one of {", ".join(FILTERS)}')
     return FILTERS[name]
@@ -116,7 +117,7 @@ def non_local_means(image: UInt8) -> UInt8:
 
 
 def median(image: UInt8) -> UInt8:
-    """Of 3 x 3 pixels, channel by channel; edges repeat."""
+    """Median of 3 x 3 pixels, channel by channel; edges repeat."""
     import cv2
 
     return np.asarray(cv2.medianBlur(image, 3), np.uint8)

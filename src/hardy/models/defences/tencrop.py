@@ -13,7 +13,7 @@ from hardy.models.calling import check_images
 from hardy.models.defences.defended import Defended
 from hardy.models.model import Model, Preprocessing
 
-# Of a side: 224 of 256, as is usual.
+# The share of a side that a crop takes: 224 of 256, as is usual.
 SHARE = 7 / 8
 VIEWS = 10
 
@@ -39,8 +39,8 @@ class TenCrop(Defended):
 
 
 def views(images: Any) -> Iterator[Any]:
-    """Of arrays and of tensors, on their device; each as large as the images, which is the size
-    that the model expects."""
+    """The ten views of arrays, or of tensors on their device; each is as large as the images,
+    since that is the size that the model expects."""
     height, width = images.shape[1:3]
     tall, wide = max(1, round(height * SHARE)), max(1, round(width * SHARE))
     below, right = height - tall, width - wide
@@ -71,14 +71,14 @@ def _enlarged(crop: Any, height: int, width: int) -> Any:
 
 
 def _weights(source: int, target: int) -> tuple[Any, Any, Any]:
-    """Of each new pixel: the old ones before and after it, and the share of the latter."""
+    """For each new pixel: the old pixels before and after it, and the share of the latter."""
     place = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
     low = np.floor(place).astype(np.int64)
     return low, np.minimum(low + 1, source - 1), (place - low).astype(np.float32)
 
 
 def _log_softmax(logits: Any) -> Any:
-    """In float64; what is not finite stays so, and is refused by name later."""
+    """log softmax in float64; logits that are not finite stay so, and are refused later."""
     if is_tensor(logits):
         return logits.double().log_softmax(1)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -72,7 +72,7 @@ class Checked(NamedTuple):
 
 
 def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
-    """Clean accuracy, and what is suspicious about it. Images with label −1 are left out."""
+    """Clean accuracy, and warnings about it. Images with label −1 are left out."""
     truth = np.asarray(labels)
     if truth.shape != (len(images),):
         raise InputError(f"expected {len(images)} labels, one per image, got {truth.shape}")
@@ -100,7 +100,7 @@ def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
 
 
 def _probabilities(model: Model, logits: Logits) -> list[str]:
-    """Errors stay the same, but a softmax of probabilities is nearly flat."""
+    """Warn of probabilities: errors stay the same, but their softmax is nearly flat."""
     if logits.shape[1] < 2 or logits.min() < 0 or np.abs(logits.sum(axis=1) - 1).max() > 1e-3:
         return []
     return [
@@ -110,7 +110,7 @@ def _probabilities(model: Model, logits: Logits) -> list[str]:
 
 
 def _by_chance(model: Model, wrong: npt.NDArray[np.bool_], classes: int) -> list[str]:
-    """Asked of models with weights to load: the others are what they are."""
+    """Warn of accuracy no better than chance, where weights may have been forgotten."""
     hits, number = int((~wrong).sum()), len(wrong)
     above = hits > number / classes and binomial_tail(hits, number, 1 / classes) < 0.05
     if above or model.preprocessing is None or classes < 2:
@@ -189,7 +189,7 @@ def binomial_tail(hits: int, number: int, share: float) -> float:
 
 
 def rehearse(models: Sequence[Model], subject: Subject) -> None:
-    """Shows every model one image, before anything is stored."""
+    """Show every model one image, before anything is stored."""
     loaded = _first(subject)
     for model in models:
         _predict(model, subject, loaded, subject.cells[0])
@@ -206,7 +206,7 @@ def _first(subject: Subject) -> Loaded:
 
 
 def check_unchanged(model: Model, writer: RunWriter, subject: Subject) -> None:
-    """Some of what is stored, predicted again: refused where the model says something else."""
+    """Predict some of what is stored again, and refuse a model that answers otherwise."""
     chosen = _stored_block(writer, subject)
     if not chosen:
         return
@@ -248,7 +248,7 @@ def _compare(
 
 
 def _stored_block(writer: RunWriter, subject: Subject) -> list[tuple[Rows, Cell]]:
-    """The first block of rows of which something is stored, under the first and the last cell.
+    """The first block of which something is stored: its stored rows under the first and last cell.
 
     The last one is the hardest: where a model is certain, other weights do not show.
     """

@@ -10,7 +10,7 @@ from hardy.errors import InputError
 from hardy.models import ModelFacts, Preprocessing, load
 from hardy.models.adapters.function_model import FakeModel
 from hardy.models.model import AS_TRAINED
-from hardy.run.checks import STANDARD, binomial_tail, check
+from hardy.run.preflight import STANDARD, binomial_tail, check
 from tests.photos import random_images
 
 INCEPTION = Preprocessing(*STANDARD["Inception's (−1..1)"])
