@@ -15,7 +15,7 @@ from PIL import Image
 import hardy
 from hardy.engine import textures
 from hardy.errors import printable
-from hardy.variants.mirror import corrupt_folder
+from hardy.variants.mirror import corrupt_files
 
 RGB = np.random.default_rng(1).integers(0, 256, (16, 24, 3), dtype=np.uint8)
 
@@ -42,7 +42,7 @@ def test_an_image_that_cannot_be_corrupted_does_not_stop_the_folder(tmp_path):
     Image.fromarray(RGB).save(tmp_path / "in" / "a.png")
     Image.fromarray(np.zeros((8, 40000, 3), np.uint8)).save(tmp_path / "in" / "b.png")
     Image.fromarray(RGB).save(tmp_path / "in" / "c.png")
-    outcome = corrupt_folder(tmp_path / "in", tmp_path / "out", "fog", 3)
+    outcome = corrupt_files(tmp_path / "in", tmp_path / "out", "fog", 3)
     assert outcome.done == 2
     assert [line.split(":")[0] for line in outcome.bad] == [str(tmp_path / "in" / "b.png")]
 
@@ -51,7 +51,7 @@ def test_what_is_wrong_for_all_images_is_said_once(tmp_path):
     (tmp_path / "in").mkdir()
     Image.fromarray(RGB).save(tmp_path / "in" / "a.png")
     with pytest.raises(hardy.InputError, match="did you mean"):
-        corrupt_folder(tmp_path / "in", tmp_path / "out", "fogg", 3)
+        corrupt_files(tmp_path / "in", tmp_path / "out", "fogg", 3)
 
 
 def test_a_damaged_cache_of_machine_code_is_replaced(tmp_path):

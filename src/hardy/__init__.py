@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hardy.design.overlap import overlap
     from hardy.diagnosis import doctor
     from hardy.evaluation import Run, evaluate, runs
+    from hardy.images.datasets import fetch
+    from hardy.pictures import show
     from hardy.report.leaderboard import leaderboard
     from hardy.report.serve import view
     from hardy.report.write import plot
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from hardy.suites import names as suites
     from hardy.train.training import train
     from hardy.variants.base_picture import perturb
+    from hardy.variants.mirror import corrupt_files
 
 __version__ = "0.1.0"
 
@@ -38,12 +41,14 @@ _LATER = {
     "compare": "hardy.scores.comparison",
     "correlate": "hardy.design.drops",
     "corrupt": "hardy.corrupt",
+    "corrupt_files": "hardy.variants.mirror",
     "corruptions": "hardy.corrupt.calls",
     "design": "hardy.design",
     "describe": "hardy.scores.similarity",
     "doctor": "hardy.diagnosis",
     "draw": "hardy.corrupt.calls",
     "evaluate": "hardy.evaluation",
+    "fetch": "hardy.images.datasets",
     "leaderboard": "hardy.report.leaderboard",
     "names": "hardy.catalogue",
     "overlap": "hardy.design.overlap",
@@ -54,6 +59,7 @@ _LATER = {
     "report": "hardy.report",
     "runs": "hardy.evaluation",
     "score": "hardy.scores.scoring",
+    "show": "hardy.pictures",
     "suites": "hardy.suites",
     "train": "hardy.train",
     "view": "hardy.report.serve",
@@ -81,12 +87,14 @@ __all__ = [
     "compare",
     "correlate",
     "corrupt",
+    "corrupt_files",
     "corruptions",
     "describe",
     "design",
     "doctor",
     "draw",
     "evaluate",
+    "fetch",
     "leaderboard",
     "names",
     "overlap",
@@ -97,6 +105,7 @@ __all__ = [
     "report",
     "runs",
     "score",
+    "show",
     "suites",
     "train",
     "view",

@@ -13,6 +13,7 @@ KINDS: Registry[Any] = Registry(
         "corruptions": Row("hardy.corrupt:CORRUPTIONS", "Formulas that damage an image."),
         "perturbations": Row("hardy.corrupt:PERTURBATIONS", "Formulas that make a sequence."),
         "suites": Row("hardy.suites:names", "Benchmarks: corruptions, severities, references."),
+        "editions": Row("hardy.suites:editions", "Constants of the corruptions, by image size."),
         "methods": Row("hardy.train:METHODS", "Ways to train a net."),
         "nets": Row("hardy.train:NETS", "Architectures to train."),
         "models": Row("hardy.models:MODELS", "Kinds of model, as one types them."),
@@ -52,6 +53,11 @@ def names(kind: str) -> list[Listed]:
         from hardy.suites import load
 
         return [Listed(name, "", load(name).title) for name in listed()]
+    if kind == "editions":
+        from hardy.suites import edition
+
+        sources = {name: edition(name).source for name in listed()}
+        return [Listed(name, "", f"{one[0].upper()}{one[1:]}.") for name, one in sources.items()]
     return [_entry(listed, name) for name in _in_order(kind, listed)]
 
 

@@ -11,7 +11,6 @@ from importlib.metadata import requires, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from hardy import __version__
 from hardy.engine import textures
 from hardy.execute import processors
 from hardy.images import datasets
@@ -55,7 +54,7 @@ def doctor() -> list[Finding]:
     packages = [_package(name) for name in _installs("")]
     missing = any(package.todo for package in packages)
     return [
-        Finding("hardy", __version__),
+        Finding("hardy", version("hardy")),
         Finding("python", system),
         *packages,
         _threads(),

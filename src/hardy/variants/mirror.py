@@ -5,62 +5,71 @@ suffix when it comes with others: `a/b/cat.jpg` has the id "a/b/cat". So a file 
 one at the top of a folder agree.
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from hardy.corrupt.calls import corrupt, draw
 from hardy.errors import InputError
-from hardy.images.image_files import (
-    check_output,
-    read_image,
-    walk,
-    write_image,
-)
-
-# Wraps the files of a folder to show progress.
-Track = Callable[[list[Path]], Iterable[Path]]
+from hardy.images.image_files import check_output, read_image, walk, write_image
+from hardy.progress import Track, untracked
 
 
-class Outcome(NamedTuple):
+class Mirrored(NamedTuple):
+    written: Path  # the file, or the folder
     done: int
     bad: list[str]  # why, one line for each file that could not be used
     others: int  # files that do not call themselves images
 
 
-def corrupt_file(
-    source: Path, target: Path, name: str, severity: int, *, seed: int = 0, edition: str = "auto"
-) -> Path:
-    """Write the corrupted image to `target`, or by its stem into that folder; returns the path."""
-    if os.path.isdir(target):
-        target = target / f"{source.stem}.png"
-    clean = read_image(source)
-    check_output(target, source)
-    write_image(target, corrupt(clean, name, severity, seed=seed, ids=source.stem, edition=edition))
-    return target
-
-
-def corrupt_folder(
-    source: Path,
-    target: Path,
+def corrupt_files(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
     name: str,
     severity: int,
     *,
     seed: int = 0,
     edition: str = "auto",
-    track: Track = iter,
-) -> Outcome:
-    """Write each image below `source` as PNG to the same place below `target`.
+    track: Track = untracked,
+) -> Mirrored:
+    """Corrupt an image file, or every image file below a folder, into `target`.
 
-    PNG, so that the files hold exactly the corruption and no second compression. Files that cannot
-    be used are left out and reported; whatever else goes wrong stops the run.
+    A file goes to a file or into an existing folder; its suffix picks the format. A folder is
+    mirrored as PNG, so that the files hold exactly the corruption and no second compression. Files
+    of a folder that cannot be used are left out and listed in `bad`.
+
+    ```python
+    import hardy
+    import numpy as np
+    from PIL import Image
+
+    Image.fromarray(np.full((64, 64, 3), 128, np.uint8)).save("cat.png")
+    print(hardy.corrupt_files("cat.png", "foggy.png", "fog", 3).written)
+    ```
     """
+    given, wanted = Path(source), Path(target)
+    if os.path.isdir(given):
+        return _corrupt_folder(given, wanted, name, severity, seed, edition, track)
+    if os.path.isdir(wanted):
+        wanted = wanted / f"{given.stem}.png"
+    clean = read_image(given)
+    check_output(wanted, given)
+    made = corrupt(clean, name, severity, seed=seed, ids=given.stem, edition=edition)
+    write_image(wanted, made)
+    return Mirrored(wanted, 1, [], 0)
+
+
+def _corrupt_folder(
+    source: Path, target: Path, name: str, severity: int, seed: int, edition: str, track: Track
+) -> Mirrored:
     images, others, bad = _plan(source, target)
-    draw(name, severity, (64, 64), seed=seed, edition=edition)  # what is wrong for all, at once
+    # A mistake in the name, the severity or the edition is wrong for all images: said at once.
+    draw(name, severity, (64, 64), seed=seed, edition=edition)
     inside = target.resolve()
     done = 0
-    for path in track(images):
+    for path in track(images, len(images), "images"):
         output = target / path.with_suffix(".png")
         if not output.parent.resolve().is_relative_to(inside):
             raise InputError(
@@ -76,7 +85,7 @@ def corrupt_folder(
             continue
         write_image(output, made)
         done += 1
-    return Outcome(done, bad, others)
+    return Mirrored(target, done, bad, others)
 
 
 def _plan(source: Path, target: Path) -> tuple[list[Path], int, list[str]]:
