@@ -81,7 +81,7 @@ def calibration_gap(
     return np.asarray(gap * signs[flat].reshape(gap.shape))
 
 
-@metric("ECE", title="Expected calibration error", unit="%", group="calibration")
+@metric("ECE", title="Expected calibration error", unit="%", group="calibration", report="beside")
 def ece(confidence: npt.ArrayLike, rank: npt.ArrayLike) -> Floats:
     """How far the confidence is from the share of right answers, in 15 bins of confidence.
 

@@ -28,6 +28,7 @@ def error(rank: npt.ArrayLike) -> Bools:
     title="Area under the distortion-error curve",
     unit="%",
     group="errors",
+    report="beside",
 )
 def aude(clean: npt.ArrayLike, curve: npt.ArrayLike) -> Floats:
     """The area under the curve of the error over the severities 0 (clean) to 5.
@@ -52,7 +53,8 @@ def ratio(values: npt.ArrayLike, divisor: npt.ArrayLike) -> Floats:
     of=error,
     mean="mCE",
     validation="validation mCE",
-    title="Corruption error",
+    title="Corruption error (CE)",
+    heading="Error",
     decides=True,
     undivided="{reference} makes too few errors under {names} to divide by",
 )
@@ -69,6 +71,7 @@ def corruption_error(means: npt.ArrayLike, reference: npt.ArrayLike) -> Floats:
     of=error,
     mean="relative mCE",
     title="Relative corruption error",
+    heading="Rise of the error",
     signed=True,  # a corruption may lower the error
     undivided="{names} costs {reference} too little to divide by",
 )
@@ -91,7 +94,14 @@ def relative_corruption_error(
     return ratio(rise, divisor)
 
 
-@metric("top-5 error", mean="mean top-5 error", single=False, unit="%", group="errors")
+@metric(
+    "top-5 error",
+    mean="mean top-5 error",
+    single=False,
+    unit="%",
+    group="errors",
+    report="files",
+)
 def top5_error(rank: npt.ArrayLike) -> Bools:
     """The share of images whose label is not among the five best classes."""
     return wrong(rank, 5)

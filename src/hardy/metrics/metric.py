@@ -19,7 +19,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec
+from typing import Any, Generic, Literal, ParamSpec
 
 import numpy.typing as npt
 
@@ -56,10 +56,13 @@ class Metric(Generic[P]):
     validation: str | None = None  # the score over those for tuning; None: there is none
     single: bool = True  # whether each corruption has a score by itself
     title: str = ""  # in words, for the axes of figures; if left out, the name
+    heading: str = ""  # of figures that show it, such as "Flips"; if left out, the title
     unit: str = ""  # "%" or nothing
     lower_is_better: bool = True
     signed: bool = False  # whether it may be below 0
     group: str = HEADLINE  # scores of the headline are quoted wherever there are scores
+    # Where pages have it: in its group's "table", also "beside" the headline, or only in "files".
+    report: Literal["table", "beside", "files"] = "table"
     decides: bool = False  # whether a model that is worse in it is a regression
     kind: str = CORRUPTIONS  # of suite: "corruptions" or "perturbations"
     of: Metric[...] | None = None  # the metric whose means it is a formula of
@@ -69,6 +72,7 @@ class Metric(Generic[P]):
     def __post_init__(self) -> None:
         for field in ("mean", "title"):
             object.__setattr__(self, field, getattr(self, field) or self.name)
+        object.__setattr__(self, "heading", self.heading or self.title)
         object.__setattr__(self, "__doc__", self.compute.__doc__)
         for name in self.needs if self.of is not None else ():
             if name not in MEANS:

@@ -47,6 +47,7 @@ def pairs(frames: int, *, noise: bool, difficulty: int = 1) -> tuple[Ints, Ints]
     mean="flip probability",
     validation="validation flip probability",
     title="Flip probability",
+    heading="Flips",
     unit="%",
     decides=True,
 )
@@ -90,7 +91,9 @@ def top5_distance(sigma: npt.ArrayLike) -> Ints:
     mean="top-5 distance",
     validation="validation top-5 distance",
     title="Top-5 distance, unnormalised",
+    heading="Change of the five best classes",
     group="stability",
+    report="beside",
 )
 def top5_distances(top5: npt.ArrayLike, *, noise: bool, difficulty: int = 1) -> Floats:
     """How far the five best classes move between compared frames.
@@ -159,6 +162,7 @@ def zipf_columns(scores: npt.ArrayLike) -> Floats:
     validation="validation Zipf distance",
     title="Zipf distance",
     group="stability",
+    report="beside",
 )
 def zipf_distances(zipf: npt.NDArray[Any], *, noise: bool, difficulty: int = 1) -> Floats:
     """How far the ranks of all classes move between compared frames, the best weighted most.
@@ -176,7 +180,8 @@ def zipf_distances(zipf: npt.NDArray[Any], *, noise: bool, difficulty: int = 1) 
     of=flips,
     mean="mFR",
     validation="validation mFR",
-    title="Flip rate",
+    title="Flip rate (FR)",
+    heading="Flips",
     decides=True,
     undivided="{reference} flips too rarely under {names} to divide by",
 )
@@ -191,7 +196,8 @@ def flip_rate(means: npt.ArrayLike, reference: npt.ArrayLike) -> Floats:
     of=top5_distances,
     mean="mT5D",
     validation="validation mT5D",
-    title="Top-5 distance",
+    title="Top-5 distance (T5D)",
+    heading="Change of the five best classes",
     undivided="",  # a model that never moves never flips, and that is said
 )
 def top5_rate(means: npt.ArrayLike, reference: npt.ArrayLike) -> Floats:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.metrics import Interval, proportion_interval
 from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
+from hardy.metrics.corruption_error import error
 from hardy.progress import Track, untracked
 from hardy.scores import Scores, score_run
 from hardy.scores.paired_scores import differences
@@ -131,8 +132,8 @@ def gather(store: Path, *, track: Track = untracked) -> StoreReport:
     for run in track(runs, len(runs), "runs"):
         try:
             found = score_run(run)
-        except InputError as error:  # such as a run that was stopped at once
-            left_out.append(error)
+        except InputError as reason:  # such as a run that was stopped at once
+            left_out.append(reason)
         else:
             if found.headline:
                 scored.append(found)
@@ -206,12 +207,13 @@ def _groups(scores: Sequence[Scores]) -> list[list[Scores]]:
 
 def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
     """Its own, or the same model's on the suite of corruptions, if there is just one value."""
-    if "clean error" in one:
-        return one["clean error"]
+    label = error.clean or ""
+    if label in one:
+        return one[label]
     found = [
-        other["clean error"]
+        other[label]
         for other in all_scores
-        if "clean error" in other and _key(other.run) == _key(one.run) and _same_set(one, other)
+        if label in other and _key(other.run) == _key(one.run) and _same_set(one, other)
     ]
     return found[0] if len({other.value for other in found}) == 1 else None
 
@@ -233,9 +235,9 @@ def _grid(scores: Scores) -> ErrorGrid | None:
     run, places = scores.run, scores.images
     names: tuple[str, ...] = ()
     levels: tuple[int, ...] = ()
-    for name in ("mean error", "validation error"):
-        if name in scores:
-            around = scores[name].circumstances
+    for label in (error.mean, error.validation or ""):
+        if label in scores:
+            around = scores[label].circumstances
             cells = [Cell(name, level) for name in around.names for level in around.levels]
             if around.levels == (levels or around.levels) and run.complete(cells)[places].all():
                 names, levels = names + around.names, around.levels
@@ -261,9 +263,9 @@ def _percent(interval: Interval) -> Interval:
 
 
 def _calibration(scores: Scores) -> Calibration | None:
-    if scores.kind != "corruptions" or "mean error" not in scores:
+    if scores.kind != "corruptions" or error.mean not in scores:
         return None
-    run, around = scores.run, scores["mean error"].circumstances
+    run, around = scores.run, scores[error.mean].circumstances
     cells = [Cell(name, level) for name in around.names for level in around.levels]
     has_clean = CLEAN in run.cells
     cells = [CLEAN, *cells] if has_clean else cells

@@ -1,21 +1,16 @@
-"""The table at the top of a section, and the sentence that sums it up."""
+"""The tables of a section, by the facts of the metrics, and the sentence that sums it up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hardy.metrics.metric import HEADLINE
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import not_compared
+from hardy.scores.formulas import AnyMetric, usable_metrics
 from hardy.scores.paired_scores import compare_scores, differences
 from hardy.scores.score import Score
-
-# After the headline scores, where they were made.
-MORE = {
-    "corruptions": ("mAUDE", "ECE"),
-    "perturbations": ("top-5 distance", "Zipf distance"),
-}
-CALIBRATION = ("clean NLL", "NLL", "clean Brier score", "Brier score", "clean ECE", "ECE")
 
 
 class Span(NamedTuple):
@@ -33,25 +28,56 @@ class TableCell(NamedTuple):
     spread: str
 
 
-class HeadlineTable(NamedTuple):
+class ScoreTable(NamedTuple):
+    """Scores of all models, and a sentence for each column whose name says little."""
+
+    title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[ModelEntry, tuple[TableCell | None, ...]], ...]
+    captions: tuple[str, ...]
 
 
-def headline(section: Section) -> HeadlineTable:
+def headline(section: Section) -> ScoreTable:
+    """The scores that are quoted, then those that their metrics want beside them."""
     names = dict.fromkeys(score.name for one in section.entries for score in one.scores.headline)
-    return table_of(section.entries, (*names, *MORE[section.kind]))
+    beside = [metric for metric in usable_metrics(section.kind)[0] if metric.report == "beside"]
+    beside.sort(key=lambda metric: metric.base.group != HEADLINE)  # made of what is quoted: first
+    labels = [*names, *(metric.mean for metric in beside)]
+    return _table(section, "Headline scores", labels, beside)
 
 
-def calibration(section: Section) -> HeadlineTable:
-    return table_of(section.entries, CALIBRATION)
+def group_tables(section: Section) -> list[ScoreTable]:
+    """A table for each other group of metrics, unless all of it stands beside the headline."""
+    groups: dict[str, list[AnyMetric]] = {}
+    for metric in usable_metrics(section.kind)[0]:
+        if metric.group != HEADLINE and metric.report != "files":
+            groups.setdefault(metric.group, []).append(metric)
+    tables = []
+    for group, metrics in groups.items():
+        if any(metric.report == "table" for metric in metrics):
+            pairs = [(metric.clean, metric.mean) for metric in metrics]
+            labels = [label for pair in pairs for label in pair if label]
+            tables.append(_table(section, group.capitalize(), labels, metrics))
+    return [table for table in tables if table.columns]
 
 
-def table_of(entries: Sequence[ModelEntry], names: Sequence[str]) -> HeadlineTable:
-    there = [name for name in names if any(name in entry.scores for entry in entries)]
-    columns = [cells_of([entry.scores.get(name) for entry in entries]) for name in there]
+def _table(
+    section: Section, title: str, labels: Sequence[str], explained: Sequence[AnyMetric]
+) -> ScoreTable:
+    entries = section.entries
+    there = [label for label in labels if any(label in entry.scores for entry in entries)]
+    columns = [cells_of([entry.scores.get(label) for entry in entries]) for label in there]
     rows = zip(*columns, strict=True) if columns else ((),) * len(entries)
-    return HeadlineTable(tuple(there), tuple(zip(entries, rows, strict=True)))
+    captions = [
+        f"{one.mean}: {one.caption}" for one in explained if {one.clean, one.mean} & {*there}
+    ]
+    return ScoreTable(title, tuple(there), tuple(zip(entries, rows, strict=True)), tuple(captions))
+
+
+def higher_is_better(section: Section) -> list[str]:
+    """The scores of which that is true; of all others lower is."""
+    scores = [one for entry in section.entries for one in entry.scores.values()]
+    return [one.name for one in scores if one.part != "single" and not one.lower_is_better]
 
 
 def cells_of(scores: Sequence[Score | None]) -> list[TableCell | None]:
@@ -90,7 +116,8 @@ def _lead(entries: Sequence[ModelEntry]) -> str:
     sentence = f"{_named(best)} holds up best: {score.name} {score.figure()}"
     if differences(score, second.main):
         return f"{sentence}."
-    apart = compare_scores(score, second.main)  # the second minus the first
+    lower, higher = (score, second.main) if score.lower_is_better else (second.main, score)
+    apart = compare_scores(lower, higher)  # the higher minus the lower
     if apart.difference == 0:
         return f"{_named(best)} and {_named(second)} are equal: {score.name} {score.figure()}."
     behind = apart.figure().removeprefix("+")

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,6 +87,11 @@ class Ranking(NamedTuple):
     columns: tuple[str, ...]
     rows: tuple[BoardRow, ...]
 
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether that is so in the first column, which ranks."""
+        return main_score(self.rows[0].result).lower_is_better
+
 
 class PublishedRow(NamedTuple):
     name: str
@@ -161,7 +166,7 @@ def _board(suite: str, results: list[ResultFile]) -> Board:
         tuple(_ranking(f"{suite}-{place}", group, None) for place, group in enumerate(ranked, 1)),
         _ranking(f"{suite}-adapted", adapted, first) if adapted else None,
         _ranking(f"{suite}-others", alone, first) if alone else None,
-        tuple(_published(suite, first.name)),
+        tuple(_published(suite, first)),
     )
 
 
@@ -207,12 +212,14 @@ def _rank(group: list[ResultFile], one: ResultFile) -> int:
 
 
 def _told_apart(like: Score, score: Score) -> str:
-    return "; ".join(one for one in differences(like, score) if "intervals" not in one)
+    """How a score was made differently; how its interval was made does not count."""
+    same = replace(score, resampling=like.resampling, replicates=like.replicates)
+    return "; ".join(differences(like, same))
 
 
-def _published(suite: str, metric: str) -> list[PublishedRow]:
+def _published(suite: str, like: Score) -> list[PublishedRow]:
     rows = []
-    for one in published.find(metric, suite):
+    for one in published.find(like.name, suite):
         clean = one.table.rows[one.row].get("clean error")
         standalone = {"yes": "standalone", "no": "combined"}
         stated = one.table.words[one.row].get("standalone", "")
@@ -226,7 +233,8 @@ def _published(suite: str, metric: str) -> list[PublishedRow]:
                 " ".join(one.notes),
             )
         )
-    return sorted(rows, key=lambda row: (row.value.value, row.name, row.source))
+    sign = 1 if like.lower_is_better else -1
+    return sorted(rows, key=lambda row: (sign * row.value.value, row.name, row.source))
 
 
 def render_leaderboard(results: Sequence[ResultFile]) -> bytes:
@@ -264,9 +272,7 @@ def leaderboard(
     import numpy as np
 
     images = np.zeros((20, 32, 32, 3), np.uint8)
-    hardy.evaluate(
-        "fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"], store="runs"
-    )
+    hardy.evaluate("fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"])
     hardy.report("runs", "fake.json")
     print(hardy.leaderboard(["fake.json"], "board"))
     ```

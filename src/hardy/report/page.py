@@ -16,7 +16,7 @@ from hardy.report.figures import Figure, figures, notes
 from hardy.report.gallery import Gallery
 from hardy.report.gathered import ModelEntry, Section, StoreReport
 from hardy.report.palette import SCALE, style
-from hardy.report.words import describe_run, section_name, section_title, short, spoken
+from hardy.report.words import describe_run, listed, section_name, section_title, short, spoken
 from hardy.report.worst_section import Worst, read_worst
 
 if TYPE_CHECKING:
@@ -34,11 +34,15 @@ def render_report(report: StoreReport, galleries: Iterable[Gallery] = ()) -> byt
         _part(section, by_suite, drawn) | {"worst": worst}
         for section, worst in zip(report.sections, _worst(report), strict=True)
     ]
+    higher = dict.fromkeys(
+        name for section in report.sections for name in headline.higher_is_better(section)
+    )
     return render(
         "report.html",
         title="Robustness report",
         parts=parts,
         left_out=report.left_out,
+        higher=listed(["accuracy", *higher]),
         figures=drawn,
         plotly=_markup(plots.plotly_js()),
     )
@@ -56,7 +60,7 @@ def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]
         "name": section_name(section),
         "summary": headline.summary(section),
         "headline": headline.headline(section),
-        "calibration": headline.calibration(section),
+        "groups": headline.group_tables(section),
         "figures": [_figure(one, drawn) for one in figures(section, "scores")],
         "noise": [_figure(one, drawn) for one in figures(section, "attacks")],
         "notes": notes(section),

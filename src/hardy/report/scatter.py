@@ -9,13 +9,9 @@ from hardy.report import published_points as published
 from hardy.report.figures import CLEAN_ACCURACY, Figure, Panel, Position, Series, figure
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import count, left_out, not_compared, short
+from hardy.scores.run_scores import families
 from hardy.scores.score import Score
 
-# Against clean accuracy: the papers' scatter plots, then what there is without a reference.
-AGAINST = {
-    "corruptions": (("mCE", "relative mCE"), ("mean error",)),
-    "perturbations": (("mFR", "mT5D"), ("flip probability", "top-5 distance")),
-}
 UNNAMED = " Names that would cover others are left out; the legend has them all."
 
 POSITIONS: tuple[Position, ...] = ("top right", "top left", "bottom right", "bottom left")
@@ -29,11 +25,11 @@ MARGIN = 0.05  # how far the axes go beyond what is drawn, as a share
 @figure(needs=(CLEAN_ACCURACY,))
 def scatter(section: Section) -> list[Figure]:
     """Each headline score against clean accuracy, with the published points."""
-    for metrics in AGAINST[section.kind]:
-        made = [figure for metric in metrics if (figure := _scatter(section, metric))]
-        if made:
-            return made
-    return []
+    found: list[Figure | None] = []
+    for *ratios, plain in families(section.kind):
+        against_reference = [made for ratio in ratios if (made := _scatter(section, ratio.mean))]
+        found += against_reference or [_scatter(section, plain.mean)]
+    return [made for made in found if made]
 
 
 def _scatter(section: Section, metric: str) -> Figure | None:
@@ -44,6 +40,7 @@ def _scatter(section: Section, metric: str) -> Figure | None:
     ]
     if not own:
         return None
+    lower_is_better = own[0][2].lower_is_better
     others = published.points(section.suite.name, metric)
     why = published.apart(section, own[0][2].circumstances, mean=True) if others else ""
     others = [] if why else others
@@ -96,7 +93,7 @@ def _scatter(section: Section, metric: str) -> Figure | None:
         + ("" if all(label for label, _ in written[: len(own)]) else UNNAMED)
         + left_out(why),
         x_title="Clean accuracy (%)",
-        y_title=f"{metric}{unit}, lower is better",
+        y_title=f"{metric}{unit}, {'lower' if lower_is_better else 'higher'} is better",
         panels=(Panel("", tuple(series), x_range=x_range, y_range=y_range),),
     )
 
@@ -119,32 +116,36 @@ def _see_scatter(
     others: list[published.PublishedPoint],
 ) -> str:
     alike = compared(own, lambda one: one[0])
-    robust, its_clean, low = min(alike, key=lambda one: one[2].value)
+    robust, its_clean, top = min(alike, key=lambda one: one[2].loss)
+    better, best_of_all = ("lower", "lowest") if top.lower_is_better else ("higher", "highest")
     accurate, clean, its_score = min(alike, key=lambda one: one[1].value)
     if len(alike) == 1:
-        sentence = f"{robust.label} has {metric} {low.figure()}."
-    elif its_clean.value == clean.value or its_score.value == low.value:
+        sentence = f"{robust.label} has {metric} {top.figure()}."
+    elif its_clean.value == clean.value or its_score.value == top.value:
         best = robust if its_clean.value == clean.value else accurate
         alone = all(
-            clean.value < other.value and low.value < score.value
+            clean.value < other.value and top.loss < score.loss
             for entry, other, score in alike
             if entry is not best
         )
         shared = "" if alone else ", though not alone in both"
         sentence = (
-            f"{best.label} is both the most accurate model here and the lowest in {metric}{shared}."
+            f"{best.label} is both the most accurate model here and the {best_of_all} in "
+            f"{metric}{shared}."
         )
     else:
         sentence = (
-            f"{accurate.label} is the most accurate, but {robust.label} has the lowest {metric}."
+            f"{accurate.label} is the most accurate, but {robust.label} has the {best_of_all} "
+            f"{metric}."
         )
     sentence += not_compared(len(alike) < len(own))
     if others:
         if not robust.run.adapted:
-            lower = sum(one.value < low.value for one in others)
+            sign = 1 if top.lower_is_better else -1
+            ahead = sum(sign * one.value < top.loss for one in others)
             sentence += (
-                f" Of {count(len(others), 'published result')} {lower or 'none'} "
-                f"{'is' if lower < 2 else 'are'} lower in {metric}."
+                f" Of {count(len(others), 'published result')} {ahead or 'none'} "
+                f"{'is' if ahead < 2 else 'are'} {better} in {metric}."
             )
         images = own[0][2].circumstances.images
         sentence += (

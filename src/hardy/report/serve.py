@@ -81,9 +81,7 @@ def view(
     import numpy as np
 
     images = np.zeros((20, 32, 32, 3), np.uint8)
-    hardy.evaluate(
-        "fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"], store="runs"
-    )
+    hardy.evaluate("fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"])
     with hardy.view("runs") as server:
         print(server.address)  # server.serve_forever() answers until Ctrl-C
     ```

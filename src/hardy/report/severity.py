@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hardy.metrics.corruption_error import aude
 from hardy.report.figures import SEVERITIES, SHOWN, Figure, Panel, Series, figure
 from hardy.report.gathered import ErrorGrid, ModelEntry, Section
 from hardy.report.words import count, listed, number, short, spoken
@@ -63,7 +64,7 @@ def _curve(entry: ModelEntry, grid: ErrorGrid, name: str, shown: bool) -> Series
 
 
 def _areas(entries: list[ModelEntry], name: str) -> str:
-    key = f"AUDE {name}"
+    key = aude.single_label(name)
     found = [entry.scores[key].value for entry in entries if key in entry.scores]
     if len(found) > LISTED:
         return f"AUDE {number(min(found))} to {number(max(found))}"
@@ -89,9 +90,9 @@ def _see_curves(grids: list[tuple[ModelEntry, ErrorGrid]]) -> str:
         if rises[flat] < 0 and steep != flat:
             changes = f"between {least} and {most}"
         parts.append(f"From {levels} the error of {best.label} {verb} {changes}.")
-    areas = [entry for entry, _ in grids if "mAUDE" in entry.scores]
+    areas = [entry for entry, _ in grids if aude.mean in entry.scores]
     if areas:
-        shown = [f"{entry.label} {entry.scores['mAUDE'].figure()}" for entry in areas[:SHOWN]]
+        shown = [f"{entry.label} {entry.scores[aude.mean].figure()}" for entry in areas[:SHOWN]]
         if len(areas) > SHOWN:
             shown.append(f"{count(len(areas) - SHOWN, 'model')} more in the table")
         parts.append(

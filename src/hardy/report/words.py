@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from hardy.models.model import DefenceFacts
 from hardy.report.gathered import ModelEntry, Section
+from hardy.scores.formulas import AnyMetric
 from hardy.scores.score import Score
 
 LONGEST = 36  # letters of a name inside a plot
@@ -74,6 +75,10 @@ def number(value: float) -> str:
 
 def with_unit(value: float, score: Score) -> str:
     return number(value) + (f" {score.unit}" if score.unit else "")
+
+
+def axis_title(metric: AnyMetric) -> str:
+    return metric.title + (f" ({metric.unit})" if metric.unit else "")
 
 
 def count(number: int, noun: str) -> str:

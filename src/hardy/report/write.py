@@ -53,9 +53,7 @@ def write_report(
     import numpy as np
 
     images = np.zeros((20, 32, 32, 3), np.uint8)
-    hardy.evaluate(
-        "fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"], store="runs"
-    )
+    hardy.evaluate("fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"])
     print(hardy.report("runs", "report.html"))
     ```
     """
@@ -97,9 +95,7 @@ def plot(
     import numpy as np
 
     images = np.zeros((20, 32, 32, 3), np.uint8)
-    hardy.evaluate(
-        "fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"], store="runs"
-    )
+    hardy.evaluate("fake:10", suite="cifar10_c", images=images, labels=[0] * 20, only=["fog"])
     print(hardy.plot("runs", "heat", "heat.pdf", width=3.3, font="serif").sees)
     ```
     """
