@@ -26,7 +26,7 @@ listed = {kind: {name.partition(":")[0]: said for name, _, said in hardy.names(k
           for kind in kinds}
 hardy.train("negatives", data="train.npz", out="net", net="wrn_16_4", epochs=1, batch=10)
 for model in ("constant:10", "fake:10"):
-    run = hardy.evaluate(model, suite="dim.toml", images="some.list", store="runs")
+    run = hardy.evaluate(model, suite="dark.toml", images="some.list", store="runs")
     low, high = run.score()["unsure"].interval
     assert low <= run.score()["unsure"].value <= high
 hardy.report("runs", "report.html")
@@ -65,10 +65,10 @@ def installed(tmp_path: Path) -> Path:
         for line in (f"[{group}]", *(f"{name} = {place}" for name, place in named.items()))
     ]
     (about / "entry_points.txt").write_text("\n".join(lines))
-    suite = dict(blocks("docs/suites.md"))["toml"].replace("weather", "dim", 1)
-    suite = re.sub(r"^counted = .*", 'counted = ["dimming"]', suite, flags=re.MULTILINE)
+    suite = dict(blocks("docs/suites.md"))["toml"].replace("weather", "dark", 1)
+    suite = re.sub(r"^counted = .*", 'counted = ["dusk"]', suite, flags=re.MULTILINE)
     suite = re.sub(r"^validation = .*", "validation = []", suite, flags=re.MULTILINE)
-    (tmp_path / "dim.toml").write_text(suite, encoding="utf-8")
+    (tmp_path / "dark.toml").write_text(suite, encoding="utf-8")
     images = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3)).astype(np.uint8)
     np.savez(tmp_path / "train.npz", images=images, labels=np.arange(20) % 10)
     for number, image in enumerate(images):

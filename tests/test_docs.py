@@ -82,6 +82,12 @@ def test_links_lead_somewhere(name: str) -> None:
             assert anchor in anchors(target.read_text(encoding="utf-8")), f"{path}#{anchor}"
 
 
+@pytest.mark.parametrize("name", [*in_order(), "CONTRIBUTING.md", "results/cifar10.md"])
+def test_files_that_are_named_exist(name: str) -> None:
+    for path in re.findall(r"`((?:src|tests|docs|bench|engine|results)/[\w/.-]+)`", page(name)):
+        assert (ROOT / path).exists() or (ROOT / "src/hardy" / path).exists(), path
+
+
 LONG = sorted({line for name in in_order() for line in commands(name, "sh")})
 
 
