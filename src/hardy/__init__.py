@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hardy.attacks.attack import attack
     from hardy.catalogue import names
     from hardy.corrupt.calls import corrupt, corruptions, draw, perturbations, replay
+    from hardy.demonstration import demo
     from hardy.design.designed_suite import design
     from hardy.design.drops import correlate
     from hardy.design.overlap import overlap
@@ -44,6 +45,7 @@ _LATER = {
     "corrupt_files": "hardy.variants.mirror",
     "corruptions": "hardy.corrupt.calls",
     "design": "hardy.design",
+    "demo": "hardy.demonstration",
     "describe": "hardy.scores.similarity",
     "doctor": "hardy.diagnosis",
     "draw": "hardy.corrupt.calls",
@@ -89,6 +91,7 @@ __all__ = [
     "corrupt",
     "corrupt_files",
     "corruptions",
+    "demo",
     "describe",
     "design",
     "doctor",

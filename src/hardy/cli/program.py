@@ -13,7 +13,7 @@ from hardy.catalogue import KINDS, names
 from hardy.cli.build_commands import build_suite, verify_folder
 from hardy.cli.design_commands import correlate_shifts, design_suite, overlap_corruptions
 from hardy.cli.eval_command import evaluate_models
-from hardy.cli.options import NamingCommand, end_with_faults, progress
+from hardy.cli.options import NamingCommand, end_with_faults
 from hardy.cli.report_commands import (
     plot_runs,
     report_runs,
@@ -21,7 +21,6 @@ from hardy.cli.report_commands import (
     write_board,
 )
 from hardy.cli.score_commands import (
-    ScoreFormat,
     compare_models,
     describe_suite,
     score_runs,
@@ -136,22 +135,15 @@ def demo() -> None:
     predictions, the scores, a report to open in a browser, and a contact
     sheet of all corruptions.
     """
-    from hardy.demonstration import run_demo
-    from hardy.pictures import sample_photo, write_sheet
-    from hardy.report.write import write_report
+    from hardy.scores.text_tables import to_terminal
 
-    folder = Path("hardy-demo")
-    store = run_demo(folder, track=watch)
-    sheet = write_sheet(sample_photo(), folder / "sheet.png", track=progress("corruptions"))
-    score_runs(store)
-    for format in (ScoreFormat.csv, ScoreFormat.json):
-        score_runs(store, format=format, output=folder / f"scores.{format.value}")
-    typer.echo(f"wrote {sheet}")
-    typer.echo(
-        f'next: hardy compare {store} "logistic regression" "support vectors" --suite cifar10_c'
-    )
-    report = write_report(store, folder / "report.html", photo=sample_photo())
-    typer.echo(f"open {report.resolve().as_uri()}")
+    made = hardy.demo(track=watch)
+    to_terminal(made.scored.tables(brief=True))
+    for path in made.files:
+        typer.echo(f"wrote {path}")
+    models = '"logistic regression" "support vectors"'
+    typer.echo(f"next: hardy compare {made.store} {models} --suite cifar10_c")
+    typer.echo(f"open {made.report.resolve().as_uri()}")
 
 
 @app.command()
