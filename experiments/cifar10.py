@@ -1,24 +1,22 @@
 """`python -m experiments.cifar10`: every training method on CIFAR-10, and the page of results.
 
-    warm    compile what evaluations need, in several processes; may run beside a training
-    run     train, evaluate and score; again = resume. Stops by itself after --minutes
+    run     train, evaluate and score; the same command resumes
     speed   how fast the standard training is, and what AugMix's mixing costs
     attack  generators of noise against the nets of ANT and their rivals, beside Gaussian noise
     table   results/cifar10.md and .json from what the others wrote
 
-What is measured goes into a JSON file each into WORK/results, and all of them into --bundle.
+What is measured goes into WORK/results, a JSON file each.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments import kept
+from experiments import score_files
 from hardy.errors import HardyError, printable
 
 if TYPE_CHECKING:
@@ -27,34 +25,30 @@ if TYPE_CHECKING:
 
 def main(words: list[str] | None = None) -> int:
     try:
-        return _run(_parser().parse_args(words), words)
+        return _run(_parser().parse_args(words))
     except HardyError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
 
 
-def _run(options: argparse.Namespace, words: list[str] | None) -> int:
+def _run(options: argparse.Namespace) -> int:
     if options.what == "table":
         from experiments import table
 
-        rounds = [kept.read([path]) for path in options.again]
-        records = {**kept.read(options.files), **kept.repeated_tuning(rounds)}
+        rounds = [score_files.read([path]) for path in options.again]
+        records = {**score_files.read(options.files), **score_files.repeated_tuning(rounds)}
         print(table.write(records, options.out))
         return 0
-    from experiments import extras, runs
+    from experiments import runs
     from experiments.plan import select
 
     place = _place(options)
     if options.what == "run":
         return min(runs.run(select(options.only), place, _say), 1)
-    if options.what == "warm" and options.share is None:
-        extras.warm_together(options.processes, (words or sys.argv[1:])[1:])
-    elif options.what == "warm":
-        extras.warm(place, *options.share)
-    elif options.what == "speed":
-        extras.run_speed(place, options.epochs, _say)
+    if options.what == "speed":
+        runs.run_speed(place, options.epochs, _say)
     else:
-        extras.run_attack(place, options.epsilon, _say)
+        runs.run_attack(place, options.epsilon, _say)
     return 0
 
 
@@ -66,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     kinds = parser.add_subparsers(dest="what", required=True)
     table = kinds.add_parser("table")
-    table.add_argument("files", type=Path, nargs="+", help="bundles, or folders of JSON files")
+    table.add_argument("files", type=Path, nargs="+", help="JSON files, or folders of them")
     table.add_argument(
         "--again",
         type=Path,
@@ -84,19 +78,12 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--batch", type=int, default=128, help="images of a training step")
     common.add_argument("--lr", type=float, default=0.1)
     common.add_argument("--precision", default="bfloat16", help="of training")
-    common.add_argument("--bundle", type=Path, help="a file for all results")
-    common.add_argument("--commit", help="of the sources, where there is no git to ask")
     run = kinds.add_parser("run", parents=[common])
     run.add_argument("--only", nargs="*", default=[], help="names, groups or patterns")
     run.add_argument("--epochs", type=int, default=30, help="of the common schedule")
     run.add_argument("--tuning-epochs", type=int, default=10)
-    run.add_argument("--minutes", type=float, default=float("inf"))
     run.add_argument("--frames-images", type=int, default=2000, help="test images for cifar10_p")
     run.add_argument("--defence-images", type=int, default=2000, help="test images for defences")
-    warm = kinds.add_parser("warm", parents=[common])
-    warm.add_argument("--frames-images", type=int, default=2000)
-    warm.add_argument("--processes", type=int, default=12)
-    warm.add_argument("--share", type=int, nargs=2, metavar=("K", "OF"))
     speed = kinds.add_parser("speed", parents=[common])
     speed.add_argument("--epochs", type=int, default=3, help="after the first")
     attack = kinds.add_parser("attack", parents=[common])
@@ -124,11 +111,7 @@ def _place(options: argparse.Namespace) -> Place:
         recipe=recipe,
         device=device,
         batch=1024 if device.type == "cuda" else "auto",
-        commit=options.commit,
-        bundle=options.bundle,
     )
-    if options.what == "warm":
-        return replace(place, frames_images=options.frames_images)
     if options.what != "run":
         return place
     return replace(
@@ -137,7 +120,6 @@ def _place(options: argparse.Namespace) -> Place:
         tuning_epochs=options.tuning_epochs,
         frames_images=options.frames_images,
         defence_images=options.defence_images,
-        deadline=time.monotonic() + 60 * options.minutes,
     )
 
 

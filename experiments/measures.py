@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from experiments.kept import SHIFT_FLIPS
 from experiments.plan import SHIFT, SHIFT_PAIRS
+from experiments.score_files import SHIFT_FLIPS
 from hardy import models
 from hardy.images import load, open_images
 from hardy.metrics import Metric, Resampling, resample_means

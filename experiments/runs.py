@@ -1,10 +1,11 @@
-"""Trains, evaluates and scores configurations, each into a JSON file; again = resume."""
+"""Trains, evaluates and scores configurations, each into a JSON file; measures speed, and noise
+learned against the nets. The same call resumes."""
 
 from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 import torch
 
 import hardy
-from experiments import kept, measures
-from experiments.plan import TUNED, Configuration, chosen
+from experiments import measures, score_files
+from experiments.plan import ATTACKED, TUNED, Configuration, chosen
+from hardy.attacks.attack import attack
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation, Run
 from hardy.models import facts_of
@@ -29,10 +31,9 @@ from hardy.train.training_data import Data, read_data
 # Of the suites; validation corruptions choose settings and count in no mean.
 COUNTED, VALIDATION, PERTURBED = ["counted"], ["validation"], ["counted"]
 MOST_COMPILED = 64
-
-
-class OutOfTime(Exception):
-    """What was saved is kept, and the same command goes on from there."""
+# The figures of an attack, each with low and high: shares that are right, in percent; adversarial
+# less Gaussian; the smallest distance at which the learned noise spoils the answer.
+MEASURED = ("clean", "adversarial", "gaussian", "difference", "median_distance")
 
 
 class Waits(Exception):
@@ -52,9 +53,6 @@ class Place:
     tuning_epochs: int = 10
     frames_images: int = 2000  # of cifar10_p
     defence_images: int = 2000  # and a tenth of it of cifar10_p
-    deadline: float = float("inf")  # by time.monotonic()
-    commit: str | None = None
-    bundle: Path | None = None  # a file for all results, which is all that has to leave the machine
     held: list[Data] = field(default_factory=list)  # the training images, once they were read
 
     @property
@@ -68,16 +66,7 @@ class Place:
         return self.held[0]
 
     def keep(self, record: dict[str, Any]) -> None:
-        kept.write(self.results / f"{record['name']}.json", record)
-        if self.bundle is not None:  # each time: a command may be ended from outside
-            kept.write(self.bundle, list(kept.read([self.results]).values()))
-
-    def until_deadline(self, steps: Iterable[Any], *_: Any) -> Iterator[Any]:
-        """As a `track` of trainings and evaluations, both of which save as they go."""
-        for step in steps:
-            if time.monotonic() > self.deadline:
-                raise OutOfTime
-            yield step
+        score_files.write(self.results / f"{record['name']}.json", record)
 
 
 def run(configurations: Iterable[Configuration], place: Place, say: Callable[[str], None]) -> int:
@@ -87,9 +76,6 @@ def run(configurations: Iterable[Configuration], place: Place, say: Callable[[st
         name, began = configuration.name, time.monotonic()
         try:
             record = _one(configuration, place)
-        except OutOfTime:
-            say(f"{name}: out of time; the same command goes on")
-            break
         except Waits as reason:
             say(f"{name}: waits for {reason}")
         except Exception as error:  # whatever a method may do: the others can still be run
@@ -101,7 +87,7 @@ def run(configurations: Iterable[Configuration], place: Place, say: Callable[[st
 
 
 def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
-    finished = kept.read([place.results]) if place.results.exists() else {}
+    finished = score_files.read([place.results]) if place.results.exists() else {}
     settings, recipe = _settled(configuration, place, finished)
     asked = {
         "settings": settings,
@@ -126,7 +112,6 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
             settings=settings,
             init=None if first is None else place.work / "models" / first / MODEL,
             device=place.device,
-            track=place.until_deadline,
         )
     record = _measure(configuration, place, folder, asked)
     place.keep(record)
@@ -156,7 +141,7 @@ def _measure(
         scores += measure()
         seconds[what] = time.monotonic() - began
     return {
-        "format": kept.FORMAT,
+        "format": score_files.FORMAT,
         "name": configuration.name,
         "group": configuration.group,
         "method": configuration.method,
@@ -171,7 +156,7 @@ def _measure(
         "scores": scores,
         "warnings": warnings,
         "seconds": {what: round(figure, 1) for what, figure in seconds.items()},
-        "session": session(commit=place.commit),
+        "session": session(),
     }
 
 
@@ -187,7 +172,7 @@ def _settled(
 ) -> tuple[dict[str, str], Hyperparameters]:
     settings = dict(configuration.settings)
     if method := configuration.chosen_for:
-        value = chosen(kept.validation_errors(finished), method)
+        value = chosen(score_files.validation_errors(finished), method)
         if value is None:
             raise Waits(f"the trainings tune-{method}-*, which choose its {TUNED[method]}")
         settings[TUNED[method]] = value
@@ -242,7 +227,6 @@ def _measures(
             batch="auto" if configuration.adapts else place.batch,
             announce=announced,
             warn=warn,
-            track=place.until_deadline,
             **options,
         )
         if not isinstance(found, Run):
@@ -250,25 +234,79 @@ def _measures(
         return found.score()
 
     if configuration.group == "tuning":
-        return {"cifar10_c": lambda: kept.of_corruptions(evaluated("cifar10_c", only=VALIDATION))}
+        return {
+            "cifar10_c": lambda: score_files.of_corruptions(evaluated("cifar10_c", only=VALIDATION))
+        }
     number = _measured(configuration, place)
     found = {
-        "cifar10_c": lambda: kept.of_corruptions(
+        "cifar10_c": lambda: score_files.of_corruptions(
             evaluated("cifar10_c", only=[*COUNTED, *VALIDATION], subset=number["cifar10_c"])
         ),
-        "cifar10_p": lambda: kept.of_sequences(
+        "cifar10_p": lambda: score_files.of_sequences(
             evaluated("cifar10_p", only=PERTURBED, subset=number["cifar10_p"])
         ),
     }
     if configuration.of is None:  # a defence is no part of the model
         found["shifts"] = lambda: [
-            kept.keep(measures.shift_flips(folder, place.test, place.device))
+            score_files.keep(measures.shift_flips(folder, place.test, place.device))
         ]
     return found
 
 
 def _line(record: dict[str, Any]) -> str:
-    headline = [kept.restore(entry) for entry in record["scores"] if entry["name"] in kept.PAIRED]
+    headline = [
+        score_files.restore(entry)
+        for entry in record["scores"]
+        if entry["name"] in score_files.PAIRED
+    ]
     seconds = ", ".join(f"{what} {figure:.0f} s" for what, figure in record["seconds"].items())
     figures = ", ".join(f"{score.name} {score.figure()}" for score in headline)
     return "; ".join([f"{figures} ({seconds})", *record["warnings"]])
+
+
+def run_speed(place: Place, epochs: int, say: Callable[[str], None]) -> None:
+    found = measures.speed(place.training_data(), place.recipe, place.device, epochs)
+    record = {"format": score_files.FORMAT, "name": "speed", "group": "speed", "speed": found}
+    place.keep(record | {"session": session()})
+    say(f"speed: {found}")
+
+
+def run_attack(place: Place, epsilon: float | None, say: Callable[[str], None]) -> None:
+    """Noise that is fitted on training images, at the norm chosen for ANT unless another is named,
+    anew against each model that has been trained; measured on all test images."""
+    finished = score_files.read([place.results])
+    if epsilon is None:
+        value = chosen(score_files.validation_errors(finished), "ant")
+        if value is None:
+            raise InputError("no ε has been chosen yet; run --only tuning, or name --epsilon")
+        epsilon = float(value)
+    for name in ATTACKED:
+        if name not in finished:
+            say(f"attack on {name}: waits for {name}")
+            continue
+        found = attack(
+            f"hardy:{place.work / 'models' / name}",
+            suite="cifar10_c",
+            epsilon=epsilon,
+            attack_images=place.data,
+            images=place.test,
+            store=place.work / "runs" / name,
+            name=name,
+            device=str(place.device),
+            batch=place.batch,
+        )
+        record = {
+            "format": score_files.FORMAT,
+            "name": f"attack-{name}",
+            "group": "attack",
+            "model": name,
+            "noise": found.noise,
+            "epsilon": epsilon,
+            "steps": found.steps,
+            "images": found.images,
+            "never": found.never,
+            **{figure: list(getattr(found, figure)) for figure in MEASURED},
+            "session": session(),
+        }
+        place.keep(record)
+        say(f"attack on {name} at {epsilon:g}: {[record[figure] for figure in MEASURED]}")

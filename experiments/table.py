@@ -4,25 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from bench.table import grid
-from experiments import compared, kept
-from experiments.about import GROUPS, circumstances, commands, seen_by, source
-from experiments.aside import choice, defences, fine_tuned, noise, speed
-from experiments.cells import figure, row, setting
-from experiments.compared import COMPARED, PAIRS, differences, repeated, scores_of
-from experiments.figures import figures
-from experiments.kept import SHIFT_FLIPS, Records
+from experiments import score_files
+from experiments.circumstances import (
+    GROUPS,
+    circumstances,
+    commands,
+    figure,
+    row,
+    seen_by,
+    setting,
+    source,
+)
+from experiments.comparisons import (
+    BANDS,
+    COMPARED,
+    ONE_SEED,
+    PAIRS,
+    differences,
+    judge,
+    repeated,
+    scores_of,
+)
 from experiments.plan import (
     AMPLITUDES,
     REPEATED,
     SHIFT,
     SHIFT_PAIRS,
     STANDARD,
+    TUNED,
     WEIGHTS,
+    chosen,
     plan,
     stability,
 )
+from experiments.score_files import SHIFT_FLIPS, Records, validation_errors
+from experiments.sections import choice, defences, fine_tuned, noise, speed
 from hardy.files import whole_file
 from hardy.scores.paired_scores import Comparison
 from hardy.scores.score import MARK, Score
@@ -39,14 +58,14 @@ def write(records: Records, out: Path) -> str:
     out.mkdir(parents=True, exist_ok=True)
     with whole_file(out / f"{NAME}.md") as file:
         file.write(text.encode())
-    kept.write(out / f"{NAME}.json", figures(records))
+    score_files.write(out / f"{NAME}.json", figures(records))
     return text
 
 
 def page(records: Records) -> str:
     parts = [
         ["# Training methods on CIFAR-10", *circumstances(records)],
-        [f"* {bar}" for bar in compared.judge(records)],
+        [f"* {bar}" for bar in judge(records)],
         *(
             section(records)
             for section in (
@@ -67,7 +86,7 @@ def _bands(records: Records) -> Iterator[str]:
             f"{published} ± {width}",
             *row(name, records, ("mean error", "error without noise", "clean error")),
         ]
-        for name, (published, width) in compared.BANDS.items()
+        for name, (published, width) in BANDS.items()
         if name in records
     ]
     if rows:
@@ -149,7 +168,7 @@ def _pairs(records: Records) -> Iterator[str]:
         names = [name for name, one in against.items() if fits(one)]
         if names:
             yield (
-                f"{verdict.capitalize()} the standard training in mean error, {compared.ONE_SEED}"
+                f"{verdict.capitalize()} the standard training in mean error, {ONE_SEED}"
                 f"{beyond}: {', '.join(names)}."
             )
 
@@ -190,3 +209,33 @@ def _missing(records: Records) -> Iterator[str]:
     missing = [c.name for c in plan() if c.name not in records]
     if missing:
         yield f"Not run: {', '.join(missing)}."
+
+
+def figures(records: Records) -> dict[str, Any]:
+    """All of it without replicates and logs."""
+
+    def plain(name: str) -> dict[str, Any]:
+        left_out = ("scores", "log", "format", "name")
+        about = {key: value for key, value in records[name].items() if key not in left_out}
+        if "method" in about:  # what was recorded may be older, and the page says the same
+            about["seen_corruptions"] = list(seen_by(about))
+        if "scores" in records[name]:
+            about["scores"] = {score.name: _numbers(score)
+                               for score in scores_of(name, records).values()}  # fmt: skip
+        return about
+
+    return {
+        "records": {name: plain(name) for name in records},
+        "differences": [
+            {"first_run": first, "second_run": second, **one.as_dict()}
+            for (first, second), each in differences(records).items()
+            for one in each.values()
+        ],
+        "bars": [{"what": b.what, "figures": b.figures, "holds": b.holds} for b in judge(records)],
+        "chosen": {method: chosen(validation_errors(records), method) for method in TUNED},
+    }
+
+
+def _numbers(score: Score) -> dict[str, Any]:
+    return {"value": score.value, "low": score.interval.low, "high": score.interval.high,
+            "unit": score.unit, "circumstances": str(score.circumstances)}  # fmt: skip

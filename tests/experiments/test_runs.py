@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-import hardy
-from experiments import aside, extras, kept, runs, table
+from experiments import runs, score_files, sections, table
 from experiments.cifar10 import main
 from experiments.measures import shifted, speed
 from experiments.plan import Configuration, select
@@ -42,7 +39,6 @@ def place(tmp_path, monkeypatch, narrow):
         tuning_epochs=1,
         frames_images=10,
         defence_images=20,
-        bundle=tmp_path / "out" / "bundle.json",
     )
 
 
@@ -62,7 +58,7 @@ def test_a_method_its_choice_and_a_defence(place, capsys) -> None:
     run(
         place, "tune-gauss_single-*", "standard", "gauss_single", "standard+none", "standard+median"
     )
-    records = kept.read([place.bundle])
+    records = score_files.read([place.results])
     assert set(records) == {
         *(c.name for c in select(["tune-gauss_single-*"])),
         *("standard", "gauss_single", "standard+none", "standard+median"),
@@ -71,17 +67,17 @@ def test_a_method_its_choice_and_a_defence(place, capsys) -> None:
     assert tuned["recipe"]["epochs"] == len(tuned["log"]) == 1
     assert {s["name"] for s in tuned["scores"]} >= {"validation error"}
     assert "mean error" not in {s["name"] for s in tuned["scores"]}
-    errors = kept.validation_errors(records)
+    errors = score_files.validation_errors(records)
     best = min(errors, key=errors.__getitem__)
     assert records["gauss_single"]["settings"] == records[best]["settings"]
-    scores = {s["name"]: kept.restore(s) for s in records["standard"]["scores"]}
+    scores = {s["name"]: score_files.restore(s) for s in records["standard"]["scores"]}
     assert scores["mean error"].circumstances.names == ("gaussian_noise", "contrast")
     assert scores["error without noise"].value == scores["error contrast"].value
     assert scores["flip probability"].circumstances.images == 10
     assert len(scores["shift flips"].replicates) == 1000
     assert "shift flips" not in {s["name"] for s in records["standard+median"]["scores"]}
     out = place.work / "page"
-    assert main(["table", str(place.bundle), "-o", str(out)]) == 0
+    assert main(["table", str(place.results), "-o", str(out)]) == 0
     page = (out / "cifar10.md").read_text()
     assert page in capsys.readouterr().out
     assert "gauss_single − standard" in page
@@ -121,7 +117,7 @@ def test_again_is_quick_and_another_schedule_is_refused(place, monkeypatch) -> N
 def test_what_adapts_has_the_usual_batch_whatever_the_others_have(place) -> None:
     few = replace(place, batch=8, defence_images=20)
     run(few, "standard", "standard+none", "standard+bn_adapt")
-    records = kept.read([place.bundle])
+    records = score_files.read([place.results])
     assert records["standard+bn_adapt"]["adapts_in"] == [64]
     assert records["standard+none"]["adapts_in"] == []
     (store,) = (place.work / "runs" / "standard+bn_adapt").glob("*--cifar10_c--*")
@@ -129,13 +125,6 @@ def test_what_adapts_has_the_usual_batch_whatever_the_others_have(place) -> None
     assert "statistics of up to 64 test images" in about["defence"][0]["words"]
     (row,) = [line for line in table.page(records).splitlines() if line.startswith("| bn_adapt")]
     assert row.startswith("| bn_adapt (adapts, N = 16, n = 64) |")
-
-
-def test_the_time_runs_out_and_the_rest_is_done_later(place) -> None:
-    late = replace(place, deadline=time.monotonic())
-    assert run(late, "standard", "augmix") == ["standard: out of time; the same command goes on"]
-    assert not late.results.exists()
-    assert run(place, "standard")[0].startswith("standard: clean error")
 
 
 def test_one_that_fails_costs_the_others_nothing(place) -> None:
@@ -146,36 +135,16 @@ def test_one_that_fails_costs_the_others_nothing(place) -> None:
     assert said[1].startswith("standard: clean error")
 
 
-def test_processes_share_the_compiling(place, monkeypatch) -> None:
-    shown: dict[str, list[str]] = {"cifar10_c": [], "cifar10_p": []}
-
-    def evaluate(module, *, suite, only, **options):
-        hardy.evaluate(module, suite=suite, only=only, severities=[1], **options)
-        shown[suite] += only
-
-    few = {"COUNTED": ["contrast", "gaussian_noise"], "VALIDATION": ["saturate"]}
-    for name, cells in {**few, "PERTURBED": ["brightness"]}.items():
-        monkeypatch.setattr(extras, name, cells)
-    monkeypatch.setattr(extras, "hardy", SimpleNamespace(evaluate=evaluate))
-    for share in range(2):
-        extras.warm(place, share, 2)
-    assert shown == {
-        "cifar10_c": ["contrast", "saturate", "gaussian_noise"],
-        "cifar10_p": ["brightness"],
-    }
-    assert not place.work.exists()
-
-
 def test_noise_against_what_has_been_trained(place, monkeypatch) -> None:
-    monkeypatch.setattr(extras, "attack", partial(extras.attack, steps=2))
-    for module in (extras, aside):
+    monkeypatch.setattr(runs, "attack", partial(runs.attack, steps=2))
+    for module in (runs, sections):
         monkeypatch.setattr(module, "ATTACKED", ("standard", "ant", "augmix"))
     run(place, "standard", "augmix")
     said: list[str] = []
     with pytest.raises(InputError, match="no ε has been chosen yet"):
-        extras.run_attack(place, None, said.append)
-    extras.run_attack(place, 3.0, said.append)
-    records = kept.read([place.bundle])
+        runs.run_attack(place, None, said.append)
+    runs.run_attack(place, 3.0, said.append)
+    records = score_files.read([place.results])
     found = {r["model"]: r for r in records.values() if r["group"] == "attack"}
     assert set(found) == {"standard", "augmix"}
     for record in found.values():
@@ -196,7 +165,7 @@ def test_training_on_from_the_standard_net(place) -> None:
     run(place, "tune-gauss_single-*")
     assert run(place, "fine-gauss_single") == ["fine-gauss_single: waits for standard"]
     run(place, "standard", "fine-gauss_single")
-    records = kept.read([place.bundle])
+    records = score_files.read([place.results])
     fine = records["fine-gauss_single"]
     assert (fine["recipe"]["lr"], fine["recipe"]["weight_decay"]) == (1e-3, 0)
     about = json.loads((place.work / "models/fine-gauss_single/run.json").read_text())
@@ -215,8 +184,8 @@ def test_training_on_from_the_standard_net(place) -> None:
 )
 def test_what_is_wrong_is_said_in_a_line(content, said, tmp_path, capsys) -> None:
     if content:
-        (tmp_path / "bundle.json").write_text(content)
-    assert main(["table", str(tmp_path / "bundle.json"), "-o", str(tmp_path / "out")]) == 1
+        (tmp_path / "broken.json").write_text(content)
+    assert main(["table", str(tmp_path / "broken.json"), "-o", str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert said in error

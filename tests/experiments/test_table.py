@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import kept
-from experiments.about import GROUPS
-from experiments.compared import differences, judge, mean_flip_rate, scores_of
+from experiments import score_files
+from experiments.circumstances import GROUPS
+from experiments.comparisons import differences, judge, mean_flip_rate, scores_of
 from experiments.plan import stability
 from experiments.table import figures, page, write
 from hardy.errors import InputError
@@ -55,7 +55,7 @@ def record(name: str, error: float, *, group: str = "methods", flips=(2.0, 4.0),
         "method": more.pop("method", name.rpartition("-")[2].partition("+")[0]),
         "recipe": recipe, "defend": None,
         "log": [{"seconds": 50.0}] + [{"seconds": 2.0}] * (recipe["epochs"] - 1),
-        "scores": [kept.keep(s) for s in scores], "seconds": {"training": 100.0},
+        "scores": [score_files.keep(s) for s in scores], "seconds": {"training": 100.0},
         "session": SESSION, "settings": {}, "seen_corruptions": [], **more,
     }  # fmt: skip
 
@@ -70,15 +70,15 @@ def bars(*records) -> dict[str, tuple[str, bool]]:
 
 def test_scores_survive_json() -> None:
     before = score("mean error", 12.5, ("fog",))
-    after = kept.restore(kept.keep(before))
+    after = score_files.restore(score_files.keep(before))
     assert after == before
     np.testing.assert_allclose(after.replicates, before.replicates, rtol=1e-6)
-    assert not len(kept.restore(kept.keep(before, replicates=False)).replicates)
+    assert not len(score_files.restore(score_files.keep(before, replicates=False)).replicates)
 
 
 def test_the_mean_flip_rate_is_a_mean_of_ratios() -> None:
     ours, theirs = (
-        {s["name"]: kept.restore(s) for s in record(n, 20, flips=f)["scores"]}
+        {s["name"]: score_files.restore(s) for s in record(n, 20, flips=f)["scores"]}
         for n, f in (("augmix", (1.0, 3.0)), ("standard", (2.0, 4.0)))
     )
     rate = mean_flip_rate(ours, theirs)
@@ -217,7 +217,7 @@ def test_a_repeated_choice_is_shown_and_chooses_nothing() -> None:
     first = {**tuned((20, 15, 18, 19)), **together(record("standard", 30))}
     assert "Other rounds" not in page(first)
     rounds = [tuned(errors, session=later) for errors in ((14, 16, 18, 19), (13, 17, 18, 19))]
-    again = kept.repeated_tuning(rounds)
+    again = score_files.repeated_tuning(rounds)
     text = page({**first, **again})
     assert "Other rounds of the same trainings" in text
     rows = [line for line in text.splitlines() if line.startswith("| ant ")]

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.table import grid
-from experiments.about import listed, source
-from experiments.cells import figure, row, setting
-from experiments.compared import COMPARED, differences, scores_of
-from experiments.kept import AGAIN, Records, has_other_rounds, validation_errors
+from experiments.circumstances import figure, listed, row, setting, source
+from experiments.comparisons import COMPARED, differences, scores_of
 from experiments.plan import ATTACKED, FINE_TUNED, STANDARD, UNDEFENDED, chosen
+from experiments.score_files import AGAIN, Records, has_other_rounds, validation_errors
 
 
 def fine_tuned(records: Records) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What all figures of the page have in common, and by which sources each was made."""
+"""The circumstances and sources of the figures on the page, and how figures stand in its tables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from string import ascii_lowercase
 from typing import Any
 
-from experiments.compared import scores_of
-from experiments.kept import Records, has_other_rounds
+from experiments.comparisons import scores_of
 from experiments.plan import REPEATED
+from experiments.score_files import Records, has_other_rounds
+from hardy.scores.paired_scores import Comparison
+from hardy.scores.score import Score
 from hardy.train.method import make_method
 
 GROUPS = ("methods", "architecture")
+# The common recipe; what differs from it stands among the settings.
+USUAL = {"antialias": 1, "seed": 0}
 
 
 def circumstances(records: Records) -> Iterator[str]:
@@ -97,9 +101,24 @@ def _letters(records: Records) -> dict[str, str]:
 
 def _commit(record: Mapping[str, Any]) -> str:
     session = record["session"]
-    return str(session["commit"] or (session["git_commit"] or "unknown")[:19])
+    return str(session.get("commit") or (session["git_commit"] or "unknown")[:19])
 
 
 def seen_by(record: Mapping[str, Any]) -> tuple[str, ...]:
     """By what is known of the method today: a record may be older than a suite."""
     return make_method(record["method"], record["settings"]).seen
+
+
+def row(name: str, records: Records, columns: Iterable[str]) -> list[str]:
+    scores, seen = scores_of(name, records), seen_by(records[name])
+    shown = [scores.get(column) for column in columns]
+    return [figure(score) + (score.mark(seen) if score else "") for score in shown]
+
+
+def figure(score: Score | Comparison | None) -> str:
+    return "-" if score is None else score.figure()
+
+
+def setting(record: Mapping[str, Any]) -> str:
+    other = {k: v for k, v in record["recipe"].items() if v != USUAL.get(k, v)}
+    return ", ".join(f"{name} {value}" for name, value in (record["settings"] | other).items())

@@ -1,4 +1,4 @@
-"""From kept scores to what is judged: paired differences, mFR, bands and bars."""
+"""What is judged, from stored scores: paired differences, mFR, bands and bars."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from bench.bars import Bar
-from experiments import kept
-from experiments.kept import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records
+from experiments import score_files
 from experiments.plan import FINE_TUNED, PAPER, REPEATED, STANDARD, UNDEFENDED
+from experiments.score_files import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records
 from hardy.errors import InputError
 from hardy.metrics import METRICS
 from hardy.scores.paired_scores import Comparison, compare_scores
@@ -44,10 +44,10 @@ def baseline(record: Mapping[str, Any]) -> str:
 
 def scores_of(name: str, records: Records) -> dict[str, Score]:
     """All that were kept, and the mFR against the standard model."""
-    found = {entry["name"]: kept.restore(entry) for entry in records[name]["scores"]}
+    found = {entry["name"]: score_files.restore(entry) for entry in records[name]["scores"]}
     standard = records.get(baseline(records[name]))
     if standard is not None and "flip probability" in found:
-        theirs = {entry["name"]: kept.restore(entry) for entry in standard["scores"]}
+        theirs = {entry["name"]: score_files.restore(entry) for entry in standard["scores"]}
         if rate := mean_flip_rate(found, theirs):
             found["mFR"] = rate
     return found
