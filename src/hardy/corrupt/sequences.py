@@ -208,7 +208,7 @@ def tilt_map(scene: Scene, degrees: float) -> tuple[float, ...]:
 
 
 def _inverse(m: tuple[float, ...]) -> tuple[float, ...]:
-    """Of a 3 x 3 matrix up to a factor, which a perspective map does not notice."""
+    """The inverse of a 3 x 3 matrix up to a factor, which a perspective map does not notice."""
     a, b, c, d, e, f, g, h, k = m
     return (
         e * k - f * h, c * h - b * k, b * f - c * e,

@@ -70,7 +70,7 @@ def enter(images: object) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def is_pil(thing: object) -> TypeGuard["Image"]:
-    """Whether it is a PIL image, asked without importing Pillow: then nobody can have made one."""
+    """Whether it is a PIL image. Pillow is not imported to ask: without it nobody can have one."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(thing, module.Image)
 

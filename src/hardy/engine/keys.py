@@ -17,7 +17,7 @@ Seeds = int | Sequence[int] | npt.NDArray[Any]
 
 
 def check_seed(seed: object, otherwise: str = "") -> int:
-    """`otherwise` is what else would do."""
+    """The seed as an int; the error names `otherwise`, what else would have been taken."""
     if not is_int(seed) or not 0 <= seed < 2**64:
         raise InputError(
             f"expected a seed from 0 to 2**64 - 1 as an int{otherwise}, got {_shown(seed)}"
@@ -28,9 +28,9 @@ def check_seed(seed: object, otherwise: str = "") -> int:
 def by_seed(
     seed: Seeds, ids: Ids | None, count: int
 ) -> list[tuple[int, list[int], npt.NDArray[np.uint64]]]:
-    """A seed for all images, or one each: every seed with the places of its images and their ids.
+    """Every seed with the places of its images and their ids; a single seed is for all images.
 
-    Of images with different seeds two may have the same id.
+    Two images may have the same id if their seeds differ.
     """
     seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
     if not isinstance(seeds, Sequence) or isinstance(seeds, str | bytes):
@@ -50,7 +50,7 @@ def by_seed(
 
 
 def _listed(ids: Ids | None, count: int | None) -> list[Any]:
-    """Neither sets, which have no order, nor text as a sequence of letters."""
+    """The ids as a list; a set, which has no order, and a text count as one id."""
     if isinstance(ids, np.ndarray):
         ids = ids.tolist()
     if not isinstance(ids, Sequence) or isinstance(ids, str | bytes):
@@ -61,7 +61,7 @@ def _listed(ids: Ids | None, count: int | None) -> list[Any]:
 
 
 def _length(values: Sequence[Any]) -> int:
-    """Python refuses to count ranges beyond this."""
+    """The length, or the greatest there is: Python refuses to count longer ranges."""
     try:
         return len(values)
     except OverflowError:
@@ -111,10 +111,10 @@ def _id_number(value: object) -> int:
 
 
 def _shown(value: object) -> str:
-    """Not all of it: what is given by mistake may be large."""
+    """The beginning of a value: what is given by mistake may be large."""
     try:
         return repr(value)[:SHOWN]
-    except ValueError:  # of an int with thousands of digits
+    except ValueError:  # an int with thousands of digits
         return f"one of {type(value).__name__} too long to print"
 
 

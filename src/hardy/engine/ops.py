@@ -27,7 +27,7 @@ Window = tuple[int, int, int, int]
 
 
 class SequenceOps(Protocol):
-    """What perturbation sequences need besides: warps of one image, many times."""
+    """More primitives, for perturbation sequences: warps of one image, many times."""
 
     def canvas(self, images: Array) -> Array:
         """Images in the form the two warps read: made once, warped for every frame."""
@@ -55,7 +55,7 @@ class SequenceOps(Protocol):
 
 
 class NocOps(Protocol):
-    """What the corruptions of ImageNet-NOC need besides: a strength of its own for every image.
+    """More primitives, for ImageNet-NOC, where every image has a strength of its own.
 
     Tables, windows and maps have a leading image axis here, where the other primitives take one
     number for all.
@@ -104,7 +104,7 @@ class NocOps(Protocol):
 
 
 class CBarOps(Protocol):
-    """What the corruptions of ImageNet-C-bar need besides."""
+    """More primitives, for ImageNet-C-bar."""
 
     def sqrt(self, array: Array) -> Array: ...
 
@@ -271,7 +271,7 @@ def to_device(array: Any, device: str) -> Array:
 
 
 def engine_name(device: str | None) -> str:
-    """Of what makes images on a device; None is the host."""
+    """The name of the back end that makes images on a device; None is the host."""
     if device is None:
         return cpu_ops().name
     import torch
@@ -282,13 +282,13 @@ def engine_name(device: str | None) -> str:
 
 
 def is_tensor(thing: object) -> TypeGuard[Tensor]:
-    """Whether it is torch's, asked without importing torch: then nobody can have made one."""
+    """Whether it is a tensor. Torch is not imported to ask: without it nobody can have made one."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(thing, torch.Tensor)
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether torch found no memory, in any of its words for it; asked without importing torch."""
+    """Whether torch found no memory, in any of its words for it. Torch is not imported to ask."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(error, torch.OutOfMemoryError):
         return True

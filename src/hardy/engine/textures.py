@@ -66,7 +66,7 @@ _lock = threading.Lock()
 
 
 def _renew_lock() -> None:
-    """In a forked child: a thread of the parent may have held it, and is not here to let go."""
+    """Make the lock anew in a forked child: the thread that held it is not here to let go."""
     global _lock
     _lock = threading.Lock()
 

@@ -152,7 +152,7 @@ def draw_rays(draws: Draws, stars: int) -> dict[str, Array]:
 
 
 def count_rays(ops: Ops, fields: Fields) -> Array:
-    """Of each star; replayed ones may be any number, and there are lengths for so many."""
+    """The rays of each star, at most as many as there are lengths: a replayed draw may be more."""
     return ops.minimum(ops.cast(fields["rays"], "int64") + RAYS[0], RAYS[1] - 1)
 
 

@@ -167,7 +167,7 @@ _LINES = 16  # so many at a time: they fill the vector units, and the buffers st
 
 @kernel
 def transform(real, imaginary, twiddle):
-    """In place along the first axis of (m, lines), m a power of two; twiddle (2, m / 2).
+    """Transform in place along the first axis of (m, lines), m a power of two; twiddle (2, m / 2).
 
     Stockham's order of steps. With real and imaginary part exchanged it is the inverse, times m.
     """
@@ -275,7 +275,7 @@ def wave_noise(phases: Float64, plan: WavePlan, width: int) -> Float64:
 
 @lru_cache(maxsize=16)
 def _chirp(n: int) -> tuple[Float64, Float64, Float64]:
-    """For transforms of length n: exp(pi i j^2 / n); the spectrum of its conjugate; twiddles."""
+    """Tables of length n: the chirp exp(pi i j^2 / n), the spectrum of its conjugate, twiddles."""
     m = 1 << (2 * n - 2).bit_length()
     # Squares count modulo 2 n, a whole turn.
     angle = np.array([j * j % (2 * n) for j in range(n)]) * (portable.PI / n)

@@ -48,7 +48,7 @@ def chequer(images, angle, cell, chances, share, out):
 
 @kernel
 def _add_grey(source, row, goal):
-    """Of one row: a number per pixel onto its three levels."""
+    """Add a number per pixel to the three levels of a row."""
     for x in range(len(row)):
         for c in range(3):
             goal[x, c] = level(source[x, c] + row[x])

@@ -25,7 +25,7 @@ def _lay_out(image, divisor, canvas):
 
 @kernel
 def _corner(place, side):
-    """On the canvas, of the first of two taps; far outside both are black."""
+    """The place of the first of two taps on the canvas; far outside both are black."""
     return min(max(np.int64(place), -2), side) + 2
 
 

@@ -129,6 +129,6 @@ def powers(bases, exponent, out):
 
 @kernel
 def cosines_and_sines(angles, cosines, sines):
-    """All flat."""
+    """The cosine and the sine of each angle; all arrays are flat."""
     for i in range(angles.size):
         cosines[i], sines[i] = cosine(angles[i]), sine(angles[i])

@@ -129,7 +129,7 @@ def _fold(line, side, first, step, low, high, fraction):
 
 @kernel
 def _taps(line, side, first, step, low, high, fraction):
-    """For coordinates along one axis: offsets (index times step) of both pixels, and the fraction.
+    """Offsets (index times step) of both pixels about coordinates along one axis, and the fraction.
 
     Outside, an index is reflected: with first = 0 about the edge pixel's centre (reflect-101),
     with first = -1 about its outer edge. In float64 that is exact and has no branches; the rare

@@ -31,7 +31,8 @@ class WavePlan(NamedTuple):
 
 @lru_cache(maxsize=16)
 def wave_plan(colour: str, height: int, width: int) -> WavePlan:
-    """Of "blue" noise, weighted by the distance r to the middle, or "brownish", by 1 / (r^2 + 1).
+    """The plan of "blue" noise, weighted by the distance r to the middle, or of "brownish" noise,
+    weighted by 1 / (r^2 + 1).
 
     Phases are drawn for the left half (H, ceil(W / 2)); the right half is that half turned by 180
     degrees, phases and all (not their negatives). With an odd width the last column drawn is the

@@ -50,7 +50,7 @@ def _table(cells: set[tuple[int, int]]) -> Int64:
 
 
 def _runs(runs: Iterable[tuple[int, int, int]]) -> Int64:
-    """From rows: offset, first and last column."""
+    """Offsets (pixels, 2) from rows: offset, first and last column."""
     return _table({(row, x) for row, first, last in runs for x in range(first, last + 1)})
 
 
@@ -97,7 +97,7 @@ def _thick(places: Iterable[int], side: int, upright: bool) -> Int64:
 
 @lru_cache(maxsize=64)
 def turns(low: int, high: int, height: int, width: int) -> Int64:
-    """Of rotations by low .. high degrees, then by the negative angles: maps (angles, 6)."""
+    """Maps (angles, 6) that rotate by low .. high degrees, then by the negative angles."""
     maps = []
     for degrees in [*range(low, high + 1), *range(-low, -high - 1, -1)]:
         cosine, sine = portable.cos_sin(radians(degrees))
@@ -107,7 +107,7 @@ def turns(low: int, high: int, height: int, width: int) -> Int64:
 
 @lru_cache(maxsize=64)
 def shears(low: int, high: int, height: int, width: int) -> Int64:
-    """Of shears along rows by low .. high degrees, then by the negative ones: maps (angles, 6)."""
+    """Maps (angles, 6) that shear along rows by low .. high degrees, then by the negative ones."""
     maps = []
     for degrees in [*range(low, high + 1), *range(-low, -high - 1, -1)]:
         cosine, sine = portable.cos_sin(radians(degrees))
@@ -118,7 +118,7 @@ def shears(low: int, high: int, height: int, width: int) -> Int64:
 def _about_the_middle(
     matrix: tuple[float, float, float, float], height: int, width: int
 ) -> list[int]:
-    """From an output pixel to its source in Pillow's 16-bit fixed point, pixel centres included."""
+    """Maps from an output pixel to its source in Pillow's 16-bit fixed point, at pixel centres."""
     a, b, d, e = matrix
     x, y = width / 2, height / 2
     c, f = x - a * x - b * y, y - d * x - e * y

@@ -12,7 +12,7 @@ from hardy.engine.torch.constants import constant
 
 
 def sqrt(array: Tensor) -> Tensor:
-    """On the host by NumPy: torch's own there, a library's, is one ulp off once in a hundred."""
+    """The square root, on the host by NumPy: torch's own there is one ulp off once in a hundred."""
     if array.device.type != "cpu":
         return torch.sqrt(array)
     return torch.from_numpy(np.asarray(np.sqrt(array.numpy())))

@@ -134,7 +134,7 @@ def _mirrored(layer: Tensor) -> Tensor:
 
 
 def _box_sum(layer: Tensor) -> Tensor:
-    """Of 3 x 3 whole numbers."""
+    """The sum of the 3 x 3 whole numbers about each pixel."""
     padded = _mirrored(layer)
     rows = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
     return rows[..., :-2] + rows[..., 1:-1] + rows[..., 2:]

@@ -19,7 +19,7 @@ def level_sums(images: Tensor) -> Tensor:
 
 
 def box_sums(images: Tensor, passes: int) -> Tensor:
-    """In the CPU kernel's order, as sums too large to be exact would show."""
+    """Adds in the CPU kernel's order: sums that are too large to be exact depend on it."""
     sums = images.double()
     for dim in (1, 2):
         side = images.shape[dim]

@@ -44,7 +44,7 @@ def zoom_mean(images: Tensor, factors: Sequence[float]) -> Tensor:
 
 
 def zoom(fields: Tensor, factor: float, size: tuple[int, int]) -> Tensor:
-    """In SciPy's order of products and sums."""
+    """Products and sums are taken in SciPy's order."""
     if factor == 1:
         return fields
     (_, row, below), (_, column, right) = (_zoomed(side, factor, fields.device) for side in size)
@@ -153,7 +153,7 @@ def affine(canvas: Tensor, inverse: Sequence[float], window: Window) -> Tensor:
     fx, fy = sx.floor(), sy.floor()
 
     def placed(index: Tensor, side: int) -> Tensor:
-        """In the canvas, whose first pixel is the black corner."""
+        """The index in the canvas, whose first pixel is the black corner."""
         return torch.where(inside, index.clamp(0, side - 1) + 1, 0.0)
 
     rows = placed(fy, tall), placed(fy + 1, tall)

@@ -185,7 +185,7 @@ def _knots(values, carries, last, run, stride, lines, pieces, size, BLOCK: tl.co
 
 @lru_cache(maxsize=16)
 def _carries(side: int) -> NDArray[np.float64]:
-    """What each step of the spline multiplies by; at the end of a line another."""
+    """The factor of each step of the spline; the step at the end of a line has another."""
     carry = [0.5]
     for _ in range(2, side):
         carry.append(1.0 / (4.0 - carry[-1]))

@@ -1,4 +1,4 @@
-"""What perturbation sequences need besides, on a GPU, in the arithmetic of `cpu.frames`.
+"""The primitives of perturbation sequences on a GPU, in the arithmetic of `cpu.frames`.
 
 A canvas holds one word of 32 bits per pixel (red in the lowest byte) with a ring of black, as on
 the CPU: a bilinear sample is four loads instead of twelve.

@@ -111,7 +111,7 @@ def _inverse(z, SHIFT: tl.constexpr):
 
 @triton.jit
 def _quantised(x, steps, inverses, place: tl.constexpr):
-    """To whole steps, halves away from zero: (|x| + 4 q) / (8 q) by float32, exact here."""
+    """Round to whole steps, halves away from zero: (|x| + 4 q) / (8 q) by float32, exact here."""
     step = tl.load(steps + place)
     scaled = ((tl.abs(x) + 4 * step).to(tl.float32) + 0.5) * tl.load(inverses + place)
     count = scaled.to(tl.int32) * step
@@ -215,7 +215,7 @@ def _from_planes(
 
 @lru_cache(maxsize=128)
 def _steps(quality: int) -> tuple[tuple[NDArray[Any], NDArray[Any]], ...]:
-    """For brightness and for chroma: the steps, and one over eight times each."""
+    """The steps for brightness and for chroma, and one over eight times each."""
     return tuple(
         (steps.astype(np.int32), (1.0 / (8.0 * steps)).astype(np.float32))
         for steps in jpeg_tables.quantisers(quality)

@@ -47,7 +47,7 @@ def place_of(pixel, width):
 
 @triton.jit
 def colours_of(place, inside):
-    """Those of the pixels at a place, in float64."""
+    """The colours of the pixels at a place, in float64."""
     r = whole64(tl.load(place, mask=inside, other=0))
     g = whole64(tl.load(place + 1, mask=inside, other=0))
     return r, g, whole64(tl.load(place + 2, mask=inside, other=0))

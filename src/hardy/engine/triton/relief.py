@@ -203,7 +203,7 @@ def _mirror(index, side):
 
 @triton.jit
 def _box_sum(layer, pixel, inside, height, width):
-    """Of 3 x 3 whole numbers, reflect-101."""
+    """The sum of the 3 x 3 whole numbers about each pixel, reflect-101."""
     y, x = pixel // width, pixel % width
     total = tl.zeros_like(pixel)
     for dy in tl.static_range(-1, 2):

@@ -87,7 +87,7 @@ def _zoom_mean(
 
 
 def zoom_mean(images: Tensor, factors: Sequence[float]) -> Tensor:
-    """Of units, made once: four float32 loads and ten operations a value and zoom remain."""
+    """Works on units, made once: four float32 loads and ten operations a value and zoom remain."""
     images = images.contiguous()
     n, height, width, channels = images.shape
     device = images.device
@@ -112,7 +112,7 @@ def _zoom(
     fields, rows, row_weights, columns, column_weights, out,
     tall, wide, height, width, strips, blocks, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """In SciPy's order of products and sums."""
+    """Products and sums are taken in SciPy's order."""
     program = tl.program_id(0)
     x = program % blocks * BLOCK + tl.arange(0, BLOCK)
     y = program // blocks % strips * ROWS + tl.arange(0, ROWS)
