@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 
 import hardy
+from hardy.metrics import METRICS
+from hardy.metrics.metric import CORRUPTIONS
 from hardy.train import METHODS
 
 DOCS = Path(__file__).parent
@@ -45,9 +47,27 @@ def typed(value: object) -> str:
     return f"{levels}/255" if levels / 255 == value else repr(value)
 
 
+def all_metrics() -> str:
+    """Each metric with the scores it gives, its unit and direction, and the columns it reads."""
+    lines = []
+    for name in METRICS:
+        one = METRICS[name]
+        single = f"{name} fog" if one.kind == CORRUPTIONS else f"{name} tilt"
+        labels = (one.mean, one.validation, one.clean, single if one.single else None)
+        scores = ", ".join(label for label in labels if label)
+        unit = "% of the reference's" if one.is_ratio else one.unit
+        better = "lower" if one.lower_is_better else "higher"
+        cells = (name, scores, one.group, unit, better, ", ".join(one.columns), one.caption)
+        lines.append(f"| {' | '.join(cells)} |\n")
+    header = "| metric | scores | group | unit | better | stored columns | what it is |\n"
+    return header + 7 * "|---" + "|\n" + "".join(lines)
+
+
 def table(kind: str) -> str:
     if kind == "training methods":
         return training_methods()
+    if kind == "all metrics":
+        return all_metrics()
     lines = [f"| `{name}` | {said} |\n" for name, said in rows(kind)]
     return f"| {kind.rstrip('s')} | what it is |\n|---|---|\n{''.join(lines)}"
 

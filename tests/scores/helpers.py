@@ -48,11 +48,12 @@ def write_run(
     ids: Sequence[int | str] | None = None,
     labels: Any = None,
     subset: dict[str, Any] | None = None,
+    top: float = 0.7,
     **changes: Any,
 ) -> StoredRun:
     """`wrong` has per cell a flag for each image; an image with -1 lacks the cell.
 
-    A right answer has probability 0.7, a wrong one the label as second of three with 0.2.
+    A right answer has probability `top`, a wrong one the label as second of three with 0.2.
     """
     number = len(next(iter(wrong.values())))
     ids = list(range(number)) if ids is None else list(ids)
@@ -64,7 +65,7 @@ def write_run(
         for cell, flags in wrong.items():
             flags = np.asarray(flags, np.int64)
             rows = np.flatnonzero(flags >= 0)
-            writer.add(rows, cell, _columns(flags[rows], labels[rows]))
+            writer.add(rows, cell, _columns(flags[rows], labels[rows], top))
     return run_in(writer.folder)
 
 
@@ -81,15 +82,15 @@ def run_in(folder: Path) -> StoredRun:
     return run
 
 
-def _columns(flags: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+def _columns(flags: np.ndarray, labels: np.ndarray, top: float) -> dict[str, np.ndarray]:
     best = (labels[:, None] + np.arange(5)) % CLASSES
     best[:, 0] = (labels + flags) % CLASSES
     best[:, 1] = (labels + 1 - flags) % CLASSES
-    probabilities = np.tile(np.array([0.7, 0.2, 0.1, 0.0, 0.0]), (len(flags), 1))
+    probabilities = np.tile(np.array([top, 0.2, 0.1, 0.0, 0.0]), (len(flags), 1))
     return {
-        "log_prob": np.log(np.where(flags, 0.2, 0.7)),
+        "log_prob": np.log(np.where(flags, 0.2, top)),
         "rank": flags,
-        "square_sum": np.full(len(flags), 0.54),
+        "square_sum": np.full(len(flags), round(top**2 + 0.05, 4)),
         "top5": best,
         "top5_prob": probabilities,
     }
