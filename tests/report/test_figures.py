@@ -221,7 +221,7 @@ def test_styles_repeat_only_after_all_colours_and_dashes() -> None:
 
 
 def test_figures_are_chosen_by_kind_suite_and_score(report: StoreReport) -> None:
-    assert choose_figure(report, "scatter").score == "mCE"
+    assert choose_figure(report, "scatter", suite="imagenet_c").score == "mCE"
     assert choose_figure(report, "scatter", suite="imagenet_p").score == "mFR"
     assert choose_figure(report, "stability", score="T5D").name == "imagenet-p-bars-t5d"
     with pytest.raises(InputError, match=r'unknown figure "pie".*bars'):

@@ -30,11 +30,14 @@ class ShownAttack(NamedTuple):
 
     @property
     def kind(self) -> str:
-        return _kind(self.attacked)
+        return NAMES.get(self.attacked.noise, self.attacked.noise)
 
     @property
     def title(self) -> str:
-        return _title(self.entry, self.attacked)
+        """The model and what was asked for, since a model may have several attacks."""
+        one = self.attacked
+        steps = count(one.steps, "step")
+        return f"{self.entry.label}, {self.kind}, ε {one.epsilon:.4g}, {steps}"
 
     @property
     def sentence(self) -> str:
@@ -57,15 +60,6 @@ def shown(section: Section) -> list[list[ShownAttack]]:
         made = _pictured(entry, one) if place < PICTURED else ShownAttack(entry, one)
         groups.setdefault(one.measured_hash, []).append(made)
     return list(groups.values())
-
-
-def _kind(one: Attacked) -> str:
-    return NAMES.get(one.noise, one.noise)
-
-
-def _title(entry: ModelEntry, one: Attacked) -> str:
-    """The model and what was asked for, since a model may have several attacks."""
-    return f"{entry.label}, {_kind(one)}, ε {one.epsilon:.4g}, {count(one.steps, 'step')}"
 
 
 def _pictured(entry: ModelEntry, one: Attacked) -> ShownAttack:
@@ -93,7 +87,9 @@ def _uri(entry: ModelEntry, picture: str) -> str:
 def noise(section: Section) -> list[Figure]:
     """How often each value of the noise occurs, beside a Gaussian of the same spread."""
     found = [(entry, one) for entry in section.entries for one in entry.attacks]
-    panels = tuple(Panel(_title(entry, one), _series(entry, one)) for entry, one in found)
+    panels = tuple(
+        Panel(ShownAttack(entry, one).title, _series(entry, one)) for entry, one in found
+    )
     return [
         Figure(
             name=f"{section.slug}-noise",

@@ -209,37 +209,27 @@ def notes(section: Section) -> list[str]:
 def choose_figure(
     report: StoreReport, kind: str, *, suite: str | None = None, score: str | None = None
 ) -> Figure:
-    """The figure that `hardy plot` draws: the first one, unless a suite or a score is named."""
+    """The figure that `hardy plot` draws: of the suite, if several have it, and of the score."""
     make = FIGURES[kind]
     sections = [part for part in report.sections if suite in (None, part.suite.name)]
     if not sections:
         suites = dict.fromkeys(part.suite.name for part in report.sections)
         raise unknown("suite among these runs", str(suite), suites)
-    found = [figure for part in sections for figure in make(part)]
-    if not found:
+    made = [(part.suite.name, figure) for part in sections for figure in make(part)]
+    if not made:
         there = [name for name in FIGURES if any(map(FIGURES[name], sections))]
         needs = " and ".join(need.what for need in make.needs)
         raise InputError(
             f"expected runs that the plot {kind} can be made of{needs and f': {needs}'}, got "
             f"{', '.join(part.suite.name for part in sections)}; these have {', '.join(there)}"
         )
-    if score is None:
-        return found[0]
-    named = [figure for figure in found if figure.score == score]
-    if not named:
-        raise unknown(f"score of the plot {kind}", score, tuple(one.score for one in found))
-    return named[0]
-
-
-def check_one_suite(report: StoreReport, kind: str, score: str | None) -> None:
-    """Refuse to choose between suites that the figure can be made of."""
-    fitting = dict.fromkeys(
-        part.suite.name
-        for part in report.sections
-        if any(score in (None, figure.score) for figure in FIGURES[kind](part))
-    )
+    found = [(suite, figure) for suite, figure in made if score in (None, figure.score)]
+    if not found:
+        raise unknown(f"score of the plot {kind}", score, tuple(one.score for _, one in made))
+    fitting = dict(found)
     if len(fitting) > 1:
         raise InputError(
             f"expected one suite for the plot {kind}, got {', '.join(fitting)}; name one with "
             "--suite"
         )
+    return found[0][1]

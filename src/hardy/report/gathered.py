@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from hardy.errors import InputError
 from hardy.metrics import Interval, proportion_interval
 from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
 from hardy.metrics.corruption_error import error
-from hardy.progress import Track, untracked
+from hardy.progress import Item, Track, untracked
 from hardy.scores import Scores, score_run
 from hardy.scores.paired_scores import differences
 from hardy.scores.score import Circumstances, Score
@@ -26,8 +26,6 @@ from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.suite import Suite
 
 FEWEST = 20  # predictions in a bin that is shown
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class ErrorGrid:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How often a model is right when it is that sure; bins of few images are left out."""
+    """How often a model is right at each confidence; bins of few images are left out."""
 
     confidence: tuple[float, ...]
     accuracy: tuple[float, ...]
@@ -80,16 +78,20 @@ class ModelEntry:
 
 
 def compared(items: Sequence[Item], entry: Callable[[Item], ModelEntry]) -> list[Item]:
-    """What captions call better or worse than another: nothing of models that adapt to the test
-    images. Where there are no others, the first is described by itself."""
+    """The items that captions may compare: none of models that adapt to the test images.
+
+    Where there are no others, the first is described by itself.
+    """
     plain = [item for item in items if not entry(item).run.adapted]
     return plain or list(items[:1])
 
 
 @dataclass(frozen=True)
 class Section:
-    """Models whose scores were made alike: what is in one may be compared. The best first; those
-    that adapt to the test images, which is another task, after all others."""
+    """Models whose scores were made alike and may be compared, the best first.
+
+    Those that adapt to the test images, which is another task, come after all others.
+    """
 
     suite: Suite
     entries: tuple[ModelEntry, ...]
@@ -111,7 +113,7 @@ class Section:
 
     @property
     def slug(self) -> str:
-        """For ids: no two sections have the same."""
+        """The start of ids on the page: no two sections have the same."""
         name = self.suite.name.replace("_", "-")
         return name if self.of == 1 else f"{name}-{self.number}"
 
@@ -123,7 +125,7 @@ class StoreReport:
 
 
 def gather(store: Path, *, track: Track = untracked) -> StoreReport:
-    """All runs of a store, or the one whose folder it is."""
+    """Score all runs of a store, or the run whose folder it is, and group those made alike."""
     faults: list[str] = []
     runs = find_runs(store, faults)
     labels = _labels(runs)
@@ -138,7 +140,8 @@ def gather(store: Path, *, track: Track = untracked) -> StoreReport:
             if found.headline:
                 scored.append(found)
             else:
-                left_out.append(_nothing(run))
+                few = f"expected predictions to score {run.model} on {run.suite}, got too few"
+                left_out.append(InputError(f"{few}; the same `hardy eval` resumes"))
     if not scored:
         raise left_out[0]
 
@@ -171,19 +174,12 @@ def gather(store: Path, *, track: Track = untracked) -> StoreReport:
     return StoreReport(tuple(sections), tuple(map(str, left_out)))
 
 
-def _nothing(run: StoredRun) -> InputError:
-    return InputError(
-        f"expected predictions to score {run.model} on {run.suite}, got too few; the same "
-        "`hardy eval` resumes"
-    )
-
-
 def _key(run: StoredRun) -> str:
     return str(run.details["model_identity"])
 
 
 def _labels(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """Model identity -> a name that no other has, by name."""
+    """Map each model's identity to a name that no other model has, in order of the names."""
     names = {_key(run): run.model for run in runs}
     repeated = {name for name in names.values() if list(names.values()).count(name) > 1}
     labels = {
@@ -193,7 +189,7 @@ def _labels(runs: Sequence[StoredRun]) -> dict[str, str]:
 
 
 def _groups(scores: Sequence[Scores]) -> list[list[Scores]]:
-    """Those that were made alike together, the largest group first."""
+    """Group scores that were made alike, the largest group first."""
     groups: list[list[Scores]] = []
     for one in scores:
         for group in groups:
@@ -206,7 +202,7 @@ def _groups(scores: Sequence[Scores]) -> list[list[Scores]]:
 
 
 def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
-    """Its own, or the same model's on the suite of corruptions, if there is just one value."""
+    """The run's own, or the same model's on a suite of corruptions, if there is just one value."""
     label = error.clean or ""
     if label in one:
         return one[label]
@@ -219,7 +215,7 @@ def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
 
 
 def _same_set(one: Scores, other: Scores) -> bool:
-    """Images of the same kind and classes, corrupted one way and the other."""
+    """Whether two runs are of images of the same kind and classes."""
     sets = [(suite_of(run), run.details["labels"], run) for run in (one.run, other.run)]
     keys = [
         (suite.edition.name, suite.classes, labels, run.classes if labels == "own" else None)
@@ -229,7 +225,7 @@ def _same_set(one: Scores, other: Scores) -> bool:
 
 
 def _grid(scores: Scores) -> ErrorGrid | None:
-    """Of the images that the scores are of; validation corruptions are there if they have all."""
+    """The errors on the scored images; with validation corruptions where all images have them."""
     if scores.kind != "corruptions":
         return None
     run, places = scores.run, scores.images
@@ -283,7 +279,7 @@ def _calibration(scores: Scores) -> Calibration | None:
 
 
 def _reliability(confidence: npt.NDArray[Any], right: npt.NDArray[np.bool_]) -> Reliability:
-    """Bins of equal width, closed on the right, as the ECE has them."""
+    """Accuracy in bins of confidence: of equal width and closed on the right, as for the ECE."""
     sure = confidence.ravel()
     bins = np.clip(np.ceil(sure * ECE_BINS - 1e-6).astype(np.int64) - 1, 0, ECE_BINS - 1)
     count = np.bincount(bins, minlength=ECE_BINS)

@@ -14,7 +14,7 @@ from hardy.scores.score import Score
 
 
 class Span(NamedTuple):
-    """An interval drawn on the scale that its column shares; shares of the width."""
+    """Where an interval lies on the scale of its column, as shares of the width."""
 
     low: float
     value: float
@@ -81,7 +81,7 @@ def higher_is_better(section: Section) -> list[str]:
 
 
 def cells_of(scores: Sequence[Score | None]) -> list[TableCell | None]:
-    """A column: intervals on one scale, from the lowest end to the highest."""
+    """The cells of a column, with intervals on one scale from the lowest end to the highest."""
     there = [score for score in scores if score is not None]
     low = min(min(score.interval.low, score.value) for score in there)
     high = max(max(score.interval.high, score.value) for score in there)
@@ -102,7 +102,7 @@ def cells_of(scores: Sequence[Score | None]) -> list[TableCell | None]:
 
 
 def summary(section: Section) -> str:
-    """Who leads, by how much, and whether that is more than chance."""
+    """Say who leads, by how much, and whether that is more than chance."""
     entries = compared(section.entries, lambda entry: entry)
     return _lead(entries) + not_compared(len(entries) < len(section.entries))
 

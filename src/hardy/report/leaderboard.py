@@ -1,4 +1,4 @@
-"""Any number of result files as one page that ranks them, where they may be ranked at all."""
+"""A page that ranks result files, as far as they were made alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hardy.files import check_outside_runs, write_output
 from hardy.models.model import in_words
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
-from hardy.report.submitted import find_results, left_out, on_our_suite
+from hardy.report.submitted import find_results, left_out, main_score, on_our_suite
 from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
 from hardy.scores.paired_scores import differences
 from hardy.scores.result_files import ResultFile
@@ -34,7 +34,7 @@ class BoardRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Marked where it adapts, whatever its maker calls it."""
+        """The name, marked where the model adapts, whatever its maker calls it."""
         marked = not self.result.model["adapted"] or ADAPTED in self.result.name
         return self.result.name if marked else f"{self.result.name} {ADAPTED}"
 
@@ -57,7 +57,7 @@ class BoardRow(NamedTuple):
 
     @property
     def method(self) -> str:
-        """By name, where `hardy train` applied it."""
+        """The method by name, where `hardy train` applied it."""
         methods = _methods(self.result)
         if not methods:
             return self.standalone
@@ -80,7 +80,7 @@ class BoardRow(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Results made alike, the best first; of the others each stands by itself, without a rank."""
+    """Results made alike, the best first; or results that differ, each by itself without a rank."""
 
     slug: str
     circumstances: Circumstances | None
@@ -126,12 +126,8 @@ def boards(results: Sequence[ResultFile]) -> list[Board]:
     return [_board(suite, by_suite[suite]) for suite in sorted(by_suite)]
 
 
-def main_score(result: ResultFile) -> Score:
-    return result.scores[result.headline[0]]
-
-
 def _once(results: Sequence[ResultFile]) -> list[ResultFile]:
-    """The same result twice is one, whatever files it came in; the best first."""
+    """Each result once, though several files may hold it; the best first."""
     found = {_content(one): one for one in results}
     ordered = sorted(found.items(), key=lambda item: (main_score(item[1]).loss, item[0]))
     return [one for _, one in ordered]
@@ -143,7 +139,7 @@ def _methods(result: ResultFile) -> tuple[str, ...]:
 
 
 def _content(result: ResultFile) -> str:
-    """All that is shown of it, the name first."""
+    """Everything that a page shows of a result, the name first."""
     scores = [score.as_dict() for score in result.scores.values()]
     shown = (result.name, result.model, _methods(result), result.headline, scores)
     return json.dumps(shown, sort_keys=True)
@@ -171,7 +167,7 @@ def _board(suite: str, results: list[ResultFile]) -> Board:
 
 
 def _ranking(slug: str, group: list[ResultFile], like: Score | None) -> Ranking:
-    """With `like` nothing is ranked: each row says how it differs from that."""
+    """Rank the group; with `like`, say instead how each row differs from that score."""
     columns = tuple(dict.fromkeys(name for one in group for name in one.headline))
     scores = {name: [one.scores.get(name) for one in group] for name in columns}
     odd = {name: [""] * len(group) if like else _odd(scores[name]) for name in columns}
@@ -196,7 +192,7 @@ def _ranking(slug: str, group: list[ResultFile], like: Score | None) -> Ranking:
 
 
 def _odd(column: Sequence[Score | None]) -> list[str]:
-    """Results alike in what ranks them may differ in another score: most of them decide."""
+    """Say which scores were made unlike most in the column, although what ranks them is alike."""
     there = [score for score in column if score is not None]
     made = Counter(score.circumstances for score in there).most_common(1)[0][0]
     usual = next(score for score in there if score.circumstances == made)
@@ -207,7 +203,7 @@ def _odd(column: Sequence[Score | None]) -> list[str]:
 
 
 def _rank(group: list[ResultFile], one: ResultFile) -> int:
-    """Equal numbers share a rank."""
+    """One more than the number of better results, so that equal ones share a rank."""
     return 1 + sum(main_score(other).loss < main_score(one).loss for other in group)
 
 

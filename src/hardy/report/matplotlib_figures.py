@@ -15,12 +15,7 @@ from typing import Any, NamedTuple
 
 from hardy.errors import InputError, need
 from hardy.report.figures import Figure, Series
-from hardy.report.matplotlib_axes import (
-    INK,
-    draw_panel,
-    legend_handle,
-    printed,
-)
+from hardy.report.matplotlib_axes import INK, draw_panel, legend_handle, printed
 from hardy.report.palette import GREY
 
 FORMATS = ("pdf", "svg", "png")

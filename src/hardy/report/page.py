@@ -49,7 +49,7 @@ def render_report(report: StoreReport, galleries: Iterable[Gallery] = ()) -> byt
 
 
 def render_galleries(photo: str, galleries: Iterable[Gallery]) -> bytes:
-    """The sheets of one photograph, by themselves."""
+    """A page of the galleries of one photograph alone."""
     return render("gallery.html", title=photo, galleries=list(galleries))
 
 
@@ -72,7 +72,7 @@ def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]
 
 
 def _worst(report: StoreReport) -> list[list[tuple[ModelEntry, tuple[Worst, ...]]]]:
-    """Of each section the best models' first, as far as there is room."""
+    """The worst images of each section, the best models' first, as far as there is room."""
     found = []
     room = FOR_WORST
     for section in report.sections:
@@ -94,7 +94,7 @@ def _figure(figure: Figure, drawn: dict[str, Any]) -> dict[str, Any]:
 
 
 def _singles(section: Section) -> list[dict[str, Any]]:
-    """The numbers behind the bars, as tables."""
+    """The numbers of the bars as tables."""
     tables = []
     for metric in section.entries[0].scores.singles():
         columns = [entry.scores.singles().get(metric, {}) for entry in section.entries]
@@ -105,7 +105,7 @@ def _singles(section: Section) -> list[dict[str, Any]]:
 
 
 def render(template: str, **values: Any) -> bytes:
-    """Lone surrogates, which names of files may hold, have no place in a file of text."""
+    """Fill the template; lone surrogates, which file names may hold, become question marks."""
     text: str = _environment().get_template(template).render(**values)
     return text.encode("utf-8", "replace")
 
@@ -131,7 +131,7 @@ def _environment() -> Environment:
 
 
 def _markup(text: str) -> Any:
-    """Text that is not escaped: our own, or made safe."""
+    """Mark text that need not be escaped: it is our own, or made safe."""
     from markupsafe import Markup
 
     return Markup(text)
@@ -143,7 +143,7 @@ def _raw(name: str) -> Any:
 
 
 def _script_json(value: Any) -> Any:
-    """For a script element, which ends at the first "</" whatever it means."""
+    """JSON for a script element, which would end at the first "</"."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return _markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

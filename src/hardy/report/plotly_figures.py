@@ -29,16 +29,8 @@ def draw(figure: Figure) -> list[go.Figure]:
     """A Plotly figure for each panel."""
     graphs = need("plotly.graph_objects", "report", "the page of a report")
     return [
-        graphs.Figure(
-            [_of_type(graphs, **trace) for trace in _traces(figure, panel)],
-            _layout(figure, panel),
-        )
-        for panel in figure.panels
+        graphs.Figure(_traces(figure, panel), _layout(figure, panel)) for panel in figure.panels
     ]
-
-
-def _of_type(graphs: Any, type: str, **settings: Any) -> Any:
-    return getattr(graphs, type.capitalize())(settings)
 
 
 def escape(text: str) -> str:

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from hardy.report.figures import CONFIDENCES, SHOWN, Figure, Panel, Series, figure
-from hardy.report.gathered import (
-    Calibration,
-    ModelEntry,
-    Reliability,
-    Section,
-    compared,
-)
+from hardy.report.gathered import Calibration, ModelEntry, Reliability, Section, compared
 from hardy.report.words import not_compared, short
 
 Pair = tuple[ModelEntry, Calibration]

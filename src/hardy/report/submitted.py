@@ -1,5 +1,4 @@
-"""Result files from anywhere, each against the suite that it names: only what we have can stand on
-a leaderboard."""
+"""Result files from anywhere, checked against the suites that they name before they are ranked."""
 
 from __future__ import annotations
 
@@ -11,6 +10,7 @@ from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.report.words import count
 from hardy.scores.result_files import ResultFile, read_results
+from hardy.scores.score import Score
 from hardy.suites import load, names
 from hardy.suites.cells import levels
 
@@ -19,8 +19,10 @@ LISTED = 10
 
 
 def find_results(paths: Iterable[Path]) -> list[ResultFile]:
-    """Of files, and of all .json files in folders; every one is checked before any is shown. Of
-    suites that are not ours too, as long as there is something to show."""
+    """Read files, and all .json files in folders, and check every one before any is shown.
+
+    Results on suites that are not ours come along, unless there are no others.
+    """
     found: list[ResultFile] = []
     refused: list[str] = []
     files = [file for path in paths for file in _files(path)]
@@ -59,13 +61,14 @@ def _files(path: Path) -> list[Path]:
 
 
 def on_our_suite(result: ResultFile) -> bool:
-    return _suite(result) in names()
+    return main_score(result).circumstances.suite in names()
 
 
 def left_out(results: Iterable[ResultFile]) -> list[str]:
-    """What is not shown, a sentence for each suite: what is in one of somebody's own, we cannot
-    know."""
-    counts = Counter(_suite(one) for one in results if not on_our_suite(one))
+    """A sentence for each suite that is not shown: what is in a user's own, we cannot know."""
+    counts = Counter(
+        main_score(one).circumstances.suite for one in results if not on_our_suite(one)
+    )
     return [
         f"{count(number, 'result')} on {suite}, which is no suite of Hardy's: suites of one's own "
         "cannot be compared here"
@@ -73,15 +76,15 @@ def left_out(results: Iterable[ResultFile]) -> list[str]:
     ]
 
 
-def _suite(result: ResultFile) -> str:
-    return result.scores[result.headline[0]].circumstances.suite
+def main_score(result: ResultFile) -> Score:
+    return result.scores[result.headline[0]]
 
 
 def check_submitted(result: ResultFile, where: str) -> None:
-    """Other contents under the suite's name would be ranked as if they were the suite."""
+    """Refuse a result whose suite has other contents here than where the result was made."""
     if not on_our_suite(result):
         return
-    around = result.scores[result.headline[0]].circumstances
+    around = main_score(result).circumstances
     suite = load(around.suite)
     there = suite.counted + suite.validation
     possible = {level for name in there for level in levels(suite, name)}

@@ -14,7 +14,7 @@ from hardy.files import check_target, write_output
 from hardy.progress import Track, untracked
 from hardy.registry import unknown
 from hardy.report import FORMATS
-from hardy.report.figures import Figure, check_one_suite, choose_figure, figures
+from hardy.report.figures import Figure, choose_figure, figures
 from hardy.report.gallery import Gallery, make_gallery
 from hardy.report.gathered import StoreReport, gather
 from hardy.report.headline import summary
@@ -102,8 +102,6 @@ def plot(
     target = Path(output)
     check_target(target)
     report = gather(Path(store), track=track)
-    if suite is None:
-        check_one_suite(report, figure, score)
     chosen = choose_figure(report, figure, suite=suite, score=score)
     how = Print(width, height, font, font_size)
     write_output(target, save(chosen, _suffix(target), how))
