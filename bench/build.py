@@ -58,20 +58,20 @@ def build_time(photos: Path, out: Path) -> dict[str, float]:
     """Wall seconds of a build, and of its start: until the first images are there."""
     from hardy.execute import executor
     from hardy.suites.cells import choose_cells
-    from hardy.variants.disk.build import build
+    from hardy.variants.disk.build import build_cells
 
     made_by = variants(photos)
     first = 0.0
     began, cpu = time.perf_counter(), _cpu()
 
-    def track(done: Any, total: int) -> Any:
+    def track(done: Any, *_: Any) -> Any:
         nonlocal first
         for one in done:
             first = first or time.perf_counter() - began
             yield one
 
     cells = choose_cells(made_by.suite)
-    build(made_by.suite, made_by.source, out, cells, executor=executor(WORKERS), track=track)
+    build_cells(made_by.suite, made_by.source, out, cells, executor=executor(WORKERS), track=track)
     wall, cpu = time.perf_counter() - began, _cpu() - cpu
     size = sum(path.stat().st_size for path in out.rglob("*.JPEG"))
     return {"wall": wall, "cpu": cpu, "first": first, "bytes": size}
@@ -86,7 +86,7 @@ def _cpu() -> float:
 def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
     """Process-CPU milliseconds per photograph and step, in one process, after a warm-up."""
     from hardy.suites.cells import choose_cells
-    from hardy.variants.disk.build import TOGETHER
+    from hardy.variants.disk.build_worker import TOGETHER
     from hardy.variants.disk.layout import open_layout
     from hardy.variants.disk.manifest import UNFINISHED, content_hash, write_built
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hardy.suites import names as suites
     from hardy.train.training import train
     from hardy.variants.base_picture import perturb
+    from hardy.variants.disk.build import build
+    from hardy.variants.disk.verify import verify
     from hardy.variants.mirror import corrupt_files
 
 __version__ = "0.1.0"
@@ -39,14 +41,15 @@ __version__ = "0.1.0"
 _LATER = {
     "Run": "hardy.evaluation",
     "attack": "hardy.attacks.attack",
+    "build": "hardy.variants.disk.build",
     "compare": "hardy.scores.comparison",
     "correlate": "hardy.design.drops",
     "corrupt": "hardy.corrupt",
     "corrupt_files": "hardy.variants.mirror",
     "corruptions": "hardy.corrupt.calls",
-    "design": "hardy.design",
     "demo": "hardy.demonstration",
     "describe": "hardy.scores.similarity",
+    "design": "hardy.design",
     "doctor": "hardy.diagnosis",
     "draw": "hardy.corrupt.calls",
     "evaluate": "hardy.evaluation",
@@ -64,6 +67,7 @@ _LATER = {
     "show": "hardy.pictures",
     "suites": "hardy.suites",
     "train": "hardy.train",
+    "verify": "hardy.variants.disk.verify",
     "view": "hardy.report.serve",
 }
 
@@ -86,6 +90,7 @@ __all__ = [
     "Run",
     "__version__",
     "attack",
+    "build",
     "compare",
     "correlate",
     "corrupt",
@@ -111,5 +116,6 @@ __all__ = [
     "show",
     "suites",
     "train",
+    "verify",
     "view",
 ]

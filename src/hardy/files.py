@@ -230,3 +230,13 @@ def _flat(found: Record, prefix: str = "") -> dict[str, Any]:
         else:
             flat[f"{prefix}{name}"] = value
     return flat
+
+
+def byte_size(size: int) -> str:
+    """2,400,000 as 2.4 MB."""
+    value = float(size)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:,.3g} {unit}"
+        value /= 1000
+    return f"{value:,.3g} TB"

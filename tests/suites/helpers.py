@@ -13,7 +13,7 @@ from hardy.images.source import Source
 from hardy.suites import load
 from hardy.suites.cells import Cell, choose_cells
 from hardy.suites.suite import Suite
-from hardy.variants.disk.build import Outcome, build
+from hardy.variants.disk.build import BuildOutcome, build_cells
 from tests.photos import photos
 
 CHEAP = ("contrast", "jpeg_compression")
@@ -57,9 +57,9 @@ def built(
     format: str | None = None,
     workers: int = 1,
     seed: int = 0,
-) -> Outcome:
+) -> BuildOutcome:
     suite = load(name)
-    return build(
+    return build_cells(
         suite,
         opened(images, suite),
         out,

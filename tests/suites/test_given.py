@@ -20,7 +20,7 @@ from hardy.store.reader import find_runs
 from hardy.suites import load, parse, text_of
 from hardy.suites import suite_files as given
 from hardy.suites.cells import choose_cells
-from hardy.variants.disk.build import build
+from hardy.variants.disk.build import build_cells
 from hardy.variants.disk.manifest import ManifestWriter
 from hardy.variants.disk.verify import verify
 from hardy.variants.generated import Generated
@@ -89,7 +89,7 @@ def test_built_in_other_processes_and_verified_without_the_file(mine, tmp_path) 
     source = open_images(write_rows(tmp_path / "rows", 4), id_rule=suite.id_rule)
     out = tmp_path / "built"
     cells = choose_cells(suite, ["contrast"], [1])
-    build(suite, source, out, cells, executor=executor(2), seed=0, format=None)
+    build_cells(suite, source, out, cells, executor=executor(2), seed=0, format=None)
     Path(mine).unlink()
     assert verify(out).fine
 
@@ -100,7 +100,7 @@ def test_other_processes_build_what_was_read(mine, tmp_path) -> None:
     source = open_images(write_rows(tmp_path / "rows", 4), id_rule=suite.id_rule)
     Path(mine).write_text("no suite at all")
     cells = choose_cells(suite, ["contrast"], [1])
-    build(suite, source, tmp_path / "built", cells, executor=executor(2), seed=0, format=None)
+    build_cells(suite, source, tmp_path / "built", cells, executor=executor(2), seed=0, format=None)
     assert verify(tmp_path / "built").fine
 
 
@@ -108,7 +108,7 @@ def test_files_that_were_built_from_another_of_that_name(mine, tmp_path) -> None
     suite = load(mine)
     source = open_images(write_rows(tmp_path / "rows", 4), id_rule=suite.id_rule)
     out = tmp_path / "built"
-    build(suite, source, out, choose_cells(suite, ["contrast"]), executor=executor(1))
+    build_cells(suite, source, out, choose_cells(suite, ["contrast"]), executor=executor(1))
     Path(mine).write_text(MINE.replace('"fog", ', ""))
     with pytest.raises(InputError, match="holds mine with other contents than this mine"):
         open_stored(out, load(mine))
@@ -127,8 +127,8 @@ def test_built_after_a_stop_at_the_very_start(where, step, mine, tmp_path, monke
     with monkeypatch.context() as patch:
         patch.setattr(where, step, stop)
         with pytest.raises(KeyboardInterrupt):
-            build(suite, source, out, cells, executor=executor(1), seed=0, format=None)
-    build(suite, source, out, cells, executor=executor(1), seed=0, format=None)
+            build_cells(suite, source, out, cells, executor=executor(1), seed=0, format=None)
+    build_cells(suite, source, out, cells, executor=executor(1), seed=0, format=None)
     assert verify(out).fine
 
 

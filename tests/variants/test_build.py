@@ -14,8 +14,8 @@ from PIL import Image
 from hardy.errors import HardyError, InputError
 from hardy.execute import executor
 from hardy.suites import load
-from hardy.variants.disk import space as room
-from hardy.variants.disk.build import build
+from hardy.variants.disk import build as build_module
+from hardy.variants.disk.build import build_cells
 from hardy.variants.disk.manifest import HEADER, LINES
 from hardy.variants.disk.verify import verify
 from hardy.variants.generated import Generated
@@ -218,7 +218,7 @@ def test_too_little_room_is_found_before_the_start(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(room.shutil, "disk_usage", lambda path: usage(10**6, 10**6, 1000))
+    monkeypatch.setattr(build_module.shutil, "disk_usage", lambda path: usage(10**6, 10**6, 1000))
     with pytest.raises(
         HardyError, match=r"60 outputs need about .* kB, and .* 1 kB free; make room"
     ):
@@ -230,7 +230,7 @@ def test_the_estimate_is_close(photos: Path, tmp_path: Path) -> None:
     suite, plans = load("imagenet_c"), []
     for format in FORMATS:
         out = tmp_path / format
-        build(
+        build_cells(
             suite,
             opened(photos, suite),
             out,

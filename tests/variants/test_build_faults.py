@@ -20,7 +20,7 @@ from hardy.execute import executor
 from hardy.images.readers import open_images
 from hardy.images.source import Fault
 from hardy.suites import load
-from hardy.variants.disk.build import build
+from hardy.variants.disk.build import build_cells
 from hardy.variants.disk.manifest import UNFINISHED
 from hardy.variants.disk.verify import verify
 from hardy.variants.generated import Generated
@@ -154,7 +154,7 @@ def test_listing_faults_do_not_stop_the_rest(tmp_path: Path) -> None:
     for number, listed in enumerate((source, packed)):
         out = tmp_path / f"out{number}" / "c"
         cells = cells_of(suite, "contrast", severities=(1,))
-        done = build(suite, listed, out, cells, executor=executor(1))
+        done = build_cells(suite, listed, out, cells, executor=executor(1))
         assert done.built == len(listed)
         assert verify(out).fine
         assert list(out.parent.iterdir()) == [out]

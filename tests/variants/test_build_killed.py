@@ -18,7 +18,7 @@ from hardy.execute import Processes, Serial
 from hardy.suites import load
 from hardy.variants.disk import manifest
 from hardy.variants.disk.array_layout import ArrayLayout
-from hardy.variants.disk.build import build
+from hardy.variants.disk.build import build_cells
 from hardy.variants.disk.manifest import (
     HEADER,
     LINES,
@@ -257,7 +257,7 @@ def test_interrupted_in_the_middle(chosen: Serial | Processes, tmp_path: Path) -
 
     cells = cells_of(suite, "contrast")
     with pytest.raises(KeyboardInterrupt):
-        build(suite, opened(images, suite), out, cells, executor=chosen, track=interrupt)
+        build_cells(suite, opened(images, suite), out, cells, executor=chosen, track=interrupt)
     assert not (out / UNFINISHED).exists()
     resumed = built("imagenet_c", images, out, "contrast")
     assert resumed.kept >= 1

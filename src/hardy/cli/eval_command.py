@@ -190,11 +190,11 @@ def evaluate_models(
 
 
 def describe_plan(plan: RunPlan, store: Path) -> list[str]:
-    from hardy.variants.disk.space import in_words
+    from hardy.files import byte_size
 
     return [
         f"{plan.cells} cells × {plan.images:,} images: {plan.predictions:,} predictions in all",
-        f"about {in_words(plan.size)} in {store}",
+        f"about {byte_size(plan.size)} in {store}",
         f"about {in_time(plan.seconds)}, by a timed sample, if nothing of it is stored yet",
     ]
 

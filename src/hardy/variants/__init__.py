@@ -17,6 +17,10 @@ if TYPE_CHECKING:  # `import hardy` passes through here, and needs no images
     from hardy.suites.suite import Suite
 
 
+# What a suite of each kind can be built as.
+FORMATS = {"corruptions": ("jpeg", "png", "npy", "tar"), "perturbations": ("mp4", "npy")}
+
+
 class DecodedImage(NamedTuple):
     """One image as it was read: what all of its cells are made of."""
 

@@ -1,4 +1,4 @@
-"""Writes a suite to disk: each source image is decoded once for all of its outputs.
+"""`hardy.build` writes a suite to disk: each source image is decoded once for all of its outputs.
 
 The same command resumes; with other cells it extends. A build is the suite, its source, seed and
 format: a folder that holds another one is refused.
@@ -6,7 +6,9 @@ format: a folder that holds another one is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
@@ -16,41 +18,36 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hardy.errors import HardyError, InputError
-from hardy.execute import Executor
+from hardy.execute import Executor, executor
 from hardy.execute.machine import versions
-from hardy.files import check_same
-from hardy.images.source import Source
+from hardy.files import byte_size, check_same
+from hardy.images.readers import open_images
+from hardy.images.source import Fault, Source
+from hardy.progress import Track, untracked
+from hardy.suites import load
 from hardy.suites import suite_files as given
-from hardy.suites.cells import Cell
+from hardy.suites.cells import Cell, choose_cells
 from hardy.suites.suite import Suite
-from hardy.variants import DecodedImage
+from hardy.variants import FORMATS, Chunk, DecodedImage
 from hardy.variants.disk.build_worker import (
-    Done,
-    Faults,
-    Job,
-    Task,
+    BuildJob,
+    BuiltUnit,
     layout_of,
-    try_images,
+    list_units,
     worker,
 )
-from hardy.variants.disk.layout import Layout, units_of
+from hardy.variants.disk.layout import encode_one, units_of
 from hardy.variants.disk.manifest import (
     LINES,
     UNFINISHED,
-    ManifestContents,
     ManifestWriter,
     content_hash,
     read_contents,
     read_header,
 )
-from hardy.variants.disk.space import Plan, check_room, plan
 from hardy.variants.generated import Generated
 
-FORMATS = {"corruptions": ("jpeg", "png", "npy", "tar"), "perturbations": ("mp4", "npy")}
 LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
-# Files that are made together: fewer calls, and at 224 x 224 all that two need at a time still fits
-# the processor's cache (36 ms of corruptions per photograph; alone 37, with four or more 44).
-TOGETHER = 2
 # What may differ between the sessions of one build; `images_hash` speaks for names and labels.
 OF_THE_SESSION = (
     *("manifest", "suite_version", "recipe", "files", "ids", "labels", "classes"),
@@ -61,13 +58,95 @@ SAID = {
     "suite_hash": "the suite has other contents than it had",
 }
 
-Track = Callable[[Iterator[Done], int], Iterable[Done]]
+# How many cells stand for all when the size of a build is estimated. Sequences take long to encode.
+SAMPLES = {"corruptions": 15, "perturbations": 4}
+WASTE = 2048  # half a block of the disk, per file
 
 
-class Outcome(NamedTuple):
+class BuildPlan(NamedTuple):
+    """What a build will write: told before it does."""
+
+    source: str
+    suite: str
+    cells: int
+    format: str
+    images: int
+    outputs: int  # files, or rows of arrays, or members of shards
+    size: int  # bytes, estimated
+    folder: Path
+    free: int  # bytes on its disk
+
+    def __str__(self) -> str:
+        return (
+            f"{self.source}\nto write: {self.cells} {'cell' if self.cells == 1 else 'cells'} of "
+            f"{self.suite} for {self.images:,} images as {self.format}, {self.outputs:,} in all, "
+            f"about {byte_size(self.size)}; {self.folder} has {byte_size(self.free)} free"
+        )
+
+
+class BuildOutcome(NamedTuple):
+    """What a build came to."""
+
     built: int  # images that were made, in one cell or more
     kept: int  # images that were there already, in all cells
-    faults: list[str]
+    faults: list[str]  # what could not be used, and why
+
+
+def build(
+    suite: str,
+    *,
+    images: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    format: str | None = None,
+    only: Iterable[str] = ("counted",),
+    severities: Iterable[int] | None = None,
+    seed: int = 0,
+    announce: Callable[[BuildPlan], object] = lambda plan: None,
+    track: Track = untracked,
+) -> BuildOutcome:
+    """Write a suite to disk in its official layout.
+
+    The same call resumes what was stopped, and other names or severities extend it; a folder that
+    holds another build is refused. `images` is a path as `hardy.images.open_images` takes it. Left
+    out, `format` is the suite's official one and `workers` as many processes as processors. Images
+    that cannot be used are left out and listed. `announce` is told what will be written, before it
+    is.
+
+    >>> import hardy, numpy
+    >>> numpy.savez("four.npz", images=numpy.zeros((4, 32, 32, 3), "uint8"), labels=range(4))
+    >>> hardy.build("cifar10_c", images="four.npz", out="small-c", only=["contrast"], workers=1)
+    BuildOutcome(built=4, kept=0, faults=[])
+    """
+    its_suite, folder = load(suite), Path(out)
+    cells = choose_cells(its_suite, only, severities)
+    _check_apart(images, folder)
+    faults: list[Fault] = []
+    source = open_images(images, labels=labels, id_rule=its_suite.id_rule, faults=faults)
+    outcome = build_cells(
+        its_suite,
+        source,
+        folder,
+        cells,
+        executor=executor(workers),
+        seed=seed,
+        format=format,
+        announce=announce,
+        track=track,
+    )
+    return outcome._replace(faults=[fault.reason for fault in faults] + outcome.faults)
+
+
+def _check_apart(images: str | os.PathLike[str], out: Path) -> None:
+    """The output must not become part of the source, nor the source of the output."""
+    if not os.path.isdir(images):
+        return
+    source, target = Path(images).resolve(), out.resolve()
+    if source.is_relative_to(target) or target.is_relative_to(source):
+        raise InputError(
+            f"{images} and {out} lie one within the other; name an output folder elsewhere"
+        )
 
 
 def default_format(suite: Suite) -> str:
@@ -77,7 +156,7 @@ def default_format(suite: Suite) -> str:
     return "mp4" if suite.storage else "npy"
 
 
-def build(
+def build_cells(
     suite: Suite,
     source: Source,
     folder: Path,
@@ -86,13 +165,10 @@ def build(
     executor: Executor,
     seed: int = 0,
     format: str | None = None,
-    announce: Callable[[Plan], None] = lambda plan: None,
-    track: Track = lambda done, total: done,
-) -> Outcome:
-    """Write `cells` of all images to `folder`; what the manifest lists is left alone.
-
-    `announce` is told what will be written, before it is; `track` may watch units being finished.
-    """
+    announce: Callable[[BuildPlan], object] = lambda plan: None,
+    track: Track = untracked,
+) -> BuildOutcome:
+    """Write `cells` of all images to `folder`; what the manifest lists is left alone."""
     format = format or default_format(suite)
     if format not in FORMATS[suite.kind]:
         raise InputError(
@@ -104,7 +180,7 @@ def build(
     _check_folder(folder)
     made_by = Generated(suite, source, seed, stored=False)
     index, first = _first(made_by)
-    job = Job(suite, source, seed, format, str(folder), first.shape)
+    job = BuildJob(suite, source, seed, format, str(folder), first.shape)
     header = describe(job) | {"first_image": [index, content_hash(first.pixels)]}
     _check_same_build(folder, header)
     before = (read_header(folder) or {}).get("cells", ())
@@ -112,28 +188,31 @@ def build(
     layout = layout_of(job)
     layout.check()
     units = units_of(len(source), layout.size)
-    tasks, faults = _tasks(read_contents(folder, len(units)), layout, units, made_by, cells)
-    images = sum(len(units[unit]) for task in tasks for unit in task.units)
+    contents = read_contents(folder, len(units))
+    groups, faults = list_units(contents, layout, units, made_by, cells)
+    images = sum(len(units[unit]) for group in groups for unit in group.units)
     kept = len(source) - images - len(faults)
-    if tasks:
-        outputs = sum(len(units[u]) * len(task.cells) for task in tasks for u in task.units)
-        sample = made_by.chunk([index], [first])
-        expected = plan(suite, format, sample, cells, images, outputs, folder)
-        check_room(expected, folder)
-        announce(expected)
+    if groups:
+        outputs = sum(len(units[unit]) * len(one.cells) for one in groups for unit in one.units)
+        size = outputs * _size_of_one(suite, format, made_by.chunk([index], [first]), cells)
+        about = (source.describe(), suite.title, len(cells), format, images, outputs, size)
+        plan = BuildPlan(*about, folder, _free(folder))
+        _check_space(plan)
+        announce(plan)
     built = 0
     try:
         with ManifestWriter(folder) as manifest:
             _check_same_build(folder, header)  # again: from here on nobody else writes it
-            if tasks:
+            if groups:
                 manifest.begin(header)  # first: by it the folder is known as ours
                 given.keep_beside(folder, suite)
                 layout.begin(cells)
-            with closing(executor.run(partial(worker, job), tasks)) as results:
-                for done in track((done for result in results for done in result), images):
-                    manifest.add(done.unit, done.cells, sorted(done.faults))
-                    faults |= done.faults
-                    built += done.images
+            with closing(executor.run(partial(worker, job), groups)) as results:
+                every = (unit for group in results for unit in group)
+                for unit in track(every, images, "images", BuiltUnit.dealt_with):
+                    manifest.add(unit.unit, unit.cells, sorted(unit.faults))
+                    faults |= unit.faults
+                    built += unit.images
             manifest.checkpoint()  # before arrays get the name that says they are whole
             layout.finish(cells, source.labels)
             manifest.finish(len(units))
@@ -142,7 +221,7 @@ def build(
             f"cannot write to {folder}: {error}; what is finished is kept: see to the disk, then "
             "run the same command again"
         ) from error
-    return Outcome(built, kept, [faults[index] for index in sorted(faults)])
+    return BuildOutcome(built, kept, [faults[index] for index in sorted(faults)])
 
 
 def _first(made_by: Generated) -> tuple[int, DecodedImage]:
@@ -156,7 +235,7 @@ def _first(made_by: Generated) -> tuple[int, DecodedImage]:
     raise InputError(f"none of the {len(made_by.source):,} images can be read: {fault}")
 
 
-def describe(job: Job) -> dict[str, Any]:
+def describe(job: BuildJob) -> dict[str, Any]:
     """The manifest's head: what decides the bytes, then what is good to know."""
     suite = job.suite
     ids = sha256("\n".join(map(str, job.source.ids)).encode(errors="surrogateescape"))
@@ -203,35 +282,32 @@ def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
     check_same(folder, before, header, "a build", of_the_session=of_the_session, said=said)
 
 
-def _tasks(
-    contents: ManifestContents,
-    layout: Layout,
-    units: list[range],
-    made_by: Generated,
-    cells: Sequence[Cell],
-) -> tuple[list[Task], Faults]:
-    """What is to be done, in the images' order; and images that were bad, and still are."""
-    missing = ~np.stack([contents.listed(cell) for cell in cells], axis=1)
-    faults: Faults = {}
-    readable: set[int] = set()
-    for column, cell in enumerate(cells):
-        for unit, bad in contents.bad(cell).items():
-            for index in set(bad) - readable - faults.keys():
-                _, fault = try_images(made_by, [index])
-                faults |= fault
-                readable |= {index} - fault.keys()
-            missing[unit, column] |= not readable.isdisjoint(bad)
-        for unit in np.flatnonzero(~missing[:, column]).tolist():
-            if contents.hash(unit, cell) and not layout.there(units[unit], cell):
-                missing[unit, column] = True
-    tasks: list[Task] = []
-    for unit in np.flatnonzero(missing.any(axis=1)).tolist():
-        rest = tuple(cell for cell, lacks in zip(cells, missing[unit], strict=True) if lacks)
-        last = tasks[-1] if tasks else None
-        if last and last.cells == rest and (len(last.units) + 1) * layout.size <= TOGETHER:
-            tasks[-1] = Task((*last.units, unit), rest)
+def _size_of_one(suite: Suite, format: str, sample: Chunk, cells: Sequence[Cell]) -> int:
+    """The mean bytes of an output, by what one image takes under some of the cells."""
+    # One more than needed keeps the step off the number of severities: all of them are met.
+    step = len(cells) // SAMPLES[suite.kind] + 1
+    sizes: list[int] = []
+    for cell in cells[::step]:
+        made = sample.make(cell)[0]
+        if format == "npy":
+            sizes.append(made.nbytes)
         else:
-            tasks.append(Task((unit,), rest))
-    # The worker reports these again.
-    again = {index for task in tasks for unit in task.units for index in units[unit]}
-    return tasks, {index: fault for index, fault in faults.items() if index not in again}
+            kind = ("jpeg" if suite.storage else "png") if format == "tar" else format
+            sizes.append(len(encode_one(suite, kind, cell, made)) + WASTE)
+    return sum(sizes) // len(sizes)
+
+
+def _free(folder: Path) -> int:
+    place = folder.absolute()
+    while not place.exists():
+        place = place.parent
+    return shutil.disk_usage(place).free
+
+
+def _check_space(plan: BuildPlan) -> None:
+    if plan.size > plan.free:
+        raise HardyError(
+            f"{plan.outputs:,} outputs need about {byte_size(plan.size)}, and the disk of "
+            f"{plan.folder} has {byte_size(plan.free)} free; make room, name another disk, or "
+            "build fewer cells"
+        )

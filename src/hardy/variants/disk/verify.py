@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
+from hardy.progress import Track, untracked
 from hardy.suites import load
 from hardy.suites import suite_files as given
 from hardy.suites.cells import Cell, cell_folder
@@ -23,7 +24,9 @@ from hardy.variants.disk.manifest import (
 from hardy.variants.stored import listed_source
 
 
-class Report(NamedTuple):
+class BuildCheck(NamedTuple):
+    """How a built folder compares with its manifest."""
+
     checked: int  # files; of arrays, groups of rows
     left_out: int  # images that could not be read when it was their turn
     missing: list[str]
@@ -35,8 +38,19 @@ class Report(NamedTuple):
         return not (self.missing or self.altered or self.extra)
 
 
-def verify(folder: Path, track: Callable[[list[int]], Iterable[int]] = iter) -> Report:
-    """Read every file that was to be built, and look for others."""
+def verify(folder: str | os.PathLike[str], *, track: Track = untracked) -> BuildCheck:
+    """Compare a folder that `hardy.build` wrote with its manifest: every file is read.
+
+    What is missing or altered, and what does not belong there, is listed by name; `fine` tells
+    whether there is nothing of the kind. To mend a folder, delete what is altered and build again.
+
+    >>> import hardy, numpy
+    >>> numpy.savez("four.npz", images=numpy.zeros((4, 32, 32, 3), "uint8"), labels=range(4))
+    >>> _ = hardy.build("cifar10_c", images="four.npz", out="small-c", only=["contrast"], workers=1)
+    >>> hardy.verify("small-c").fine
+    True
+    """
+    folder = Path(folder)
     header = read_header(folder)
     if header is None:
         raise InputError(
@@ -63,7 +77,7 @@ def verify(folder: Path, track: Callable[[list[int]], Iterable[int]] = iter) -> 
         compare(name, found, content_hash(data))
     checked = len(beside)
     listed = {cell: contents.listed(cell) for cell in cells}
-    for number in track(list(range(len(units)))):
+    for number in track(range(len(units)), len(units), "units"):
         for cell in cells:
             wanted = contents.hash(number, cell) if listed[cell][number] else None
             if wanted != "":
@@ -75,7 +89,7 @@ def verify(folder: Path, track: Callable[[list[int]], Iterable[int]] = iter) -> 
     expected = {cell_folder(suite, cell): cell for cell in cells}
     extra = _extra(folder, top, expected, lambda cell: layout.paths(header["images"], [cell]))
     bad = {index for cell in cells for some in contents.bad(cell).values() for index in some}
-    return Report(checked, len(bad), missing, altered, sorted(extra))
+    return BuildCheck(checked, len(bad), missing, altered, sorted(extra))
 
 
 def _extra(
