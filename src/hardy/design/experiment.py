@@ -71,7 +71,7 @@ def run_overlap(
     only: Iterable[str] = ("counted",),
     device: str = "auto",
     clean_only: bool = False,
-    say: Callable[[str], None] = lambda line: None,
+    say: Callable[[str], object] = lambda line: None,
     track: Track = untracked,
 ) -> None:
     """Train and test every model that is not finished; `hardy.design.results` reads the outcome.

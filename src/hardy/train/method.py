@@ -13,7 +13,7 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -109,7 +109,7 @@ class Method:
     """The base of all methods: cross-entropy on what `augment` makes of the batch."""
 
     # The benchmarks' corruptions that its training images show.
-    seen: ClassVar[tuple[str, ...]] = ()
+    seen: tuple[str, ...] = ()
     # The loop sets these before it calls `begin`.
     classifier: Classifier
     epochs: int
