@@ -52,6 +52,7 @@ class Run:
     images = numpy.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), "uint8")
     hardy.evaluate("fake:10", suite="cifar10_c", images=images, labels=[3] * 20, only="fog")
     (run,) = hardy.runs("runs")
+    assert isinstance(run, hardy.Run)
     print(run.model, run.suite, run.folder)
     print(run.score()["mean error"].value)
     ```

@@ -61,10 +61,12 @@ def design(
     write what was chosen as a suite of its own; `picture` draws the categories.
 
     ```python
+    from pathlib import Path
+
     import hardy
 
     rows = ["corruption,fog,snow,blur", "fog,1,0.8,0.1", "snow,0.8,1,0.2", "blur,0.1,0.2,1"]
-    open("overlap.csv", "w").write("\\n".join(rows))
+    Path("overlap.csv").write_text("\\n".join(rows))
     print(hardy.design("overlap.csv", below=0.5).sets)
     ```
     """

@@ -96,10 +96,12 @@ def correlate(
     nothing: `tell` is told what is left out. `output` is a CSV to write.
 
     ```python
+    from pathlib import Path
+
     import hardy
 
     rows = [f"m{k},{suite},0.9,{0.9 - k / 10}" for k in range(5) for suite in ("fog", "snow")]
-    open("results.csv", "w").write("\\n".join(["model,suite,clean,accuracy", *rows]))
+    Path("results.csv").write_text("\\n".join(["model,suite,clean,accuracy", *rows]))
     print(hardy.correlate("results.csv")[0].pearson)
     ```
     """

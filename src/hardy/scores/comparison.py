@@ -179,9 +179,10 @@ def compare(
     import numpy as np
 
     images = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), np.uint8)
-    settings = {"suite": "cifar10_c", "images": images, "labels": [0] * 20, "only": ["fog"]}
-    one, two = (hardy.evaluate(f"fake:{classes}", **settings) for classes in (10, 12))
-    compared = hardy.compare(one, two)
+    how = {"suite": "cifar10_c", "images": images, "labels": [0] * 20, "only": ["fog"]}
+    plain = hardy.evaluate("fake:10", **how)
+    defended = hardy.evaluate("fake:10", defend="median", **how)
+    compared = hardy.compare(plain, defended)
     print(compared, compared.verdict)
     ```
     """
