@@ -24,7 +24,7 @@ from hardy.models.defences import defend as behind
 from hardy.models.model import in_words
 from hardy.progress import Track, untracked
 from hardy.run import runner
-from hardy.run.adaptation import mixed
+from hardy.run.batching import mixed
 from hardy.run.labels import check_trained_on
 from hardy.run.plan import RunPlan, plan_run
 from hardy.run.preflight import check

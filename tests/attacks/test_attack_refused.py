@@ -17,7 +17,7 @@ from hardy.attacks.measurement import check_differentiable
 from hardy.errors import HardyError, InputError
 from hardy.images.datasets import CLASSES
 from hardy.models import load
-from hardy.models.defences import trained_behind
+from hardy.models.defences.input_filters import trained_behind
 from hardy.report.gathered import gather
 from hardy.report.page import render_report
 from hardy.store.attack_files import read_attacks

@@ -8,8 +8,8 @@ import torch
 
 from hardy.errors import HardyError, InputError
 from hardy.models import load
-from hardy.models.defences import defend, trained_behind
-from hardy.models.defences.input_filters import FILTERS
+from hardy.models.defences import defend
+from hardy.models.defences.input_filters import FILTERS, trained_behind
 from hardy.models.model import in_words
 from tests.models.tiny import Tiny, tiny
 from tests.photos import random_images

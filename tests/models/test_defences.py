@@ -14,15 +14,8 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.models import Model, ModelFacts, Preprocessing, load
-from hardy.models.defences import (
-    DEFENCES,
-    Defended,
-    defend,
-    input_filter,
-    trained_behind,
-    undefended,
-)
-from hardy.models.defences.input_filters import median
+from hardy.models.defences import DEFENCES, Defended, defend, undefended
+from hardy.models.defences.input_filters import input_filter, median, trained_behind
 from hardy.models.defences.tencrop import views
 from hardy.run.preflight import check
 from tests.models.echo import Echo

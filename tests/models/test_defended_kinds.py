@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from hardy.errors import InputError
 from hardy.models import Model, load
-from hardy.models.defences import DEFENCES, defend, input_filter
-from hardy.models.defences.input_filters import FILTERS
+from hardy.models.defences import DEFENCES, defend
+from hardy.models.defences.input_filters import FILTERS, input_filter
 from hardy.models.defences.tencrop import views
 from tests.models.test_onnx import write
 from tests.models.test_sklearn import save

@@ -18,8 +18,7 @@ from hardy.models import Model
 from hardy.models import load as load_model
 from hardy.models.defences import defend
 from hardy.run import subject
-from hardy.run.adaptation import batches_of, mixed
-from hardy.run.batching import answers
+from hardy.run.batching import answers, batches_of, mixed
 from hardy.run.reduce import reduce
 from hardy.run.selection import open_subject
 from hardy.store.reader import contents_hash, find_runs

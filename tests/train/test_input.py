@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from hardy.cli.train_command import train_model
 from hardy.errors import InputError
 from hardy.models import load
-from hardy.models.defences import input_filter
+from hardy.models.defences.input_filters import input_filter
 from hardy.train.training_data import read_data
 from tests.train.small import CPU, narrow, write_arrays
 

@@ -9,7 +9,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.models import Model
-from hardy.models.defences import input_filter
+from hardy.models.defences.input_filters import input_filter
 from hardy.models.model import Options, Trained, in_words
 from hardy.train import trained_model
 from tests.models.tiny import tiny

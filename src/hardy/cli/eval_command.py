@@ -170,11 +170,7 @@ def evaluate_models(
         return
     with resumable():
         found = evaluate(
-            models,
-            only=words(only),
-            severities=numbers(severities),
-            dry_run=dry_run,
-            **options,
+            models, only=words(only), severities=numbers(severities), dry_run=dry_run, **options
         )
     if isinstance(found, RunPlan):
         typer.echo("\n".join(describe_plan(found, store)))

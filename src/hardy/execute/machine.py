@@ -26,12 +26,7 @@ def versions(libraries: Iterable[str]) -> dict[str, str]:
 
 
 def machine() -> dict[str, str | int | None]:
-    return {
-        "platform": platform.platform(),
-        "cpu": _cpu(),
-        "cores": processors(),
-        "gpu": _gpu(),
-    }
+    return {"platform": platform.platform(), "cpu": _cpu(), "cores": processors(), "gpu": _gpu()}
 
 
 def _cpu() -> str:

@@ -63,14 +63,14 @@ MODELS: Registry[Adapter] = Registry(
             takes="module:factory",
         ),
         "onnx": Row(
-            "hardy.models.adapters.onnx_model:onnx_model",
+            "hardy.models.adapters.onnx_model:OnnxModel",
             "An ONNX file, run by onnxruntime.",
             needs="onnxruntime",
             extra="onnx",
             takes="FILE",
         ),
         "sklearn": Row(
-            "hardy.models.adapters.sklearn_model:sklearn_model",
+            "hardy.models.adapters.sklearn_model:SklearnModel",
             "A scikit-learn classifier saved by joblib, if you --trust the file.",
             takes="FILE",
         ),

@@ -20,10 +20,7 @@ SAID = 500  # characters of what a model's library says
 
 
 def in_batches(
-    images: UInt8,
-    size: int | Literal["auto"],
-    logits: Callable[[UInt8], Logits],
-    name: str,
+    images: UInt8, size: int | Literal["auto"], logits: Callable[[UInt8], Logits], name: str
 ) -> Logits:
     """The logits of all images, `size` at a time; "auto" means all at once."""
     check_images(images)

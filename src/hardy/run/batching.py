@@ -3,22 +3,33 @@
 Threads read the next block of images while models are at work. On the host a prediction is stored
 at once. On a device the host never waits for the prediction it has just asked for: it goes on
 asking, and stores those that came back meanwhile.
+
+A model that adapts answers to an image by those beside it, so these are always the same. Images
+stand in an order of their own, and are shown in whole batches at fixed places, one cell at a time;
+a run has just these images; a batch that was shown is never shown again in part. Frames of
+sequences are shown one by one, in the same batches of images: else an answer would change where
+nothing moves, because the images beside it do.
 """
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from itertools import chain, pairwise
+from math import lcm
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.ops import is_tensor
+from hardy.errors import InputError
 from hardy.execute import Executor
 from hardy.models import Model, facts_of
-from hardy.run.adaptation import cut
+from hardy.run.labels import Classes
 from hardy.run.reduce import check_finite, check_shape, reduce
 from hardy.run.subject import Loaded, Piece, Rows, Subject
 from hardy.store.parts import Columns
@@ -80,7 +91,7 @@ def answers(model: Model, images: Any, rows: Rows, subject: Subject) -> Any:
     if size is None:
         return _ask(model, images.reshape(-1, *images.shape[-3:]), width)
     said = []
-    for part in cut(rows, size, subject):
+    for part in _cut(rows, size, subject):
         batch = images[part]
         frames = [batch] if batch.ndim == IMAGES else [batch[:, at] for at in range(batch.shape[1])]
         by_frame = [_ask(model, frame, width) for frame in frames]
@@ -161,3 +172,86 @@ class Predictor:
     def _store(self, writer: RunWriter, shown: CellImages, columns: Columns) -> None:
         writer.set_width(self._subject.classes.width)
         writer.add(shown.loaded.rows, shown.cell, columns, shown.loaded.pixels)
+
+
+def mixed(models: Sequence[Model], subject: Subject) -> Subject:
+    """The subject in a mixed order, and in whole batches of sequences, where a model adapts.
+
+    The order is that of hashes of the ids, the same in every layout. Sources often come class by
+    class, which the model would take for the distribution.
+    """
+    sizes = [size for model in models if (size := facts_of(model).adapts_in) is not None]
+    if not sizes:
+        return subject
+    hashes = [sha256(str(id).encode(errors="backslashreplace")).digest() for id in subject.ids]
+    order = np.array(sorted(range(len(subject)), key=hashes.__getitem__), np.int64)
+    known = subject.classes
+    classes = Classes(known.labels[order], known.names, known.width)
+    return replace(
+        subject, indices=subject.indices[order], classes=classes, sequences_of=lcm(*sizes)
+    )
+
+
+def batches_of(model: Model, subject: Subject) -> str | None:
+    """A hash of which images an adapting model sees together; None if it takes each by itself.
+
+    It is the same on devices that take blocks of other sizes, as long as the batches are the same.
+    """
+    size = facts_of(model).adapts_in
+    if size is None:
+        return None
+    together = [rows.stop - rows.start for rows in _batches(subject, size)]
+    text = json.dumps([list(subject.ids), together], default=int)
+    return sha256(text.encode()).hexdigest()
+
+
+def _cut(rows: Rows, size: int, subject: Subject) -> list[slice]:
+    """Slices of the rows, one for each batch. Batches go by place, so that an image that cannot be
+    read moves no other."""
+    starts = [batch.start for batch in _batches(subject, size)]
+    number = np.searchsorted(starts, rows, side="right")
+    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(rows)]
+    return [slice(*pair) for pair in pairwise(edges)]
+
+
+def whole_batches(
+    models: Sequence[Model], subject: Subject, have: Sequence[npt.NDArray[np.bool_]]
+) -> dict[int, str]:
+    """Mark the whole of each batch that was begun as stored, and say which rows it lacks: images
+    that could not be read at that time.
+
+    `have` tells for each model which (row, cell) it has; it is changed in place.
+    """
+    left_out: dict[int, str] = {}
+    adapting = [
+        (place, model, list(_batches(subject, size)))
+        for place, model in enumerate(models)
+        if (size := facts_of(model).adapts_in) is not None
+    ]
+    for place, model, batches in adapting:
+        for rows in batches:
+            batch = have[place][rows]
+            begun = batch.any(axis=0)
+            for row in np.flatnonzero((begun & ~batch).any(axis=1)).tolist():
+                left_out[rows.start + row] = (
+                    f"{model.name} was shown the images beside it already, and adapts to what it "
+                    "sees together; to have this one too, name another store"
+                )
+            batch |= begun
+    for place, model, batches in adapting:
+        for rows in batches:
+            lacks = not have[place][rows].all()
+            for other, its in zip(models, have, strict=True):
+                if lacks and (its[rows] != its[rows.start]).any():
+                    raise InputError(
+                        f"{model.name} adapts to the images it sees together, but {other.name} has "
+                        "only some of them; evaluate the two one by one"
+                    )
+    return left_out
+
+
+def _batches(subject: Subject, size: int) -> Iterator[slice]:
+    """The rows that are seen together; the last batch of a block may be smaller."""
+    for start in range(0, len(subject), subject.chunk_size):
+        end = min(start + subject.chunk_size, len(subject))
+        yield from (slice(first, min(first + size, end)) for first in range(start, end, size))

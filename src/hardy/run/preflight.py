@@ -51,10 +51,7 @@ STANDARD: dict[str, tuple[Triple, Triple]] = {
     "plain 0..1": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
     "plain 0..255": ((0.0, 0.0, 0.0), (1 / 255, 1 / 255, 1 / 255)),
     "CIFAR-10's": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
-    "CLIP's": (
-        (0.48145466, 0.4578275, 0.40821073),
-        (0.26862954, 0.26130258, 0.27577711),
-    ),
+    "CLIP's": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
 }
 # A prediction differs when the logarithm of its probability moved by more than this, relative to
 # 1 + its size; another device or batch does that to few. More than this share means other weights.
@@ -139,10 +136,7 @@ def _against_known(model: Model, number: int, hits: int, stated: float) -> list[
 
 
 def _against_standard(
-    model: Model,
-    images: UInt8,
-    labels: npt.NDArray[np.int64],
-    wrong: npt.NDArray[np.bool_],
+    model: Model, images: UInt8, labels: npt.NDArray[np.int64], wrong: npt.NDArray[np.bool_]
 ) -> list[str]:
     used = model.preprocessing
     if used is None or used.source == AS_TRAINED:
@@ -224,12 +218,7 @@ def check_unchanged(model: Model, writer: RunWriter, subject: Subject) -> None:
 
 
 def _compare(
-    model: Model,
-    subject: Subject,
-    loaded: Loaded,
-    cell: Cell,
-    before: Columns,
-    writer: RunWriter,
+    model: Model, subject: Subject, loaded: Loaded, cell: Cell, before: Columns, writer: RunWriter
 ) -> None:
     labels = np.repeat(subject.classes.labels[loaded.rows], subject.frames(cell) or 1)
     now = reduce(_predict(model, subject, loaded, cell), labels)

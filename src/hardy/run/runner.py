@@ -21,8 +21,7 @@ from hardy.errors import InputError
 from hardy.execute import Executor, Serial
 from hardy.models import Model, facts_of
 from hardy.progress import Track, untracked
-from hardy.run.adaptation import batches_of, whole_batches
-from hardy.run.batching import CellImages, Predictor, Prefetch
+from hardy.run.batching import CellImages, Predictor, Prefetch, batches_of, whole_batches
 from hardy.run.preflight import check_unchanged, rehearse
 from hardy.run.subject import Loaded, Rows, Subject
 from hardy.run.worst_choice import keep_worst

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,37 +39,26 @@ def keep_worst(folder: Path, subject: Subject, *, anew: bool) -> None:
         return
     place = {id: row for row, id in enumerate(subject.ids)}
     found = []
-    for one in _worst(run, place, subject):
-        loaded = subject.load(np.array([place[one.id]], np.int64))
+    for id, one in _worst(run, place, subject):
+        loaded = subject.load(np.array([place[id]], np.int64))
         if loaded.chunk is None:
             continue
+        cell = Cell(one.corruption, one.severity)
         clean = loaded.chunk.make(CLEAN)[0] if CLEAN in subject.cells else None
         found.append(
-            WorstImage(
-                printable(str(one.id)),
-                one.cell.name,
-                one.cell.level,
-                one.label,
-                one.predicted,
-                one.log_prob,
-                None if clean is None else _thumbnail(clean),
-                _thumbnail(loaded.chunk.make(one.cell)[0]),
+            one._replace(
+                clean=None if clean is None else _thumbnail(clean),
+                corrupted=_thumbnail(loaded.chunk.make(cell)[0]),
             )
         )
     if found:
         write_worst(folder, found)
 
 
-class _Wrong(NamedTuple):
-    id: int | str
-    cell: Cell
-    label: int
-    predicted: int
-    log_prob: float
-
-
-def _worst(run: StoredRun, place: dict[Any, int], subject: Subject) -> Iterator[_Wrong]:
-    """Different images for each corruption, the least likely label first."""
+def _worst(
+    run: StoredRun, place: dict[Any, int], subject: Subject
+) -> Iterator[tuple[int | str, WorstImage]]:
+    """Ids and facts of the worst, the least likely label first, each image once per corruption."""
     cells = [cell for cell in run.cells if cell in subject.variants.cells]
     known = np.array([row for row, id in enumerate(run.ids) if id in place], np.int64)
     known = known[run.complete(cells)[known]] if cells else known[:0]
@@ -84,12 +73,17 @@ def _worst(run: StoredRun, place: dict[Any, int], subject: Subject) -> Iterator[
         for row in np.argsort(least, kind="stable")[:PER_CORRUPTION]:
             if np.isfinite(least[row]):
                 column = columns[level[row]]
-                yield _Wrong(
-                    run.ids[known[row]],
-                    cells[column],
-                    int(run.labels[known[row]]),
-                    int(got["top1"][row, column]),
-                    float(least[row]),
+                id = run.ids[known[row]]
+                yield (
+                    id,
+                    WorstImage(
+                        printable(str(id)),
+                        name,
+                        cells[column].level,
+                        int(run.labels[known[row]]),
+                        int(got["top1"][row, column]),
+                        float(least[row]),
+                    ),
                 )
 
 

@@ -18,16 +18,7 @@ import numpy.typing as npt
 
 from hardy.errors import HardyError, InputError
 from hardy.files import whole_file
-from hardy.schema import (
-    TABLE,
-    TEXT,
-    WHOLE,
-    Field,
-    all_of,
-    check_fields,
-    is_number,
-    is_whole,
-)
+from hardy.schema import TABLE, TEXT, WHOLE, Field, all_of, check_fields, is_number, is_whole
 from hardy.store.reader import StoredRun
 
 VERSION = 2

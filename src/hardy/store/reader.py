@@ -24,13 +24,7 @@ from hardy.store.identity import Identity
 from hardy.store.parts import COLUMNS, Columns, damaged
 from hardy.store.provenance import read_seen, read_trained
 from hardy.store.records import RUN, read_defences, read_details, read_images
-from hardy.store.scan import (
-    Bools,
-    Ints,
-    StoredCells,
-    batches,
-    scan,
-)
+from hardy.store.scan import Bools, Ints, StoredCells, batches, scan
 from hardy.suites import load
 from hardy.suites import suite_files as given
 from hardy.suites.cells import Cell
@@ -164,10 +158,7 @@ class StoredRun:
         return _retry(lambda: scan(self.folder, self.ids))
 
     def read(
-        self,
-        cells: Sequence[Cell],
-        columns: Sequence[str],
-        images: npt.NDArray[Any] | None = None,
+        self, cells: Sequence[Cell], columns: Sequence[str], images: npt.NDArray[Any] | None = None
     ) -> Columns:
         """Each column as an array (images, cells), for sequences (images, cells, frames); `top5`,
         `top5_prob` and `zipf` have one more axis.

@@ -30,12 +30,7 @@ from hardy.schema import (
     is_whole,
     or_null,
 )
-from hardy.store.parts import (
-    FOLDER,
-    damaged,
-    list_parts,
-    read_groups,
-)
+from hardy.store.parts import FOLDER, damaged, list_parts, read_groups
 
 RUN, IMAGES = RECORD, "images.parquet"
 VERSION = 1
@@ -47,14 +42,10 @@ SENTENCE = re.compile(r"(?:^|; )([\w.-]+)(?::([\w.-]+))?: ")
 def defences_of(text: Field) -> Field:
     """The field that `read_defences` reads; its texts must fit `text`."""
 
-    def is_one(table: Any) -> bool:
-        return (
-            TABLE.fits(table)
-            and table.keys() == {"name", "setting", "words"}
-            and text.fits(table["name"])
-            and (table["setting"] is None or text.fits(table["setting"]))
-            and (table["words"] == "" or text.fits(table["words"]))
-        )
+    def is_one(value: Any) -> bool:
+        optional = [("setting", None), ("words", "")]
+        named = TABLE.fits(value) and value.keys() == {"name", "setting", "words"}
+        return named and all(text.fits(one[1]) or one in optional for one in value.items())
 
     expected = f"a list of defences (name, setting, words), {text.expected} or null"
     return Field(expected, lambda v: v is None or text.fits(v) or all_of(is_one)(v))

@@ -12,14 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hardy.images.source import Ids
-from hardy.store.parts import (
-    FOLDER,
-    KEYS,
-    damaged,
-    list_parts,
-    plain_type,
-    read_groups,
-)
+from hardy.store.parts import FOLDER, KEYS, damaged, list_parts, plain_type, read_groups
 from hardy.store.records import id_array
 from hardy.suites.cells import Cell
 

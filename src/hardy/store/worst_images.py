@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,18 +24,11 @@ class WorstImage(NamedTuple):
     label: int
     predicted: int
     log_prob: float  # of the label
-    clean: bytes | None  # PNG, as is the next
-    corrupted: bytes
+    clean: bytes | None = None  # PNG, as is the next
+    corrupted: bytes = b""
 
 
-TYPES: dict[str, Any] = {
-    **dict.fromkeys(("severity", "label", "predicted"), int),
-    "image": str | int,
-    "corruption": str,
-    "log_prob": float,
-    "clean": bytes | None,
-    "corrupted": bytes,
-}
+KINDS = get_type_hints(WorstImage) | {"image": str | int}
 
 
 def write_worst(folder: Path, images: Iterable[WorstImage]) -> None:
@@ -53,7 +46,7 @@ def read_worst(folder: Path) -> list[WorstImage]:
     except (pa.ArrowException, OSError) as error:
         raise damaged_worst(path, error) from error
     for name in WorstImage._fields:
-        if not all(name in row and isinstance(row[name], TYPES[name]) for row in rows):
+        if not all(name in row and isinstance(row[name], KINDS[name]) for row in rows):
             raise damaged_worst(path, f"its column {name} is missing or holds something else")
     ordered = ([row[name] for name in WorstImage._fields] for row in rows)
     return [WorstImage(str(image), *rest) for image, *rest in ordered]

@@ -30,16 +30,7 @@ from hardy.store.identity import (
     check_pixels,
     images_of,
 )
-from hardy.store.parts import (
-    COLUMNS,
-    FOLDER,
-    GROUP,
-    Columns,
-    append,
-    merge_tail,
-    sweep,
-    table,
-)
+from hardy.store.parts import COLUMNS, FOLDER, GROUP, Columns, append, merge_tail, sweep, table
 from hardy.store.records import (
     RUN,
     check_store,

@@ -11,7 +11,7 @@ from torch import nn
 
 from hardy.errors import InputError
 from hardy.models.adapters.torch_sources import finish_model
-from hardy.models.defences import trained_behind
+from hardy.models.defences.input_filters import trained_behind
 from hardy.models.model import AS_TRAINED, Model, ModelFacts, Options, Preprocessing, Trained
 from hardy.models.weights import load_checkpoint
 from hardy.train.nets import make_net

@@ -31,11 +31,6 @@ AUTO_BATCH = 64
 FREE_BATCH = "export it with logits as first output and with a free batch, or try a batch of 1"
 
 
-def onnx_model(rest: str, options: Options) -> OnnxModel:
-    """`onnx:FILE`."""
-    return OnnxModel(Path(rest), options)
-
-
 class OnnxModel:
     """One image input, floats or bytes, NCHW or NHWC; the first output holds the logits.
 
@@ -44,12 +39,11 @@ class OnnxModel:
     be seen from outside: export it without one, or its calibration is measured wrongly.
     """
 
-    def __init__(self, path: Path, options: Options) -> None:
+    def __init__(self, rest: str, options: Options) -> None:
         options.refuse(
-            checkpoint="the file holds its weights",
-            precision="it computes as it was exported",
+            checkpoint="the file holds its weights", precision="it computes as it was exported"
         )
-        existing(path, "an ONNX file")
+        path = existing(Path(rest), "an ONNX file")
         self.name = options.name
         self._session = _open(path, options)
         self.device = "cuda:0" if "CUDA" in self._session.get_providers()[0] else "cpu"

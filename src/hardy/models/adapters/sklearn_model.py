@@ -11,19 +11,7 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import InputError, need
 from hardy.models.calling import as_logits, in_batches, in_its_name
-from hardy.models.model import (
-    Logits,
-    Options,
-    Preprocessing,
-    digest,
-    existing,
-    hash_files,
-)
-
-
-def sklearn_model(rest: str, options: Options) -> SklearnModel:
-    """`sklearn:FILE`."""
-    return SklearnModel(Path(rest), options)
+from hardy.models.model import Logits, Options, Preprocessing, digest, existing, hash_files
 
 
 class SklearnModel:
@@ -37,8 +25,8 @@ class SklearnModel:
     device = "cpu"
     precision = "float32"
 
-    def __init__(self, path: Path, options: Options) -> None:
-        existing(path, "a file saved by joblib")
+    def __init__(self, rest: str, options: Options) -> None:
+        path = existing(Path(rest), "a file saved by joblib")
         if not options.trust:
             raise InputError(
                 f"{path} is a joblib file, and reading one runs whatever code is in it; if you "

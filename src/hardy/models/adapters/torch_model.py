@@ -166,7 +166,7 @@ class TorchModel:
 
         def logits(pixels: torch.Tensor) -> torch.Tensor:
             if wanted.size is not None and pixels.shape[2:] != (wanted.size, wanted.size):
-                pixels = _interpolated(pixels, wanted.size, wanted.interpolation)
+                pixels = _interpolated(pixels, (wanted.size, wanted.size), wanted.interpolation)
             with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
                 return self._module((pixels - mean) / std).float()
 
@@ -235,20 +235,19 @@ def _of_levels(
 def _resized(pixels: torch.Tensor, size: int, interpolation: str) -> torch.Tensor:
     """Resize as Pillow does: antialiased, across first and then down, each to whole levels.
     Only a tie may tip the other way in float32."""
-    resize = torch.nn.functional.interpolate
     if interpolation == "nearest":
-        return resize(pixels, (size, size), mode="nearest-exact")
+        return _interpolated(pixels, (size, size), interpolation)
     for sides in ((pixels.shape[2], size), (size, size)):
-        pixels = resize(pixels, sides, mode=interpolation, antialias=True)
+        pixels = _interpolated(pixels, sides, interpolation)
         pixels = pixels.add_(0.5).floor_().clamp_(0, 255)
     return pixels
 
 
-def _interpolated(pixels: torch.Tensor, size: int, interpolation: str) -> torch.Tensor:
+def _interpolated(pixels: torch.Tensor, sides: tuple[int, int], how: str) -> torch.Tensor:
     resize = torch.nn.functional.interpolate
-    if interpolation == "nearest":
-        return resize(pixels, (size, size), mode="nearest-exact")
-    return resize(pixels, (size, size), mode=interpolation, antialias=True)
+    if how == "nearest":
+        return resize(pixels, sides, mode="nearest-exact")
+    return resize(pixels, sides, mode=how, antialias=True)
 
 
 @contextmanager

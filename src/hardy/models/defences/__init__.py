@@ -7,20 +7,40 @@ Another package adds one by an entry point in the group "hardy.defences" that po
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from hardy.errors import InputError
-from hardy.models.defences.defended import Defended, undefended, unwrapped
-from hardy.models.defences.input_filters import FILTERS, Filtered, input_filter
-from hardy.models.defences.tencrop import TenCrop
-from hardy.models.model import Model
-from hardy.registry import Registry
+from hardy.models.model import DefenceFacts, Model, Preprocessing, digest, facts_of
+from hardy.registry import Registry, Row
 
-__all__ = ["DEFENCES", "Defended", "defend", "input_filter", "trained_behind", "undefended"]
-
-Defence = Callable[[Model, str | None], Model]
-
-DEFENCES: Registry[Defence] = Registry("defence", "hardy.defences")
+_HERE = "hardy.models.defences"
+DEFENCES: Registry[Callable[[Model, str | None], Model]] = Registry(
+    "defence",
+    "hardy.defences",
+    {
+        "clahe": Row(
+            f"{_HERE}.input_filters:behind_clahe",
+            "Contrast limited adaptive histogram equalisation of the luminance.",
+        ),
+        "nlm": Row(
+            f"{_HERE}.input_filters:behind_nlm",
+            "Non-local means, as strong as the noise that an image seems to have.",
+        ),
+        "median": Row(f"{_HERE}.input_filters:behind_median", "3 x 3 median."),
+        "tencrop": Row(
+            f"{_HERE}.tencrop:behind_tencrop",
+            "Mean of the probabilities of ten crops: corners, centre, and their mirror images.",
+        ),
+        "bn_adapt": Row(
+            f"{_HERE}.bn_adapt:behind_bn_adapt",
+            "Batch norm by statistics of test images, its own counting for 16, or N: bn_adapt:N.",
+            needs="torch",
+        ),
+    },
+)
 
 
 def defend(model: Model, defence: str) -> Model:
@@ -29,55 +49,60 @@ def defend(model: Model, defence: str) -> Model:
     return DEFENCES[name](model, setting if colon else None)
 
 
-def trained_behind(model: Model, name: str) -> Model:
-    """A model that was trained on filtered images: it is shown filtered images in tests too."""
-    return Filtered(model, name, input_filter(name), trained=True)
+class Defended(ABC):
+    """A model behind a defence. Its name has the defence and its identity all settings, so that its
+    predictions never mix with those of the plain model or of another setting."""
 
+    trained = False  # whether the model was trained behind it, and is therefore never without it
 
-def _filter(name: str) -> None:
-    def behind_filter(model: Model, setting: str | None) -> Model:
-        _take_no_setting(name, setting)
-        if any(isinstance(one, Filtered) and one.filter == name for one in unwrapped(model)):
-            raise InputError(
-                f"{model.name} is shown {name} images already; leave --defend {name} out"
-            )
-        return Filtered(model, name, FILTERS[name])
-
-    words = FILTERS[name].words
-    behind_filter.__doc__ = f"{words[0].upper()}{words[1:]}."
-    DEFENCES.add(name, behind_filter)
-
-
-for _name in FILTERS:
-    _filter(_name)
-
-
-@DEFENCES.register("tencrop")
-def _tencrop(model: Model, setting: str | None) -> Model:
-    """Mean of the probabilities of ten crops: corners, centre, and their mirror images."""
-    _take_no_setting("tencrop", setting)
-    return TenCrop(model)
-
-
-@DEFENCES.register("bn_adapt")
-def _bn_adapt(model: Model, setting: str | None) -> Model:
-    """Batch norm by statistics of test images, its own counting for 16, or N: bn_adapt:N."""
-    count = "16" if setting is None else setting
-    if not count.isdecimal() or len(count) > 9:
-        raise InputError(
-            "expected bn_adapt or bn_adapt:N, N the number of images that the stored statistics "
-            f'count for, from 0 to 999,999,999, got "bn_adapt:{setting}"'
+    def __init__(
+        self,
+        model: Model,
+        defence: str,
+        settings: Mapping[str, object],
+        words: str,
+        *,
+        name: str | None = None,
+        adapts_in: int | None = None,
+    ) -> None:
+        """`defence` as one types it, "bn_adapt:16"; `words` say in results what it does."""
+        self.model = model
+        self.name = name or f"{model.name}+{defence}"
+        self.identity = digest(
+            "defended", {"model": model.identity, "defence": defence, **settings}
         )
-    *_, core = unwrapped(model)
-    if not hasattr(core, "with_module"):  # asked so, torch need not be imported
-        raise InputError(
-            f"expected a torch model for bn_adapt, whose batch norm it adapts, got {model.name}"
+        self.preprocessing = model.preprocessing
+        self.device = model.device
+        self.precision = model.precision
+        its = facts_of(model)
+        label, colon, setting = defence.partition(":")
+        applied = DefenceFacts(label, setting if colon else None, words)
+        self.facts = replace(
+            its,
+            known_accuracy=None,  # stated for the model alone
+            adapts_in=adapts_in or its.adapts_in,
+            defences=(*its.defences, applied),
         )
-    from hardy.models.defences.bn_adapt import Adapted
 
-    return Adapted(model, int(count))
+    @abstractmethod
+    def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any: ...
 
 
-def _take_no_setting(name: str, setting: str | None) -> None:
+def unwrapped(model: Model) -> Iterator[Model]:
+    """The model with all its defences, then with one less, down to the model itself."""
+    yield model
+    while isinstance(model, Defended):
+        model = model.model
+        yield model
+
+
+def undefended(model: Model) -> Model:
+    """The model itself; a filter that it was trained behind is part of it."""
+    while isinstance(model, Defended) and not model.trained:
+        model = model.model
+    return model
+
+
+def take_no_setting(name: str, setting: str | None) -> None:
     if setting is not None:
         raise InputError(f'{name} has no setting, got "{name}:{setting}"; say {name}')

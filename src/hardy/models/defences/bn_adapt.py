@@ -18,12 +18,27 @@ from torch import nn
 
 from hardy.errors import InputError
 from hardy.models.adapters.torch_model import TorchModel, uncompiled
-from hardy.models.defences.defended import Defended, unwrapped
+from hardy.models.defences import Defended, unwrapped
 from hardy.models.model import Model, Preprocessing
 
 # The same on every device, so that predictions are; `--batch` takes another.
 BATCH = 64
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+
+
+def behind_bn_adapt(model: Model, setting: str | None) -> Model:
+    count = "16" if setting is None else setting
+    if not count.isdecimal() or len(count) > 9:
+        raise InputError(
+            "expected bn_adapt or bn_adapt:N, N the number of images that the stored statistics "
+            f'count for, from 0 to 999,999,999, got "bn_adapt:{setting}"'
+        )
+    *_, core = unwrapped(model)
+    if not isinstance(core, TorchModel):
+        raise InputError(
+            f"expected a torch model for bn_adapt, whose batch norm it adapts, got {model.name}"
+        )
+    return Adapted(model, core, int(count))
 
 
 class Adapted(Defended):
@@ -33,9 +48,7 @@ class Adapted(Defended):
     sees together, so these are always the same.
     """
 
-    def __init__(self, model: Model, source: int) -> None:
-        core: Any
-        *_, core = unwrapped(model)
+    def __init__(self, model: Model, core: TorchModel, source: int) -> None:
         size = core.fixed_batch or BATCH
         label = f"bn_adapt:{source}"
         settings = {"version": 1, "source": source, "batch": size}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from hardy.engine.ops import is_tensor
 from hardy.errors import InputError
 from hardy.execute import Threads, processors
 from hardy.models.calling import check_images
-from hardy.models.defences.defended import Defended
+from hardy.models.defences import Defended, take_no_setting, unwrapped
 from hardy.models.model import Model, Preprocessing
 
 CLIP = 2.0  # times a bin of a flat histogram
@@ -138,3 +139,18 @@ FILTERS = {
     ),
     "median": Filter(median, {"version": 1, "side": 3}, "3 x 3 median"),
 }
+
+
+def trained_behind(model: Model, name: str) -> Model:
+    """A model that was trained on filtered images: it is shown filtered images in tests too."""
+    return Filtered(model, name, input_filter(name), trained=True)
+
+
+def _behind(name: str, model: Model, setting: str | None) -> Model:
+    take_no_setting(name, setting)
+    if any(isinstance(one, Filtered) and one.filter == name for one in unwrapped(model)):
+        raise InputError(f"{model.name} is shown {name} images already; leave --defend {name} out")
+    return Filtered(model, name, FILTERS[name])
+
+
+behind_clahe, behind_nlm, behind_median = (partial(_behind, name) for name in FILTERS)

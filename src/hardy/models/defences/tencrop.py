@@ -10,12 +10,17 @@ import numpy as np
 
 from hardy.engine.ops import is_tensor
 from hardy.models.calling import check_images
-from hardy.models.defences.defended import Defended
+from hardy.models.defences import Defended, take_no_setting
 from hardy.models.model import Model, Preprocessing
 
 # The share of a side that a crop takes: 224 of 256, as is usual.
 SHARE = 7 / 8
 VIEWS = 10
+
+
+def behind_tencrop(model: Model, setting: str | None) -> Model:
+    take_no_setting("tencrop", setting)
+    return TenCrop(model)
 
 
 class TenCrop(Defended):
