@@ -8,10 +8,9 @@ from pathlib import Path
 
 from hardy.corrupt.calls import corrupt, corruptions
 from hardy.errors import MissingResource
-from hardy.images.clip import check_clip, write_clip
+from hardy.images.display import check_clip, contact_sheet, write_clip
 from hardy.images.image_files import check_output, read_image, write_image
 from hardy.images.recipes import eight_sevenths
-from hardy.images.sheet import contact_sheet
 from hardy.progress import Track, untracked
 from hardy.suites import SEVERITIES, editions, load
 from hardy.variants.base_picture import perturb

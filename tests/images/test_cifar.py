@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.images import cifar_pickle, open_images
+from hardy.images import cifar, open_images
 from tests.photos import random_images
 
 COUNT = 4  # images in a batch
@@ -226,6 +226,6 @@ def test_a_pickle_cannot_change_the_reader(tmp_path: Path) -> None:
 
 
 def test_too_large_for_cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cifar_pickle, "LARGEST", 10)
+    monkeypatch.setattr(cifar, "LARGEST", 10)
     with pytest.raises(InputError, match="expected at most 10 bytes of CIFAR, got 11"):
         open_images(forged(tmp_path, b"x" * 11))

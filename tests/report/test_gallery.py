@@ -7,8 +7,8 @@ import numpy as np
 from PIL import Image
 
 import hardy
+from hardy.images.display import encode
 from hardy.images.image_files import read_image
-from hardy.images.inline import encode
 from hardy.images.recipes import eight_sevenths
 from hardy.report.gallery import make_gallery
 from hardy.report.page import render_galleries

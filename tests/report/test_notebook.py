@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hardy.images.inline import GREY, batch_html
+from hardy.images.display import GREY, batch_html
 from hardy.report import palette
 from hardy.report.gathered import StoreReport
 from hardy.scores import text_tables

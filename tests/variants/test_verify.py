@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,9 +135,10 @@ def test_a_folder_that_was_not_built(tmp_path: Path) -> None:
 def test_progress_is_by_units(folder: Path) -> None:
     seen = []
 
-    def track(units: list[int]) -> list[int]:
+    def track(units: Iterable[Any], total: int, unit: str = "", *_: Any) -> Iterable[Any]:
+        assert (total, unit) == (len(list(units)), "units")
         seen.extend(units)
         return units
 
-    verify(folder, track)
+    verify(folder, track=track)
     assert len(seen) == (3 if folder.name in ("jpeg", "png") else 1)

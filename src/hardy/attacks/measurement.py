@@ -19,7 +19,7 @@ from hardy.attacks.noise_generator import (
 )
 from hardy.errors import InputError
 from hardy.execute import Threads
-from hardy.images.inline import encode
+from hardy.images.display import encode
 from hardy.metrics import (
     median_interval,
     percentile_interval,

@@ -39,8 +39,7 @@ from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
 from hardy.scores.scored_cells import hash_images
 from hardy.store.reader import open_run
-from hardy.suites import load, parse, text_of
-from hardy.suites import suite_files as given
+from hardy.suites import keep_beside, load, parse, text_of
 from hardy.suites.cells import CLEAN, NONE, choose_cells
 from hardy.suites.suite import Suite
 from hardy.train.hyperparameters import Hyperparameters
@@ -108,7 +107,7 @@ def run_overlap(
         say(warning)
     begin_overlap(out, _described(chosen, training, subject, hyper, where, track))
     # All models take the same, whatever becomes of the user's file.
-    kept = given.keep_beside(out, chosen)
+    kept = keep_beside(out, chosen)
     experiment = Experiment(out, kept, training, subject, hyper, where, track)
     every = (NONE,) if clean_only else (NONE, *names)
     for number, name in enumerate(every, 1):

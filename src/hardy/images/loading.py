@@ -28,7 +28,7 @@ class Batch(NamedTuple):
     images: UInt8  # (N, H, W, 3)
 
     def _repr_html_(self) -> str:
-        from hardy.images.inline import batch_html
+        from hardy.images.display import batch_html
 
         return batch_html(self.images, [str(id) for id in self.ids])
 

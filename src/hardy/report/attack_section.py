@@ -8,7 +8,7 @@ from math import erf, sqrt
 from typing import NamedTuple
 
 from hardy.errors import InputError
-from hardy.images.inline import data_uri
+from hardy.images.display import data_uri
 from hardy.report.figures import ATTACKS, Figure, Panel, Series, figure
 from hardy.report.gathered import ModelEntry, Section
 from hardy.report.words import count, short

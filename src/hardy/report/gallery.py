@@ -12,8 +12,8 @@ import numpy as np
 
 from hardy.corrupt import CORRUPTIONS, PERTURBATIONS
 from hardy.corrupt.calls import corrupt
+from hardy.images.display import data_uri, encode
 from hardy.images.image_files import read_image
-from hardy.images.inline import data_uri, encode
 from hardy.images.recipes import eight_sevenths
 from hardy.progress import Track, untracked
 from hardy.suites.suite import Suite

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.images.inline import TINY, data_uri, encode
+from hardy.images.display import TINY, data_uri, encode
 from hardy.store.reader import StoredRun
 from hardy.store.worst_images import WORST, WorstImage, damaged_worst
 from hardy.store.worst_images import read_worst as stored_worst

@@ -27,7 +27,7 @@ from hardy.run.subject import Loaded, Rows, Subject
 from hardy.run.worst_choice import keep_worst
 from hardy.store.identity import Identity
 from hardy.store.writer import RunWriter
-from hardy.suites import suite_files as given
+from hardy.suites import keep_beside
 from hardy.suites.cells import Cell
 
 
@@ -97,7 +97,7 @@ def run(
         for model, writer, session in zip(models, writers, sessions, strict=True):
             check_unchanged(model, writer, subject)
             writer.add_session({**session, "subset": subject.subset})
-            given.keep_beside(writer.folder, subject.suite)
+            keep_beside(writer.folder, subject.suite)
         have = [writer.have(subject.cells) for writer in writers]
         faults |= whole_batches(models, subject, have)
         tasks = list_tasks(subject, have)

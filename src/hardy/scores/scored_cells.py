@@ -15,10 +15,9 @@ from hardy.metrics import Resampling
 from hardy.metrics.stability import DIFFICULTIES, is_noise
 from hardy.scores.score import Circumstances
 from hardy.store.reader import StoredRun
-from hardy.suites import SEVERITIES, load
+from hardy.suites import SEVERITIES, copy_name, load
 from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.suite import Suite
-from hardy.suites.suite_files import copy_name
 
 Places = npt.NDArray[np.int64]  # of images in a run, sorted by id: the order of every score's rows
 Id = int | str

@@ -25,8 +25,7 @@ from hardy.store.parts import COLUMNS, Columns, damaged
 from hardy.store.provenance import read_seen, read_trained
 from hardy.store.records import RUN, read_defences, read_details, read_images
 from hardy.store.scan import Bools, Ints, StoredCells, batches, scan
-from hardy.suites import load
-from hardy.suites import suite_files as given
+from hardy.suites import load, suite_in
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
 
@@ -72,7 +71,7 @@ def open_run(folder: Path) -> StoredRun:
     details = read_details(folder)
     if details is None:
         raise InputError(f"expected the folder of a run of `hardy eval`, got {folder}")
-    copy = given.beside(folder, details["suite"])
+    copy = suite_in(folder, details["suite"])
     own = None if copy == details["suite"] else load(copy)
     return StoredRun(folder, details, *read_images(folder), own)
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
+from hardy.files import write_file
 from hardy.registry import unknown
 from hardy.rooms import call_room
-from hardy.suites import suite_files as given
 from hardy.suites.reference import PublishedErrors, PublishedFlips
 from hardy.suites.steps import Steps
 from hardy.suites.suite import (
@@ -32,12 +33,15 @@ __all__ = [
     "PublishedFlips",
     "Steps",
     "Suite",
+    "copy_name",
     "edition",
     "editions",
+    "keep_beside",
     "load",
     "names",
     "nearest_edition",
     "parse",
+    "suite_in",
     "text_of",
 ]
 
@@ -57,12 +61,12 @@ def names() -> tuple[str, ...]:
 
 def load(name: str) -> Suite:
     """The suite of that name, or in that file, such as "my_suite.toml"."""
-    return given.load(Path(name), names(), edition) if name.endswith(".toml") else _load(name)
+    return _load_file(Path(name)) if name.endswith(".toml") else _load(name)
 
 
 def parse(text: str, name: str) -> Suite:
     """A suite that is in no file yet."""
-    return given.parse(text, Path(f"{name}.toml"), names(), edition)
+    return _parse(text, Path(f"{name}.toml"))
 
 
 @cache
@@ -70,6 +74,43 @@ def _load(name: str) -> Suite:
     if name not in names():
         raise unknown("suite", name, names())
     return parse_suite(_read(f"{name}.toml"), f"{name}.toml", edition)
+
+
+def _load_file(file: Path) -> Suite:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the suite {file} ({error})") from error
+    return _parse(text, file)
+
+
+def _parse(text: str, file: Path) -> Suite:
+    """A suite that is no part of Hardy, so it cannot have the name of one that is."""
+    if file.stem in names():
+        raise InputError(
+            f"{file}: {file.stem} is a suite of Hardy's own; call the file and its suite otherwise"
+        )
+    return replace(parse_suite(_toml(text, file), file.name, edition), toml=text)
+
+
+def keep_beside(folder: Path, suite: Suite) -> str:
+    """Copy a suite that is not Hardy's into the folder of its results, and say what to load it by.
+
+    So the results can be read without the user's file.
+    """
+    if suite.toml is not None:
+        write_file(folder / copy_name(suite), suite.toml.encode())
+    return suite_in(folder, suite.name)
+
+
+def copy_name(suite: Suite) -> str:
+    return f"{suite.name}.toml"
+
+
+def suite_in(folder: Path, name: str) -> str:
+    """What to load for the results in a folder: the copy, or else the name."""
+    copy = folder / f"{name}.toml"
+    return str(copy) if copy.is_file() else name
 
 
 def text_of(suite: Suite) -> str:
@@ -112,10 +153,18 @@ def _nearest(side: int, sides: Mapping[str, int]) -> str:
 
 
 def _read(file: str) -> dict[str, Any]:
+    return _toml((_FOLDER / file).read_text(encoding="utf-8"), Path(file))
+
+
+def _toml(text: str, file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads((_FOLDER / file).read_text(encoding="utf-8"))
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file}: expected a TOML file, but {error}; repair that line") from error
+    except RecursionError as error:
+        raise InputError(
+            f"{file}: expected a TOML file, but it is nested too deeply; is it a suite?"
+        ) from error
 
 
 call_room(__name__, f"{__name__}:names")

@@ -28,8 +28,7 @@ from hardy.images.image_files import read_image
 from hardy.images.numpy_files import read_labels
 from hardy.images.readers import open_images
 from hardy.images.source import Fault, Ids, Labels, Listing, identify
-from hardy.suites import load
-from hardy.suites import suite_files as given
+from hardy.suites import load, suite_in
 from hardy.suites.cells import CLEAN, Cell, cell_folder, choose_cells, levels
 from hardy.suites.suite import Suite
 from hardy.variants import Chunk, DecodedImage
@@ -117,7 +116,7 @@ def open_stored(folder: Path, suite: Suite | None = None) -> Stored:
     """What lies in a folder; the suite may be left out where a manifest names it."""
     header = read_header(folder)
     if header is not None:
-        named = load(given.beside(folder, header["suite"]))
+        named = load(suite_in(folder, header["suite"]))
         if suite is not None and suite.name != named.name:
             raise InputError(f"{folder} holds {named.name}, expected {suite.name}; name that suite")
         if suite is not None and suite.content_hash() != named.content_hash():

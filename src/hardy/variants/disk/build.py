@@ -24,8 +24,7 @@ from hardy.files import byte_size, check_same
 from hardy.images.readers import open_images
 from hardy.images.source import Fault, Source
 from hardy.progress import Track, untracked
-from hardy.suites import load
-from hardy.suites import suite_files as given
+from hardy.suites import keep_beside, load
 from hardy.suites.cells import Cell, choose_cells
 from hardy.suites.suite import Suite
 from hardy.variants import FORMATS, Chunk, DecodedImage
@@ -205,7 +204,7 @@ def build_cells(
             _check_same_build(folder, header)  # again: from here on nobody else writes it
             if groups:
                 manifest.begin(header)  # first: by it the folder is known as ours
-                given.keep_beside(folder, suite)
+                keep_beside(folder, suite)
                 layout.begin(cells)
             with closing(executor.run(partial(worker, job), groups)) as results:
                 every = (unit for group in results for unit in group)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import io
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hardy.errors import HardyError, InputError, MissingResource
-
-UInt8 = npt.NDArray[np.uint8]
+from hardy.engine.door import UInt8
+from hardy.errors import HardyError, InputError, need
 
 
 def jpeg(image: UInt8, quality: int) -> bytes:
@@ -43,7 +40,7 @@ def jpeg_quality(storage: str) -> int:
 
 def video(frames: UInt8, storage: str) -> bytes:
     """MP4 at one frame per second, H.264 4:4:4, with the settings of "x264:crf=20,preset=..."."""
-    av = _av()
+    av = need("av", "video", "a video")
     options = dict(word.split("=") for word in storage.removeprefix("x264:").split(","))
     # One thread: x264 may decide differently with more, and the bytes must not. For the same reason
     # not the instructions of the very newest processors: with AVX-512, x264's macroblock tree reads
@@ -64,7 +61,7 @@ def video(frames: UInt8, storage: str) -> bytes:
 
 def read_video(path: Path) -> UInt8:
     """All frames of a video file, (F, H, W, 3) RGB."""
-    av = _av()
+    av = need("av", "video", "a video")
     try:
         with av.open(str(path)) as container:
             frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
@@ -73,13 +70,3 @@ def read_video(path: Path) -> UInt8:
     if not frames:
         raise InputError(f"cannot read {path}: the video has no frames")
     return np.stack(frames)
-
-
-def _av() -> Any:
-    try:
-        import av
-    except ImportError as error:
-        raise MissingResource(
-            'videos need PyAV, which is missing: pip install "hardy[video]"'
-        ) from error
-    return av

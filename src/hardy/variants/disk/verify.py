@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.progress import Track, untracked
-from hardy.suites import load
-from hardy.suites import suite_files as given
+from hardy.suites import copy_name, load, suite_in
 from hardy.suites.cells import Cell, cell_folder
 from hardy.variants.disk.layout import open_layout, units_of
 from hardy.variants.disk.manifest import (
@@ -56,7 +55,7 @@ def verify(folder: str | os.PathLike[str], *, track: Track = untracked) -> Build
         raise InputError(
             f"expected a folder that `hardy build` wrote, got {folder} without {HEADER}"
         )
-    suite, source = load(given.beside(folder, header["suite"])), listed_source(header)
+    suite, source = load(suite_in(folder, header["suite"])), listed_source(header)
     layout = open_layout(suite, folder, header["format"], source, tuple(header["shape"]))
     units = units_of(header["images"], layout.size)
     contents = read_contents(folder, len(units))
@@ -85,7 +84,7 @@ def verify(folder: str | os.PathLike[str], *, track: Track = untracked) -> Build
                 checked += 1
     # Arrays lie at the top.
     top = {HEADER, LINES, *beside, *(path for path in layout.paths(1, cells) if "/" not in path)}
-    top |= set() if suite.toml is None else {given.copy_name(suite)}
+    top |= set() if suite.toml is None else {copy_name(suite)}
     expected = {cell_folder(suite, cell): cell for cell in cells}
     extra = _extra(folder, top, expected, lambda cell: layout.paths(header["images"], [cell]))
     bad = {index for cell in cells for some in contents.bad(cell).values() for index in some}

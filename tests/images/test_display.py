@@ -1,4 +1,4 @@
-"""A sequence as a file to look at: `hardy show --sequence`."""
+"""Images to look at: sheets with names beside the pictures, and sequences that move."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from PIL import Image
 
 import hardy
 from hardy import pictures
-from hardy.images.clip import write_clip
+from hardy.images.display import GAP, contact_sheet, write_clip
 from hardy.images.recipes import eight_sevenths
 from tests.photos import photos
 
@@ -60,9 +60,7 @@ def test_sheet_has_every_frame(tmp_path: Path):
 
 def test_without_av(photo: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(
-        hardy.MissingResource, match=r'pip install "hardy\[video\]", or name a .gif'
-    ):
+    with pytest.raises(hardy.MissingResource, match=r'pip install "hardy\[video\]"'):
         pictures.write_sequence(photo, photo.with_name("tilt.mp4"), "tilt")
 
 
@@ -94,3 +92,23 @@ def test_perturbations_are_listed(run):
     _, out, _ = run("ls", "perturbations")
     lines = out.splitlines()
     assert tuple(line.split()[0] for line in lines) == hardy.perturbations()
+
+
+def test_pictures_and_names_are_where_they_belong() -> None:
+    side = 64
+    shades = [
+        [np.full((side, side, 3), 40 * row + 7 * column, np.uint8) for column in range(3)]
+        for row in range(2)
+    ]
+    sheet = contact_sheet(["clean", "1", "2"], [("fog", shades[0]), ("a long name", shades[1])])
+    left = sheet.shape[1] - 3 * (side + GAP)
+    top = sheet.shape[0] - 2 * (side + GAP)
+    for row in range(2):
+        for column in range(3):
+            y, x = top + row * (side + GAP), left + column * (side + GAP)
+            np.testing.assert_array_equal(sheet[y : y + side, x : x + side], shades[row][column])
+        assert (sheet[top + row * (side + GAP) :][:side, :left] < 128).any(), "row name"
+    assert (sheet[top:, : 2 * GAP] == 255).all(), "the longest name fits its margin"
+    for column in range(3):
+        x = left + column * (side + GAP)
+        assert (sheet[:top, x : x + side] < 128).any(), "column name"

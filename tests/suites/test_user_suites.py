@@ -17,9 +17,9 @@ from hardy.report.gathered import gather
 from hardy.scores import score_run
 from hardy.scores.scored_cells import suite_of
 from hardy.store.reader import find_runs
-from hardy.suites import load, parse, text_of
-from hardy.suites import suite_files as given
+from hardy.suites import keep_beside, load, parse, text_of
 from hardy.suites.cells import choose_cells
+from hardy.variants.disk import build as building
 from hardy.variants.disk.build import build_cells
 from hardy.variants.disk.manifest import ManifestWriter
 from hardy.variants.disk.verify import verify
@@ -114,7 +114,7 @@ def test_files_that_were_built_from_another_of_that_name(mine, tmp_path) -> None
         open_stored(out, load(mine))
 
 
-@pytest.mark.parametrize(("where", "step"), [(ManifestWriter, "begin"), (given, "keep_beside")])
+@pytest.mark.parametrize(("where", "step"), [(ManifestWriter, "begin"), (building, "keep_beside")])
 def test_built_after_a_stop_at_the_very_start(where, step, mine, tmp_path, monkeypatch) -> None:
     suite = load(mine)
     source = open_images(write_rows(tmp_path / "rows", 4), id_rule=suite.id_rule)
@@ -134,7 +134,7 @@ def test_built_after_a_stop_at_the_very_start(where, step, mine, tmp_path, monke
 
 def test_a_copy_that_cannot_be_written(mine, tmp_path) -> None:
     with pytest.raises(HardyError, match=r"mine\.toml could not be written \(.*make room"):
-        given.keep_beside(Path(mine), load(mine))
+        keep_beside(Path(mine), load(mine))
 
 
 def test_a_copy_that_was_edited(mine, tmp_path) -> None:
