@@ -51,7 +51,8 @@ def _bars(section: Section, metric: AnyMetric) -> Figure:
                 shown=place < SHOWN,
             )
         )
-    reference = _reference(section)
+    references = [score.circumstances.reference for score in section.entries[0].scores.headline]
+    reference = next(filter(None, references), None)
     line = 100.0 if metric.is_ratio and reference else None
     what = section.kind[:-1]
     others, why = _published_bars(section, metric, names)
@@ -65,13 +66,6 @@ def _bars(section: Section, metric: AnyMetric) -> Figure:
         y_title="",
         panels=(Panel("", (*series, *others), line=line),),
     )
-
-
-def _reference(section: Section) -> str | None:
-    for score in section.entries[0].scores.headline:
-        if score.circumstances.reference:
-            return score.circumstances.reference
-    return None
 
 
 def _published_bars(

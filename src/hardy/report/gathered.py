@@ -243,7 +243,8 @@ def _grid(scores: Scores) -> ErrorGrid | None:
     cells = [Cell(name, level) for name in names for level in levels]
     hits = wrong(run.read(clean + cells, ["rank"], places)["rank"]).sum(axis=0).tolist()
     shares = [100 * hit / len(places) for hit in hits]
-    intervals = [_percent(proportion_interval(hit, len(places))) for hit in hits]
+    ends = [proportion_interval(hit, len(places)) for hit in hits]
+    intervals = [Interval(100 * low, 100 * high) for low, high in ends]
     edges = list(pairwise(range(len(clean), len(hits) + 1, len(levels))))
     return ErrorGrid(
         names,
@@ -252,10 +253,6 @@ def _grid(scores: Scores) -> ErrorGrid | None:
         tuple(tuple(intervals[a:b]) for a, b in edges),
         (shares[0], intervals[0]) if clean else None,
     )
-
-
-def _percent(interval: Interval) -> Interval:
-    return Interval(100 * interval.low, 100 * interval.high)
 
 
 def _calibration(scores: Scores) -> Calibration | None:

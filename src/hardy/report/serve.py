@@ -49,12 +49,50 @@ def folder_of_pages(folder: Path) -> Find:
     return find
 
 
+class PageHandler(BaseHTTPRequestHandler):
+    server: PageServer
+
+    def do_GET(self) -> None:
+        self._answer(with_content=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_content=False)
+
+    def handle(self) -> None:
+        """Ignore that a browser closes the connection in the middle."""
+        with suppress(ConnectionError):
+            super().handle()
+
+    def finish(self) -> None:
+        with suppress(ConnectionError):
+            super().finish()
+
+    def _answer(self, with_content: bool) -> None:
+        host = self.headers.get("Host", "").rsplit(":", 1)[0]
+        found = self.server.find(urlsplit(self.path).path) if host in NAMES else None
+        if found is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", found.type)
+        self.send_header("Content-Length", str(len(found.content)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if with_content:
+            self.wfile.write(found.content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing, so that the terminal shows the address alone."""
+
+
 class PageServer(ThreadingHTTPServer):
     """Listens on this machine alone once it is made; `serve_forever` answers."""
 
     def __init__(self, find: Find, port: int = 0) -> None:
+        self.find = find
         try:
-            super().__init__((HOST, port), _handler(find))
+            super().__init__((HOST, port), PageHandler)
         except OSError as error:
             raise InputError(
                 f"cannot listen on port {port}: {error.strerror}; name another with --port"
@@ -96,41 +134,3 @@ def pages_of(path: Path, photo: Path | None = None, track: Track = untracked) ->
     if (path / "index.html").is_file():
         return folder_of_pages(path)
     return one_page(render_store(path, photo, track=track))
-
-
-def _handler(find: Find) -> type[BaseHTTPRequestHandler]:
-    class PageHandler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._answer(with_content=True)
-
-        def do_HEAD(self) -> None:
-            self._answer(with_content=False)
-
-        def handle(self) -> None:
-            """Ignore that a browser closes the connection in the middle."""
-            with suppress(ConnectionError):
-                super().handle()
-
-        def finish(self) -> None:
-            with suppress(ConnectionError):
-                super().finish()
-
-        def _answer(self, with_content: bool) -> None:
-            host = self.headers.get("Host", "").rsplit(":", 1)[0]
-            found = find(urlsplit(self.path).path) if host in NAMES else None
-            if found is None:
-                self.send_error(HTTPStatus.NOT_FOUND)
-                return
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", found.type)
-            self.send_header("Content-Length", str(len(found.content)))
-            self.send_header("X-Content-Type-Options", "nosniff")
-            self.send_header("Cache-Control", "no-store")
-            self.end_headers()
-            if with_content:
-                self.wfile.write(found.content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Log nothing, so that the terminal shows the address alone."""
-
-    return PageHandler

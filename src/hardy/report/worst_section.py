@@ -17,14 +17,11 @@ from hardy.store.worst_images import read_worst as stored_worst
 
 @dataclass(frozen=True)
 class Worst:
-    """One image under one cell, and what the model took it for."""
+    """One image under one cell, as a page shows it, and what the model took it for."""
 
-    image: str
-    corruption: str
-    severity: int
+    stored: WorstImage
     label: str
     predicted: str
-    log_prob: float  # of the label
     clean: str | None  # this and the next are data URIs
     corrupted: str
     tiny: bool  # so small that its pixels are shown as squares
@@ -32,7 +29,7 @@ class Worst:
     @property
     def probability(self) -> str:
         """How likely the model thought the label to be."""
-        percent = 100 * math.exp(self.log_prob)
+        percent = 100 * math.exp(self.stored.log_prob)
         return f"{percent:.2g} %" if percent >= 0.01 else "< 0.01 %"
 
 
@@ -61,12 +58,9 @@ def _one_each(images: list[WorstImage]) -> list[WorstImage]:
 
 def _worst(run: StoredRun, one: WorstImage) -> Worst:
     return Worst(
-        image=one.image,
-        corruption=one.corruption,
-        severity=one.severity,
+        one,
         label=_class(run, one.label),
         predicted=_class(run, one.predicted),
-        log_prob=one.log_prob,
         clean=None if one.clean is None else data_uri(reencode(one.clean)),
         corrupted=data_uri(reencode(one.corrupted)),
         tiny=is_tiny(one.corrupted),
