@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -241,3 +242,10 @@ def test_settings() -> None:
 def test_what_cannot_be_is_refused(name, settings, message) -> None:
     with pytest.raises(InputError, match=message):
         make_method(name, settings)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "ant3x3"])
+def test_every_setting_is_documented(name: str) -> None:
+    method = METHODS[name]
+    for field in dataclasses.fields(method):
+        assert f"`{field.name}`" in (method.__doc__ or ""), field.name

@@ -137,7 +137,7 @@ def sized(suite: Suite, shape: tuple[int, ...]) -> Suite:
 
 
 def _run_model(experiment: Experiment, name: str) -> float:
-    """Its accuracy on clean images."""
+    """Train and test one model; its accuracy on clean images."""
     folder = experiment.out / MODELS / name
     settings = {"corruption": name, "suite": experiment.suite}
     run_training(
@@ -185,7 +185,7 @@ def _clean_accuracy(folder: Path) -> float:
 
 
 def _test_hash(subject: Subject, track: Track) -> str:
-    """As the stored predictions of any model on all of these images have it."""
+    """The hash of the test images that stored predictions on all of them will have."""
     rows = np.arange(len(subject))
     parts = [rows[at : at + subject.chunk_size] for at in range(0, len(rows), subject.chunk_size)]
     pixels = np.zeros(len(rows), np.uint64)

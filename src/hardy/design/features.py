@@ -26,7 +26,7 @@ def measure_features(
     device: torch.device,
     track: Track = untracked,
 ) -> Features:
-    """Over all images of a subject; a corruption's shift is the mean over its severities."""
+    """The features over all images of a subject; a corruption's shift is its severities' mean."""
     extract = _Extractor(folder, device)
     names = tuple(dict.fromkeys(cell.name for cell in subject.cells if cell != CLEAN))
     cells = [[cell for cell in subject.cells if cell.name == name] for name in names]

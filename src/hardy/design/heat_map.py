@@ -40,7 +40,7 @@ def heat_map(
     values: Floats,
     doubtful: npt.NDArray[np.bool_] | None = None,
 ) -> Heat:
-    """In an order in which what overlaps stands together."""
+    """The heat map in an order in which corruptions that overlap stand together."""
     order = ordered(values)
     within = np.ix_(order, order)
     made = Heat(title, note, tuple(names[k] for k in order), values[within])
@@ -58,7 +58,7 @@ def category_map(
     categories: Categories,
     members: Collection[str] = (),
 ) -> Heat:
-    """Category by category, the members of a suite marked."""
+    """The heat map category by category, the members of a suite marked."""
     places = [names.index(name) for group in categories.groups for name in group]
     ends = np.cumsum([len(group) for group in categories.groups])
     marked = tuple(f"{MEMBER if names[k] in members else ''}{names[k]}" for k in places)
@@ -99,7 +99,7 @@ def draw(heat: Heat, format: str) -> bytes:
 
 
 def _figure(heat: Heat, row: int, column: int) -> str:
-    """In little room. What is floored is 0, and not .00, which more would round to."""
+    """A value in little room: what was floored is 0, and not .00, to which others may round."""
     value, mark = heat.values[row, column], DOUBTFUL if (row, column) in heat.doubtful else ""
     if value == 0:
         return f"0{mark}"

@@ -62,7 +62,7 @@ class Search:
         self.known: dict[int, int] = {0: 0}  # set of nodes -> size of its largest set
 
     def after(self, nodes: int, node: int) -> int:
-        """What is left once the node is taken."""
+        """The nodes that are left once the node is taken."""
         return nodes & ~self.neighbours[node] & ~(1 << node)
 
     def largest(self, nodes: int) -> int:
@@ -86,7 +86,7 @@ class Search:
         return found if self._bound(without) <= found else max(found, self.largest(without))
 
     def _part(self, nodes: int) -> int:
-        """Those that hang together with the first."""
+        """The nodes that are connected with the first."""
         reached = fresh = nodes & -nodes
         while fresh:
             around = 0
@@ -97,7 +97,7 @@ class Search:
         return reached
 
     def _bound(self, nodes: int) -> int:
-        """So many cliques, taken one after the other, hold all nodes."""
+        """The number of cliques that, taken one after the other, hold all nodes."""
         cliques = 0
         while nodes:
             fitting = nodes

@@ -76,8 +76,9 @@ def similarities(features: Features) -> dict[str, Floats]:
 
 
 def shared_errors(correct: npt.NDArray[np.uint8], severities: Floats) -> Floats:
-    """Of (images, n + 1), clean images first: at how many severities the clean model was right.
+    """Jaccard's index of the images that two corruptions cost the clean model.
 
+    `correct` (images, n + 1), clean images first, says at how many severities it was right.
     Symmetric, 1 on the diagonal; of a corruption that costs nothing NaN.
     """
     lost = correct[:, :1] * (1 - correct[:, 1:] / severities[1:])
@@ -161,7 +162,7 @@ def write_features(path: Path, features: Features) -> None:
 
 
 def read_features(path: Path, names: Sequence[str]) -> Features:
-    """Of these corruptions, in this order: others would lend them their similarities."""
+    """The features in a file, refused if they are not of these corruptions in this order."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             found = tuple(map(str, held["names"]))
@@ -178,7 +179,7 @@ def read_features(path: Path, names: Sequence[str]) -> Features:
 
 
 def check_features(features: Features) -> None:
-    """Of a file that anybody may have written."""
+    """Check features from a file that anybody may have written."""
     names, shifts, sizes, products = features
     for name, part, sides in (
         ("shifts", shifts, 3),

@@ -154,7 +154,7 @@ class MeasuredOverlap(NamedTuple):
 
 
 def summarise(out: Path) -> OverlapResults:
-    """Of all models, or, while only the clean one is finished, of the stand-in."""
+    """The results of all models, or of the stand-in while only the clean model is finished."""
     experiment, cells, names = _begun(out)
     if any((out / MODELS / name / FINISHED).exists() for name in names):
         return analyse(read_measured(out))

@@ -33,7 +33,8 @@ class BlurPool(nn.Module):
 
 
 def _reflected(x: Tensor, side: int, before: int, after: int) -> Tensor:
-    """Not by torch's padding, whose gradient on a GPU is another in each run."""
+    """The tensor reflected at both ends of a side. Torch's own padding has a gradient that differs
+    from run to run on a GPU."""
     first = x.narrow(side, 1, before).flip(side)
     last = x.narrow(side, x.shape[side] - 1 - after, after).flip(side)
     # Empty ones would change how the result lies in memory.
@@ -92,7 +93,7 @@ AFTER_CONV = Halving(3, after_conv=True)
 
 
 def choose_halving(antialias: int = 1, blur_after_conv: bool = False) -> Halving:
-    """As the options of `hardy train` say it."""
+    """The halving that the options of `hardy train` name."""
     if antialias not in TAPS:
         raise InputError(
             f"expected antialias as a filter of {TAPS[0]} (none) to {TAPS[-1]} taps, "

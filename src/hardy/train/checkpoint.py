@@ -26,7 +26,7 @@ SHOWN = 100  # characters of what is wrong with a log
 
 
 def save(training: Training, path: Path) -> None:
-    """To be asked for by all processes at once."""
+    """Save a checkpoint and the log; all processes must call this at once."""
     training.check_sound()
     parts = {
         "net": training.net.state_dict(),
@@ -43,7 +43,7 @@ def save(training: Training, path: Path) -> None:
 
 
 def _momentum(training: Training) -> dict[str, Tensor]:
-    """Of frozen weights there is none: 0, which moves nothing."""
+    """The momentum of each weight; 0, which moves nothing, for those that are frozen."""
     state = training.optimizer.state
     return {
         name: state[weight]["momentum_buffer"] if weight in state else torch.zeros_like(weight)
@@ -82,7 +82,7 @@ def restore(training: Training, path: Path) -> None:
 
 
 def _check_alike(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
-    """Torch would cast and stretch what differs, without a word."""
+    """Refuse other types and shapes, which torch would cast and stretch without a word."""
     for name, tensor in own.items():
         its, ours = ((one.dtype, tuple(one.shape)) for one in (found[name], tensor))
         if its != ours:
@@ -102,12 +102,12 @@ def write_tensors(target: Path, tensors: Mapping[str, Tensor], notes: Mapping[st
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Of a checkpoint; the notes beside them, too."""
+    """The tensors of a checkpoint, and the notes beside them."""
     return unpacked(path, "delete it to begin anew")
 
 
 def read_log(folder: Path) -> list[dict[str, float]]:
-    """That of a finished run."""
+    """The log of a finished run."""
     path = folder / LOG
     try:
         return check_log([json.loads(line) for line in read_text(path).splitlines()])
@@ -120,7 +120,7 @@ def read_log(folder: Path) -> list[dict[str, float]]:
 
 
 def check_log(rows: Any) -> list[dict[str, float]]:
-    """A row of numbers for each of the epochs 1, 2, ..."""
+    """Check that the log has a row of numbers for each of the epochs 1, 2, ..."""
     for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
         whole = isinstance(row, dict) and tuple(row) == COLUMNS
         if not whole or row["epoch"] != number or not all(map(is_figure, row.values())):

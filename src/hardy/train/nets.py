@@ -224,8 +224,8 @@ def resnet_18(classes: int, halving: Halving) -> nn.Module:
 def make_net(
     name: str, classes: int, antialias: int = 1, blur_after_conv: bool = False
 ) -> nn.Module:
-    """With fresh weights, of torch's global generator: a registered net, or "torchvision:resnet50"
-    or "timm:NAME", which halve as their libraries have it."""
+    """A net with fresh weights, drawn from torch's global generator: a registered one, or
+    "torchvision:resnet50" or "timm:NAME", which halve images as their libraries have it."""
     halving = choose_halving(antialias, blur_after_conv)
     if ":" not in name:
         return NETS[name](classes, halving)
@@ -239,8 +239,8 @@ def make_net(
 
 
 def check_net(name: str, antialias: int = 1, blur_after_conv: bool = False) -> None:
-    """What `make_net` would refuse is said here, before there are images: one is made and dropped,
-    with the global generator left as it was."""
+    """Refuse what `make_net` would refuse, before images are read: a net is made and dropped, and
+    the global generator left as it was."""
     with torch.random.fork_rng(devices=[]):
         make_net(name, 2, antialias, blur_after_conv)
 

@@ -35,8 +35,8 @@ class Ranks:
         return self.rank == 0
 
     def average(self, tensors: Sequence[Tensor], weight: float = 1) -> None:
-        """Over all processes, in place; of one kind of number. What is a mean over images weighs as
-        many as it is of: the parts of a batch may differ by one."""
+        """Average over all processes, in place; the tensors are of one type. `weight` is the number
+        of images in a mean over images: the parts of a batch may differ by one."""
         if self.world > 1:
             one = tensors[0].new_ones(1)
             flat = torch.cat([*(tensor.flatten() for tensor in tensors), one]) * weight
@@ -44,13 +44,13 @@ class Ranks:
             self._put(flat[:-1] / flat[-1], tensors)
 
     def take_first(self, tensors: Sequence[Tensor]) -> None:
-        """Those of the first process, in place."""
+        """Overwrite the tensors, in place, by those of the first process."""
         if self.world > 1:
             for tensor in tensors:
                 distributed.broadcast(tensor, 0)
 
     def gather(self, tensor: Tensor, device: torch.device) -> list[Tensor]:
-        """That of each process, by way of the device they talk through."""
+        """The tensor of each process; they talk through the device."""
         if self.world == 1:
             return [tensor]
         mine = tensor.to(device)
@@ -75,7 +75,7 @@ ALONE = Ranks()
 
 @contextmanager
 def joined(kind: str) -> Iterator[Ranks]:
-    """Those that `torchrun` started, for a device of "cpu" or "cuda"; else this one alone."""
+    """The processes that `torchrun` started, on "cpu" or "cuda"; else this one alone."""
     world = os.environ.get("WORLD_SIZE", "1")
     if not _is_whole(world) or int(world) < 1:
         raise InputError(
@@ -108,7 +108,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _check_started(world: int, kind: str) -> None:
-    """By `torchrun`, which tells each process what torch asks for."""
+    """Refuse processes that `torchrun` did not start: it tells each what torch asks for."""
     numbers = ("RANK", "LOCAL_RANK") if kind == "cuda" else ("RANK",)
     most = dict.fromkeys(numbers, world - 1) | {"MASTER_PORT": 65535}
     for name in (*numbers, "MASTER_ADDR", "MASTER_PORT"):

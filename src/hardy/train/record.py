@@ -1,4 +1,4 @@
-"""What a training run leaves in its folder.
+"""A training run's folder: what lies in it, and the record `run.json`, written and read.
 
 | file                     | what                                                                  |
 |--------------------------|-----------------------------------------------------------------------|
@@ -89,15 +89,16 @@ def describe_run(
 
 
 def _seen(shown: tuple[str, ...], init: Path | None) -> tuple[str, ...] | None:
-    """All that is known: by the method, after what the first weights had seen. Of these nobody may
-    say it: without anything from the method that is None, not nothing."""
+    """The corruptions seen, as far as is known: those of the first weights, then the method's. None
+    where nobody says what the first weights had seen and the method adds nothing."""
     before = () if init is None else seen_before(init)
     known = tuple(dict.fromkeys((*(before or ()), *shown)))
     return None if before is None and not known else known
 
 
 def seen_before(init: Path) -> list[str] | None:
-    """By the finished net that the first weights are, wherever a link leads; None: nobody says."""
+    """The corruptions that first weights had seen, by the record beside them, links followed; None
+    where nobody says."""
     real = init.resolve()
     return seen_in(real.parent) if real.name == MODEL else None
 
@@ -124,7 +125,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """What killed processes left of files. Only for who is `alone_in` the folder of its run."""
+    """Delete files that killed processes left unfinished; only while `alone_in` the folder."""
     for path in folder.glob(f".*{UNFINISHED}"):
         path.unlink(missing_ok=True)
 
@@ -151,8 +152,7 @@ def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
 
 
 def _only_begun(folder: Path) -> bool:
-    """Whether nothing lies there but the record of a training, those of others that were begun
-    before it, and hidden what a kill leaves."""
+    """Whether the folder has only records of trainings that saved nothing."""
     shown = {path.name for path in folder.glob("[!.]*") if not path.match(f"{RUN}.old*")}
     return shown == {RUN} and _is_training(read_run(folder))
 
@@ -166,8 +166,8 @@ def _is_training(record: Mapping[str, Any]) -> bool:
 
 
 def _with_its_mark(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What has been seen follows from the method and the first weights, and a record of these may
-    have gone since."""
+    """The record with the corruptions that it named before: the record beside the first weights,
+    from which they follow, may have gone since."""
     now = json.loads(json.dumps(wanted))
     same = all(before.get(name) == now[name] for name in ("method", "init"))
     if not same or now["init"] is None:
@@ -176,7 +176,7 @@ def _with_its_mark(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> Mapp
 
 
 def _keep_other(path: Path, wanted: Mapping[str, Any]) -> None:
-    """Its net may be finished, and have been moved elsewhere."""
+    """Keep the record of another run, whose finished net may have been moved elsewhere."""
     if read_run(path.parent) == json.loads(json.dumps(wanted)):
         return
     places = (path.with_name(f"{RUN}.old{number}") for number in count(1))
@@ -204,13 +204,13 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def run_hash(folder: Path) -> str:
-    """Of all that makes the run what it is, in whichever session."""
+    """A hash of all that makes the run what it is, the same in each of its sessions."""
     record = lasting(read_run(folder), OF_THE_SESSION)
     return sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def read_text(path: Path) -> str:
-    """Of a file: who reads a pipe waits for ever."""
+    """The text of a file; anything else is refused, since reading a pipe would wait for ever."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is no file")
     return path.read_text()
@@ -254,7 +254,7 @@ _INSIDE = {
 
 
 def check_run(run: Mapping[str, Any], path: Path) -> None:
-    """What a net is made by: the file may have been edited."""
+    """Check what a net is made by, since the file may have been edited."""
     check_fields(run, _PARTS, str(path), ANEW)
     check_fields(run, _SCHEMA, str(path), ANEW)
     for part, schema in _INSIDE.items():

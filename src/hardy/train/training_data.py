@@ -36,7 +36,7 @@ class Data:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of an image as torch has it."""
+        """The shape of an image, (3, H, W)."""
         return 3, self.images.shape[1], self.images.shape[2]
 
 
@@ -48,8 +48,8 @@ def read_data(
     recipe: str = "none@1",
     input: str | None = None,
 ) -> Data:
-    """All images of a source; the training part of a data set that is known by its name. `input`
-    is a filter of `hardy.models.defences` that they pass first."""
+    """Read all images of a source, or the training part of a data set that is known by its name.
+    `input` is a filter of `hardy.models.defences` that they pass first."""
     passed = input_filter(input) if input else None
     source = open_images(f"{where}:train" if where in NAMES else where, labels=labels)
     if source.labels is None:
@@ -79,8 +79,8 @@ def read_data(
 
 
 def batches(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]]:
-    """One epoch in a new order; the last batch may be smaller. Of several processes each gets its
-    part, and a batch that is too small to be shared out is left out."""
+    """The batches of one epoch, in a new order; the last may be smaller. Each of several processes
+    gets its part, and a batch that is too small to be shared out is left out."""
     ranks = draw.ranks
     order = draw.order(len(data.images)).to(data.images.device)
     for start in range(0, len(order), size):
@@ -92,7 +92,7 @@ def batches(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]
 
 
 def endless(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]]:
-    """Cropped and flipped, and of one size: of each epoch the batches that are whole."""
+    """Whole batches of epoch after epoch, cropped and flipped."""
     whole = max(1, len(data.images) // size)
     while True:
         for images, labels in islice(batches(data, size, draw), whole):
@@ -150,7 +150,7 @@ def need_taker(method: Method) -> TakesStylised:
 
 
 def give_stylised(method: Method, stylised: Data, data: Data, device: torch.device) -> None:
-    """To a method that trains on `data`."""
+    """Hand stylised images to a method that trains on `data`, if they are of its kind."""
     taker = need_taker(method)
     for what, wanted, came in (
         ("classes", data.classes, stylised.classes),
@@ -171,7 +171,7 @@ def give_stylised(method: Method, stylised: Data, data: Data, device: torch.devi
 
 
 def _check_names(came: tuple[str, ...] | None, wanted: tuple[str, ...] | None) -> None:
-    """Where both have names: labels are numbers, and those of other classes would fit as well."""
+    """Refuse classes of other names, whose numbers would fit as well."""
     for number, (its, ours) in enumerate(zip(came or (), wanted or (), strict=False)):
         if its != ours:
             raise InputError(

@@ -14,15 +14,13 @@ from hardy.train.method import Method, at_rest, need_positive, to_pixels
 
 @dataclass
 class AdversarialLogitPairing(Method):
-    """The logits of an image and of its adversarial partner are drawn together.
-
-    CE over the clean images and their adversarial partners, each counting the same, + weight ·
+    """CE over the clean images and their adversarial partners, each counting the same, + `weight` ·
     the mean of (z(x') − z(x))² over images and classes, z the logits.
 
-    x' is found by projected gradient descent within ±epsilon of x and 0..1: from a start uniform in
-    that box, `steps` steps of `step` along the sign of the gradient of CE(z(x'), y). Defaults: the
-    attack of Madry et al. (2018) for CIFAR-10. A step of training then takes about nine times as
-    long as without.
+    x' is found by projected gradient descent within ±`epsilon` of x and 0..1: from a start uniform
+    in that box, `steps` steps of `step` along the sign of the gradient of CE(z(x'), y). Defaults:
+    the attack of Madry et al. (2018) for CIFAR-10. A step of training then takes about nine times
+    as long as without.
 
     Decided here: every image has a partner, so that all of the batch is paired, and clean and
     adversarial ones pass through the net together, in one batch; the attack is untargeted; it meets

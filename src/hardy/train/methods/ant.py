@@ -45,11 +45,14 @@ class Shares:
 
 @dataclass
 class Ant(TakesStylised):
-    """A small generator learns noise that fools the net, the net learns to withstand it.
+    """min over the net, max over the generator g, of CE(f(clip(x + η g(z))), y), z white noise.
 
     `epsilon` is the L2 norm of the noise over the image in 0..1, after clipping. Left at 0, it
     is the paper's 135 at 224 px, the same change per value: 19.3 at 32 px. An untrained generator
-    gives Gaussian noise, so that counts as seen."""
+    gives Gaussian noise, so that counts as seen.
+
+    A new generator learns for `restart_steps` steps before each epoch, at `restart_lr`, then beside
+    the net at `generator_lr`."""
 
     epsilon: float = 0.0
     generator_lr: float = 1e-4
@@ -136,7 +139,7 @@ class Ant(TakesStylised):
         return batch
 
     def drawn(self) -> tuple[Noise, Noise]:
-        """Two different generators of the history."""
+        """Draw two different generators of the history."""
         first = (self.draw.uniform() * self.kept).long()
         second = (first + 1 + (self.draw.uniform() * (self.kept - 1)).long()) % self.kept
         return self.old(first), self.old(second)
@@ -156,7 +159,7 @@ class Ant(TakesStylised):
             return project(pixels, generator(white), self.radius)
 
     def state(self) -> dict[str, Tensor]:
-        """At the end of an epoch: the next begins with a new generator, so only the old count."""
+        """The old generators; the current one ends with its epoch."""
         return {"history": self.history, "kept": self.kept}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
@@ -166,6 +169,6 @@ class Ant(TakesStylised):
 
 @dataclass
 class Ant3x3(Ant):
-    """As ant, with a 3 x 3 convolution, so that the noise may hang together locally."""
+    """ANT with a 3 x 3 convolution in the generator: neighbouring values of its noise correlate."""
 
     side: ClassVar[int] = 3

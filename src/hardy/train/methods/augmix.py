@@ -32,12 +32,12 @@ _NUMBER = {name: number for number, name in enumerate(OPERATIONS)}
 
 @dataclass
 class AugMix(Method):
-    """Three views of an image, two of them mixtures of chains of operations, have to agree.
+    """CE(p(x), y) + 12 · JSD of p(x) and the predictions on two mixtures of x.
 
     A mixture is (1 − m) · x + m · Σ wᵢ chainᵢ(x), with m uniform on 0..1, w uniform on the simplex
     (Beta and Dirichlet of α = 1), and chains of one to three operations, each at a level uniform
-    between 0.1 and `severity`, which is 3 for CIFAR and 1 for ImageNet. Of -C none of the nine
-    operations is a corruption; of NOC four resemble one, of -P three."""
+    between 0.1 and `severity`, which is 3 for CIFAR and 1 for ImageNet. None of the nine
+    operations is a corruption of -C; four resemble one of NOC, three one of -P."""
 
     severity: float = 3.0
     seen = (
@@ -141,13 +141,13 @@ def _equalize(images: Tensor, same: Tensor) -> Tensor:
 
 
 def _posterize(levels: Tensor, same: Tensor) -> Tensor:
-    """Keeps 4 − ⌊0.4 ℓ⌋ bits."""
+    """Each level keeps its highest 4 − ⌊0.4 ℓ⌋ bits."""
     dropped = 4 + (levels * 4 / 10).long()[:, None, None]
     return (same >> dropped) << dropped
 
 
 def _solarize(levels: Tensor, same: Tensor) -> Tensor:
-    """Inverts what reaches the threshold 256 − ⌊25.6 ℓ⌋."""
+    """Levels from the threshold 256 − ⌊25.6 ℓ⌋ on are inverted."""
     threshold = 256 - (levels * 256 / 10).long()[:, None, None]
     return torch.where(same < threshold, same, 255 - same)
 

@@ -23,10 +23,10 @@ from hardy.train.method import Draw, Method
 
 @dataclass
 class Corrupted(Method):
-    """In each epoch another half of the images is under one corruption of a suite.
+    """In each epoch half of the images, drawn anew, are under the `corruption` of the `suite`.
 
-    Which half, is chance, and each image's severity is drawn from those of the suite; the
-    corruption "none" leaves all of them clean.
+    Each image's severity is drawn from those of the suite; the corruption "none" leaves all images
+    clean.
 
     The published experiment trains on a set of twice the size, in which every image stands once
     corrupted and once clean. Two epochs here show on average what one shows there, the same half

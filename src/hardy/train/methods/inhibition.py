@@ -1,4 +1,4 @@
-"""Group-wise inhibition (Liu et al., 2021): what speaks loudest for the class is turned down.
+"""Group-wise inhibition (Liu et al., 2021): the strongest evidence for the class is turned down.
 
 After a normal step comes, now and then, one on the same batch with the feature maps of the
 next-to-last stage masked where groups of similar maps show the most evidence, so that the net
@@ -27,9 +27,7 @@ TINY = 1e-8
 
 @dataclass
 class GroupwiseInhibition(Method):
-    """Now and then the feature maps that say most about the class are turned down.
-
-    Normal steps are cross-entropy. From step `start` on, each `every`-th is followed by one on
+    """Normal steps are cross-entropy. From step `start` on, each `every`-th is followed by one on
 
         0.1 · CE(after(mask · F), y) + 0.001 · mean over pairs of groups of |⟨μₐ, μᵦ⟩|,
 
@@ -132,7 +130,7 @@ def _taken(maps: Tensor, chosen: Tensor) -> Tensor:
 
 
 def _nearest(maps: Tensor, centres: Tensor) -> Tensor:
-    """Of ‖map − centre‖² the square of the map is the same for all centres."""
+    """The nearest centre of each map: ‖map‖² is the same for all centres, and left out."""
     nearest = (centres.square().sum(2, keepdim=True) - 2 * centres @ maps.mT).argmin(1)
     groups = torch.arange(centres.shape[1], device=maps.device)
     return (nearest[:, None] == groups[:, None]).to(maps.dtype)

@@ -18,10 +18,10 @@ LARGEST_DILATION = 3
 
 @dataclass
 class Noise2Net(Method):
-    """Half of each batch goes through random nets, another for each image and batch.
+    """The second half of each batch goes through random nets, another for each image and batch.
 
-    Of the second half, four times x ← x + ε · block(x) on normalised images, ε uniform between
-    epsilon / 2 and epsilon. No gradient passes, and nothing is clipped.
+    Four times x ← x + ε · block(x) on normalised images, ε uniform between half of `epsilon` and
+    all of it. No gradient passes, and nothing is clipped.
 
     A block is a bottleneck of Res2Net: 1 x 1 to four parts of 16 planes; the first part stays, each
     other one plus the result of the one before is convolved; 1 x 1 back to three planes. These

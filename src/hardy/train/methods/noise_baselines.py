@@ -32,7 +32,7 @@ class HalfNoisy(Method, ABC):
 
 @dataclass
 class GaussSingle(HalfNoisy):
-    """N(0, σ²) with one σ; 0.5 was the best for ImageNet at 224 px."""
+    """x + N(0, σ²) with one σ, `sigma`; 0.5 was the best for ImageNet at 224 px."""
 
     sigma: float = 0.5
     seen = ("gaussian_noise", "noc_gaussian")
@@ -46,7 +46,7 @@ class GaussSingle(HalfNoisy):
 
 @dataclass
 class GaussMult(HalfNoisy):
-    """N(0, σ²), σ drawn for each image from the severities of ImageNet-C."""
+    """x + N(0, σ²), σ drawn for each image from `sigmas`, the severities of ImageNet-C."""
 
     sigmas: tuple[float, ...] = (0.08, 0.12, 0.18, 0.26, 0.38)
     seen = ("gaussian_noise", "noc_gaussian")
@@ -61,7 +61,7 @@ class GaussMult(HalfNoisy):
 
 @dataclass
 class Speckle(HalfNoisy):
-    """x + x · N(0, σ²), σ drawn for each image from the severities of ImageNet-C."""
+    """x + x · N(0, σ²), σ drawn for each image from `sigmas`, the severities of ImageNet-C."""
 
     sigmas: tuple[float, ...] = (0.15, 0.2, 0.35, 0.45, 0.6)
     seen = ("speckle_noise",)

@@ -30,7 +30,7 @@ class Patch(Method, ABC):
 
     @abstractmethod
     def noise(self, shape: torch.Size) -> Tensor:
-        """For all of the images; what lies in the patch is used."""
+        """Noise for whole images; what lies in the patch is used."""
 
     def augment(self, pixels: Tensor) -> Tensor:
         count, _, height, width = pixels.shape
@@ -47,7 +47,7 @@ def _check(size: int, largest: float, what: str) -> None:
 
 @dataclass
 class PatchGaussian(Patch):
-    """N(0, σ²) in a patch with its centre anywhere, σ uniform up to `sigma` for each image.
+    """x + N(0, σ²) in a patch of side `size`, its centre anywhere; σ uniform up to `sigma`.
 
     The defaults are those for CIFAR-10."""
 
@@ -64,7 +64,8 @@ class PatchGaussian(Patch):
 
 @dataclass
 class PatchUniform(Patch):
-    """Uniform in ±u in a patch with its centre anywhere, u uniform up to `amplitude`, by the image.
+    """x + uniform noise in ±u in a patch of side `size`, its centre anywhere; u uniform up to
+    `amplitude`.
 
     Uniform, because Gaussian noise is itself tested. Size and amplitude of the original are not
     published: we take the other's size, and √3, which gives the same largest variance."""
