@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
 
 _PRECISE = Context(prec=40)
 _SMALL = Decimal("1e-36")

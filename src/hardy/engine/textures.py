@@ -22,10 +22,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
-
-UInt8 = npt.NDArray[np.uint8]
 
 WHEEL = "imagecorruptions==1.1.2"
 MEMBERS = "imagecorruptions/frost/"

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hardy.engine.cpu.compile import kernel
+from hardy.engine.door import UInt8
 from hardy.engine.tables import filter_weights as tables
 from hardy.errors import InputError
-
-Bytes = NDArray[np.uint8]
 
 
 @kernel
@@ -60,7 +58,7 @@ def box_bytes(images, first_y, count_y, weight_y, first_x, count_x, weight_x, ba
                 goal[3 * x + 2] = small[p + np.uint64(2)]
 
 
-def pixelate(images: Bytes, small: tuple[int, int]) -> Bytes:
+def pixelate(images: UInt8, small: tuple[int, int]) -> UInt8:
     out = np.empty_like(images)
     _, height, width, _ = images.shape
     box_bytes(
@@ -75,8 +73,8 @@ def pixelate(images: Bytes, small: tuple[int, int]) -> Bytes:
 
 
 def crops(
-    sources: Sequence[Bytes], which: Any, rows: Any, columns: Any, size: tuple[int, int]
-) -> Bytes:
+    sources: Sequence[UInt8], which: Any, rows: Any, columns: Any, size: tuple[int, int]
+) -> UInt8:
     height, width = size
     out = np.empty((len(which), height, width, 3), np.uint8)
     places = zip(which.tolist(), rows.tolist(), columns.tolist(), strict=True)

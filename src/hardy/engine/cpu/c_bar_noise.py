@@ -10,14 +10,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hardy.engine import portable
 from hardy.engine.cpu.compile import kernel
 from hardy.engine.cpu.maths import cosine, cosines_and_sines, sine
+from hardy.engine.portable import Float64
 from hardy.engine.tables.c_bar_waves import WavePlan
-
-Float64 = NDArray[np.float64]
 
 _TABLE_MASK = np.int64(255)
 

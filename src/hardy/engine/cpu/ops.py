@@ -25,26 +25,24 @@ from hardy.engine.cpu import (
     smears,
     warps,
 )
+from hardy.engine.door import UInt8
 from hardy.engine.ops import Array, Window
+from hardy.engine.portable import Float64, Int64
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.tables import jpeg_constants, noc_shapes
-
-Bytes = NDArray[np.uint8]
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 
 _BORDERS = {"nearest": filters.NEAREST, "reflect": filters.REFLECT}
 # From this many taps a side a filter is cheaper as matrix products.
 _MANY_TAPS = 40
 
 
-def _filled(kernel: Callable[..., None]) -> Callable[..., Bytes]:
+def _filled(kernel: Callable[..., None]) -> Callable[..., UInt8]:
     """A kernel that fills its last argument, as a function that returns a new image.
 
     Arguments are laid out whole: what came out of a comparison of axes may be a view.
     """
 
-    def call(images: Bytes, *arguments: Any) -> Bytes:
+    def call(images: UInt8, *arguments: Any) -> UInt8:
         out = np.empty(images.shape, np.uint8)
         laid = (np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in arguments)
         kernel(np.ascontiguousarray(images), *laid, out)
@@ -53,7 +51,7 @@ def _filled(kernel: Callable[..., None]) -> Callable[..., Bytes]:
     return call
 
 
-def _caustics(images: Bytes, time: Float64, scale: Float64) -> Float64:
+def _caustics(images: UInt8, time: Float64, scale: Float64) -> Float64:
     out = np.empty(images.shape[:3])
     c_bar_warps.caustics(time, scale, out)
     return out
@@ -146,7 +144,7 @@ class NumpyOps:
         return array[:, ::-1, ::-1]
 
     # Between bytes and numbers.
-    def unit(self, images: Bytes, dtype: str) -> Array:
+    def unit(self, images: UInt8, dtype: str) -> Array:
         kind = np.dtype(dtype).type
         return images.astype(dtype) / kind(255)
 
@@ -158,26 +156,26 @@ class NumpyOps:
         return np.clip(levels, 0, 255).astype(np.uint8)
 
     # Images to images.
-    def table_noise(self, images: Bytes, words: Array, table: Array) -> Bytes:
+    def table_noise(self, images: UInt8, words: Array, table: Array) -> UInt8:
         out = np.empty_like(images)
         random.table_noise(
             images.reshape(-1), words.reshape(-1), table.reshape(-1), out.reshape(-1)
         )
         return out
 
-    def blur(self, images: Bytes, sigma: float, truncate: float = 4.0) -> Bytes:
+    def blur(self, images: UInt8, sigma: float, truncate: float = 4.0) -> UInt8:
         out = np.empty_like(images)
         filters.blur_bytes(images, tables.gaussian_weights(sigma, truncate), out)
         return out
 
-    def disk(self, images: Bytes, radius: float, alias: float) -> Bytes:
+    def disk(self, images: UInt8, radius: float, alias: float) -> UInt8:
         out = np.empty_like(images)
         smears.disk_bytes(images, *tables.disk_plan(radius, alias), out)
         return out
 
     trail = staticmethod(_filled(smears.trail_bytes))
 
-    def shuffle(self, images: Bytes, moves: Array, reach: int) -> Bytes:
+    def shuffle(self, images: UInt8, moves: Array, reach: int) -> UInt8:
         out = images.copy()
         fields.shuffle_passes(out, moves, reach)
         return out
@@ -185,7 +183,7 @@ class NumpyOps:
     zoom_mean = staticmethod(warps.zoom_mean)
     elastic = staticmethod(_filled(warps.elastic_bytes))
 
-    def channel_means(self, images: Bytes) -> Float64:
+    def channel_means(self, images: UInt8) -> Float64:
         out = np.empty((len(images), 3))
         points.channel_means(images, out)
         return out
@@ -193,7 +191,7 @@ class NumpyOps:
     crops = staticmethod(boxes.crops)
     pixelate = staticmethod(boxes.pixelate)
 
-    def jpeg(self, images: Bytes, quality: int) -> Bytes:
+    def jpeg(self, images: UInt8, quality: int) -> UInt8:
         """OpenCV carries the same libjpeg-turbo as Pillow and reaches it with fewer copies."""
         jpeg_constants.check_sides(*images.shape[1:3])
         out = np.empty_like(images)
@@ -232,23 +230,23 @@ class NumpyOps:
     relief = staticmethod(fields.relief)
 
     # Sequences.
-    def canvas(self, images: Bytes) -> Array:
+    def canvas(self, images: UInt8) -> Array:
         n, height, width, _ = images.shape
         out = np.empty((n, height + 2, width + 2), np.uint32)
         frames.lay_out(images, out)
         return out
 
-    def affine(self, canvas: Array, inverse: Sequence[float], window: Window) -> Bytes:
+    def affine(self, canvas: Array, inverse: Sequence[float], window: Window) -> UInt8:
         out = _window(canvas, window)
         frames.affine_bytes(canvas, np.array(inverse), window[0], window[1], out)
         return out
 
-    def perspective(self, canvas: Array, inverse: Sequence[float], window: Window) -> Bytes:
+    def perspective(self, canvas: Array, inverse: Sequence[float], window: Window) -> UInt8:
         out = _window(canvas, window)
         frames.perspective_bytes(canvas, np.array(inverse), window[0], window[1], out)
         return out
 
-    def slide(self, images: Bytes, right: int, window: Window) -> Bytes:
+    def slide(self, images: UInt8, right: int, window: Window) -> UInt8:
         out = _window(images, window)
         frames.slide_bytes(images, right, window[0], window[1], out)
         return out
@@ -258,7 +256,7 @@ class NumpyOps:
         frames.run_down(fields, np.array(taps), first, out)
         return out
 
-    def running_mean(self, images: Bytes, total: Array, count: int) -> tuple[Bytes, Array]:
+    def running_mean(self, images: UInt8, total: Array, count: int) -> tuple[UInt8, Array]:
         out = np.empty_like(images)
         frames.running_mean(images, total, count, out)
         return out, total
@@ -268,18 +266,18 @@ class NumpyOps:
     blocks = staticmethod(_filled(noc_ops.blocks))
     nearest = staticmethod(_filled(noc_ops.nearest))
 
-    def level_sums(self, images: Bytes) -> Int64:
+    def level_sums(self, images: UInt8) -> Int64:
         sums: Int64 = images.reshape(len(images), -1).sum(axis=1, dtype=np.int64)
         return sums
 
-    def box_sums(self, images: Bytes, passes: int) -> Float64:
+    def box_sums(self, images: UInt8, passes: int) -> Float64:
         out = np.empty(images.shape)
         noc_ops.box_sums(images, passes, out)
         return out
 
     def resample(
-        self, images: Bytes, first: Int64, length: Int64, target: Int64, shrink: float
-    ) -> Bytes:
+        self, images: UInt8, first: Int64, length: Int64, target: Int64, shrink: float
+    ) -> UInt8:
         out = np.zeros_like(images)
         between = np.empty((images.shape[1], 3 * images.shape[2]), np.uint8)
         windows = zip(first.tolist(), length.tolist(), target.tolist(), strict=True)
@@ -325,7 +323,7 @@ class NumpyOps:
     wave_noise = staticmethod(c_bar_noise.wave_noise)
 
 
-def _window(batch: Array, window: Window) -> Bytes:
+def _window(batch: Array, window: Window) -> UInt8:
     return np.empty((len(batch), window[2], window[3], 3), np.uint8)
 
 

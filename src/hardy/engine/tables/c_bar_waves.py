@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine import portable
+from hardy.engine.portable import Float64
 
-Float64 = NDArray[np.float64]
 Int32 = NDArray[np.int32]
 
 TURNS = 21

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine import portable
+from hardy.engine.portable import Float64, Int64
 
-Float64 = NDArray[np.float64]
 Float32 = NDArray[np.float32]
-Int64 = NDArray[np.int64]
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine import portable
-
-Int64 = NDArray[np.int64]
+from hardy.engine.portable import Int64
 
 NATIVE = 224
 DISC = (6, 6, 5, 5, 4, 3, 1)  # half-widths of its rows, from the middle one outwards
