@@ -115,7 +115,7 @@ def lasting(record: Record, of_the_session: Sequence[str]) -> dict[str, Any]:
 
 
 def hold(file: int | IO[bytes], busy: str) -> None:
-    """For this process alone, until it is closed; `busy` is said to a second one."""
+    """Lock a file for this process until it is closed; a second process is told `busy`."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -214,7 +214,7 @@ def check_ours(target: Path, mark: str, what: str) -> None:
 
 
 def _filled(folder: Path) -> bool:
-    """By more than what a kill in the first instant leaves, which is hidden."""
+    """Whether it holds more than a kill in the first instant leaves, which is hidden."""
     return any(not path.name.startswith(".") for path in folder.iterdir())
 
 

@@ -160,10 +160,10 @@ def test_an_interrupt(run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers(run, workers: tuple[object, ...], kind: type | None, monkeypatch) -> None:
     seen = []
 
-    def watch(*_: object, executor: object, **__: object) -> build.Outcome:
+    def watch(*_: object, executor: object, **__: object) -> build.BuildOutcome:
         seen.append(executor)
-        return build.Outcome(0, 0, [])
+        return build.BuildOutcome(0, 0, [])
 
-    monkeypatch.setattr(build, "build", watch)
+    monkeypatch.setattr(build, "build_cells", watch)
     assert run(*BUILD[:-2], *workers)[0] == 0
     assert kind is None or type(seen[0]) is kind

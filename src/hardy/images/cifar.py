@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
-from hardy.images.image_files import Convert, UInt8, rgb
+from hardy.images.image_files import Convert, rgb
 from hardy.images.numpy_files import Rows, numbered
 from hardy.images.readers import Reader, Request, no_splits
 from hardy.images.source import Labels, Listing, check_id_rule, check_label_count
@@ -211,7 +212,7 @@ def _python(path: Path, layout: CifarLayout) -> tuple[UInt8, Labels]:
 
 
 def _class_names(folder: Path, layout: CifarLayout) -> tuple[str, ...] | None:
-    """From the file that lies beside; a batch alone has none."""
+    """The names in the file that lies beside; a batch alone has none."""
     file, _, key = layout.class_names.partition(":")
     path = folder / file
     if not path.is_file():

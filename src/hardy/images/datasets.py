@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine import textures
+from hardy.engine.door import UInt8
 from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
-from hardy.images.image_files import UInt8
 from hardy.images.numpy_files import ArraySource, open_npy
 from hardy.images.readers import Reader, Request
 from hardy.registry import unknown

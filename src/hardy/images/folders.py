@@ -12,14 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
-from hardy.images.image_files import (
-    SUFFIXES,
-    Convert,
-    UInt8,
-    read_image,
-    rgb,
-)
+from hardy.images.image_files import SUFFIXES, Convert, read_image, rgb
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Ids, Labels, Listing, identify, number_labels, refuse
 

@@ -14,16 +14,14 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from hardy.engine.door import from_pil
+from hardy.engine.door import UInt8, from_pil
 from hardy.errors import HardyError, InputError
 from hardy.files import write_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-UInt8 = npt.NDArray[np.uint8]
 # What was read, before any conversion: a PIL image in the mode of its file, or RGB pixels.
 Picture: TypeAlias = "Image | UInt8"
 Convert: TypeAlias = Callable[[Picture], UInt8]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.execute import Threads, count_workers
-from hardy.images.image_files import UInt8
 from hardy.images.recipes import RECIPES, Recipe
 from hardy.images.source import Faults, Ids, Labels, Source, check_faults, refuse
 

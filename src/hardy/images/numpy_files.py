@@ -15,8 +15,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
-from hardy.images.image_files import Convert, UInt8, rgb
+from hardy.images.image_files import Convert, rgb
 from hardy.images.readers import Reader, Request
 from hardy.images.source import (
     Labels,
@@ -143,7 +144,7 @@ def array_source(
 
 
 def source_of_array(images: UInt8, labels: Any) -> ArraySource:
-    """Of an array in memory; the id of an image is its row."""
+    """The images of an array in memory; the id of an image is its row."""
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
         raise InputError(f"{EXPECTED}, got {images.dtype} {images.shape}")
     given = None

@@ -19,13 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hardy.engine.door import UInt8
 from hardy.errors import HardyError, InputError
-from hardy.images.image_files import (
-    Convert,
-    UInt8,
-    decode_image,
-    rgb,
-)
+from hardy.images.image_files import Convert, decode_image, rgb
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Labels, Listing, identify, number_labels
 
@@ -63,7 +59,7 @@ class ParquetSource(Listing):
         return decode_image(data, name, convert)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes: without what is kept, and without the lock."""
+        """Other processes get it without what is kept, and without the lock."""
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.repr)
 
     def _group(self, group: int) -> Any:
@@ -144,7 +140,7 @@ def open_parquets(
 
 
 def _columns(schema: Any, path: Path) -> ParquetColumns:
-    """By what `datasets` wrote about the columns, else by their types and names."""
+    """The columns to read: those that `datasets` names, else found by their types and names."""
     import pyarrow.types as types
 
     features = _features(schema.metadata or {})

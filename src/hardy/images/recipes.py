@@ -16,12 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardy.images.image_files import (
-    Convert,
-    Picture,
-    UInt8,
-    rgb,
-)
+from hardy.engine.door import UInt8
+from hardy.images.image_files import Convert, Picture, rgb
 from hardy.registry import Registry
 
 

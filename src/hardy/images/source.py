@@ -18,8 +18,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
-from hardy.images.image_files import Convert, UInt8, rgb
+from hardy.images.image_files import Convert, rgb
 from hardy.registry import unknown
 
 ID_RULES = ("file_stem", "row_index", "relative_path")

@@ -12,14 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
-from hardy.images.image_files import (
-    SUFFIXES,
-    Convert,
-    UInt8,
-    decode_image,
-    rgb,
-)
+from hardy.images.image_files import SUFFIXES, Convert, decode_image, rgb
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Listing, identify, number_labels, refuse, unusable
 

@@ -1,4 +1,4 @@
-"""From what the user names to a `Subject`: source, stored files, labels, cells and subset."""
+"""`open_subject` opens what a user names: images, stored files, labels, cells and a subset."""
 
 from __future__ import annotations
 

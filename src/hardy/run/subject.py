@@ -86,14 +86,14 @@ class Subject:
         return len(self.indices)
 
     def frames(self, cell: Cell) -> int | None:
-        """Of a sequence; corruptions have none."""
+        """How many frames a sequence has; None for a corruption."""
         if self.suite.kind == "corruptions":
             return None
         return self.suite.edition.steps(cell.name).frames
 
     @property
     def predictions(self) -> int:
-        """Of one model: an image per cell, or a frame."""
+        """How many predictions one model makes: one for each image and cell, or for each frame."""
         return len(self) * sum(self.frames(cell) or 1 for cell in self.cells)
 
     @property

@@ -134,7 +134,7 @@ def edition(name: str) -> Edition:
 
 
 def nearest_edition(height: int, width: int, among: Iterable[str]) -> str:
-    """Of these editions the one whose side is nearest, in log, to the shorter side of an image."""
+    """The edition whose side is nearest, in log, to the shorter side of an image."""
     if min(height, width) < 1:
         raise InputError(
             f"expected an image of at least one pixel, got height {height} and width {width}; "

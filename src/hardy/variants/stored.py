@@ -251,7 +251,7 @@ def _open_files(folder: Path, suite: Suite) -> Stored:
 
 
 def _ids(files: list[str], suite: Suite) -> Ids:
-    """By the suite's rule, or by path where two files have one name."""
+    """Ids by the suite's rule, or by path where two files have one name."""
     faults: list[Fault] = []
     _, ids = identify(files, suite.id_rule, faults)
     return identify(files, "relative_path", None)[1] if faults else ids

@@ -56,7 +56,7 @@ class Layout(Protocol):
         """Whether there is a file, whatever is in it."""
 
     def hash(self, unit: range, cell: Cell) -> str | None:
-        """Of what is there; None if nothing is."""
+        """The hash of what is there; None if nothing is."""
 
     def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
         """After the last unit of all cells, in one process; twice is as good as once."""

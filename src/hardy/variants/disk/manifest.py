@@ -76,7 +76,7 @@ class ManifestContents:
         return self._listed.get(cell, np.zeros(self._units, np.bool_))
 
     def hash(self, unit: int, cell: Cell) -> str:
-        """Of a listed unit; empty where none of its images could be read, and nothing written."""
+        """The hash of a listed unit; empty where none of its images could be read."""
         digest = self._digests[cell][unit * DIGEST : (unit + 1) * DIGEST]
         return digest.hex() if any(digest) else ""
 
