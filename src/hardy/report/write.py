@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -24,13 +24,13 @@ from hardy.report.words import describe_run, section_title
 from hardy.scores.listing import score_tables
 from hardy.scores.result_files import write_scores
 from hardy.scores.scored_cells import suite_of
+from hardy.scores.scoring import Tell
 from hardy.scores.text_tables import TextTable, to_csv, to_markdown
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites import load
 from hardy.suites.suite import Suite
 
 PathName = str | os.PathLike[str]
-Tell = Callable[[str], None]
 
 
 def write_report(
