@@ -1,8 +1,4 @@
-"""Predictions to numbers, with NumPy alone.
-
-Per-image numbers (`classification`, `stability`) are averaged over images, and formulas turn means
-into metrics (`corruption_error`, `stability`).
-"""
+"""Predictions to numbers, with NumPy alone: the registry of metrics, and the bootstrap."""
 
 from hardy.metrics.bootstrap import (
     Interval,
@@ -12,17 +8,15 @@ from hardy.metrics.bootstrap import (
     resample_means,
 )
 from hardy.metrics.classification import (
-    brier,
-    ece,
-    nll,
-    wrong,
-)
-from hardy.metrics.corruption_error import (
     aude,
+    brier,
     corruption_error,
+    ece,
     error,
+    nll,
     relative_corruption_error,
     top5_error,
+    wrong,
 )
 from hardy.metrics.metric import METRICS, Metric, metric
 from hardy.metrics.ssim import ms_ssim

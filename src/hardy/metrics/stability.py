@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.metrics.classification import Floats
-from hardy.metrics.corruption_error import ratio
+from hardy.metrics.classification import Floats, ratio
 from hardy.metrics.metric import PERTURBATIONS, metric
 
 Ints = npt.NDArray[np.int64]

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics import Interval, proportion_interval
-from hardy.metrics.classification import ECE_BINS, calibration_gap, wrong
-from hardy.metrics.corruption_error import error
+from hardy.metrics.classification import ECE_BINS, calibration_gap, error, wrong
 from hardy.progress import Item, Track, untracked
 from hardy.scores import Scores, score_run
 from hardy.scores.paired_scores import differences

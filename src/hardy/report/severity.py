@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hardy.metrics.corruption_error import aude
+from hardy.metrics.classification import aude
 from hardy.report.figures import SEVERITIES, SHOWN, Figure, Panel, Series, figure
 from hardy.report.gathered import ErrorGrid, ModelEntry, Section
 from hardy.report.words import count, listed, number, short, spoken

@@ -33,8 +33,7 @@ from hardy.schema import (
     one_of,
     or_null,
 )
-from hardy.scores.formulas import AnyMetric, usable_metrics
-from hardy.scores.run_scores import Scores, headline_labels
+from hardy.scores.run_scores import Scores, find_metric, headline_labels
 from hardy.scores.score import Circumstances, Score
 from hardy.store.reader import StoredRun
 from hardy.store.records import defences_of, read_defences
@@ -315,22 +314,10 @@ def _check_headline(quoted: list[str], kind: str, scores: Mapping[str, Score], w
     expect(in_order, f"each once, in the order {list(order)}", quoted, where)
 
 
-def _find_metric(name: str, names: Sequence[str], kind: str) -> tuple[AnyMetric, str] | None:
-    """The metric that a score of this name is made by, and its part; None: none that is here."""
-    for metric in usable_metrics(kind)[0]:
-        labels = {"mean": metric.mean, "clean": metric.clean, "validation": metric.validation}
-        if len(names) == 1 and metric.single:
-            labels["single"] = metric.single_label(names[0])
-        for part, label in labels.items():
-            if label == name:
-                return metric, part
-    return None
-
-
 def _score(entry: Mapping[str, Any], shared: Mapping[str, Any], where: str) -> Score:
     fields = {**shared, **{name: entry[name] for name in OWN}}
     fields |= {"names": tuple(entry["names"]), "levels": tuple(entry["levels"])}
-    metric, part = _find_metric(entry["name"], entry["names"], shared["kind"]) or (None, "")
+    metric, part = find_metric(entry["name"], entry["names"], shared["kind"]) or (None, "")
     lower = entry.get(LOWER, metric.lower_is_better if metric else True)
     if metric is not None:
         usual = metric.lower_is_better

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,19 @@ def headline_labels(kind: str) -> tuple[str, ...]:
 def clean_labels() -> list[str]:
     """The headline scores on clean images, which sequences have not of their own."""
     return [metric.clean for metric in headline_metrics(CORRUPTIONS) if metric.clean]
+
+
+def find_metric(score: str, names: Sequence[str], kind: str) -> tuple[AnyMetric, str] | None:
+    """The metric that makes a score of this name over these corruptions, and the score's part;
+    None: it is none of those that are installed."""
+    for metric in usable_metrics(kind)[0]:
+        labels = {"mean": metric.mean, "clean": metric.clean, "validation": metric.validation}
+        if len(names) == 1 and metric.single:
+            labels["single"] = metric.single_label(names[0])
+        for part, label in labels.items():
+            if label == score:
+                return metric, part
+    return None
 
 
 def families(kind: str) -> list[list[AnyMetric]]:

@@ -1,0 +1,105 @@
+"""`hardy.score`, `hardy.compare` by names, and what direction a score has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hardy
+from hardy.errors import InputError
+from hardy.scores import compare_runs, score_run
+from hardy.scores.listing import score_tables
+from hardy.scores.paired_scores import compare_scores
+from hardy.scores.scoring import ScoredStore
+from tests.scores.helpers import FEW, errors, write_nothing, write_run
+
+HIGHER = {"lower_is_better": False}
+NAMES = ("fog", "snow")
+GOOD = errors(names=NAMES, images=40, rate=0.3, clean=0.1)
+BAD = {cell: flags | (np.arange(40) < 20) for cell, flags in GOOD.items()}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    write_run(tmp_path, GOOD, model="kind:good")
+    write_run(tmp_path, BAD, model="kind:bad")
+    return tmp_path
+
+
+def test_all_runs_of_a_store(store: Path) -> None:
+    write_nothing(store, "begun")
+    scored = hardy.score(store)
+    assert [scores.model for scores in scored] == ["kind:bad", "kind:good"]
+    assert len(scored) == 2
+    (fault,) = scored.faults
+    assert "begun on imagenet_c holds no predictions yet" in fault
+    assert str(scored).startswith("imagenet_c\n")
+    assert "imagenet_c: CE, corruption by corruption" in str(scored)
+    titles = [table.title for table in scored.tables()]
+    assert titles == [table.title for table in score_tables(list(scored))]
+
+
+def test_some_of_them(store: Path) -> None:
+    (only,) = hardy.score(store, model="good")
+    assert only.model == "kind:good"
+    (same,) = hardy.score(only.run)
+    assert same["mCE"] == only["mCE"]
+    against = hardy.score(store, model=["good"], reference="bad")
+    assert next(iter(against))["mCE"].circumstances.reference.startswith("kind:bad@")
+    assert "mCE" not in next(iter(hardy.score(store, model="good", reference="none")))
+    with pytest.raises(InputError, match='unknown model "worse"'):
+        hardy.score(store, model="worse")
+
+
+def test_what_others_published_stands_beside(store: Path) -> None:
+    plain, beside = (hardy.score(store, published=one).tables() for one in (False, True))
+    assert beside[: len(plain)] == plain
+    assert all(table.title.startswith("published: ") for table in beside[len(plain) :])
+    told: list[str] = []
+    run = write_run(store / "own", GOOD, model="mine")
+    run.details["labels"] = "own"
+    scores = score_run(run, how=FEW)
+    ScoredStore((scores,), published=True, tell=told.append).tables()
+    assert told == ["published results are left out: they are on other classes"]
+
+
+def test_compare_by_names(store: Path) -> None:
+    compared = hardy.compare("good", "bad", store=store)
+    assert (compared.first.model, compared.second.model) == ("kind:good", "kind:bad")
+    assert str(compared) == str(compare_runs(compared.first, compared.second))
+    with pytest.raises(InputError, match='expected a run or its scores, got "good"; name the st'):
+        hardy.compare("good", "bad")
+
+
+def test_higher_may_be_better(store: Path) -> None:
+    """The same numbers under a metric of the other direction."""
+    good, bad = (
+        replace(score_run(run, how=FEW)["mean error"], lower_is_better=False)
+        for run in (hardy.score(store, model=name).scores[0].run for name in ("good", "bad"))
+    )
+    assert bad.loss < good.loss
+    compared = compare_scores(good, bad)
+    assert compared.difference > 0 > compared.loss
+    two = [hardy.score(store, model=name).scores[0] for name in ("good", "bad")]
+    turned = [
+        replace(one, scores={**one.scores, "mean error": replace(one["mean error"], **HIGHER)})
+        for one in two
+    ]
+    (table, *_) = score_tables(turned)
+    column = table.header.index("mean error")
+    assert {row for row, place in table.best if place == column} == {1}
+    assert "mean error" in [one.first.name for one in compare_runs(*turned).better]
+    assert "mean error" in [one.first.name for one in compare_runs(*two).worse]
+
+
+def test_a_score_says_what_it_is_of(store: Path) -> None:
+    (scores,) = hardy.score(store, model="good")
+    parts = {name: (one.metric, one.part) for name, one in scores.items()}
+    assert parts["mCE"] == ("CE", "mean")
+    assert parts["relative CE fog"] == ("relative CE", "single")
+    assert parts["clean error"] == ("error", "clean")
+    assert scores["relative mCE"].signed
+    assert not scores["mCE"].signed
