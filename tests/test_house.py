@@ -1,19 +1,42 @@
-"""The shape of the house: what a room keeps to itself."""
+"""The shape of the house: one word for one thing, and what a room keeps to itself."""
 
 from __future__ import annotations
 
 import ast
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 HARDY = ROOT / "src/hardy"
 FILES = sorted(HARDY.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+# Back ends that implement one interface have the same modules.
+BACK_ENDS = [HARDY / "engine" / name for name in ("cpu", "torch", "triton")]
 
 
 def place(path: Path) -> str:
     return path.relative_to(HARDY).as_posix()
+
+
+def test_classes_have_names_of_their_own() -> None:
+    found = defaultdict(list)
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(place(path))
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def test_modules_have_names_of_their_own() -> None:
+    found = defaultdict(list)
+    for path in FILES:
+        parallel = any(path.is_relative_to(folder) for folder in BACK_ENDS)
+        if not path.stem.startswith("__") and not parallel:
+            found[path.stem].append(place(path))
+        elif path.stem == "__init__" and not parallel:
+            found[path.parent.name].append(place(path))
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
 
 
 def test_no_import_is_waived() -> None:
