@@ -27,7 +27,7 @@ class Comparison(NamedTuple):
 
     @property
     def significant(self) -> bool:
-        """By the interval, and not by chance: a handful of images can all happen to agree."""
+        """Whether 0 is outside the interval, and there are too many images to agree by chance."""
         enough = _all_one_way(self.first.circumstances.images) < 1 - LEVEL
         return enough and not self.interval.low <= 0 <= self.interval.high
 

@@ -24,7 +24,7 @@ AT_ONCE = 1 << 28  # bytes of frames that are read at a time
 def measure(
     run: StoredRun, kind: str, parts: Sequence[ScoredCells], metrics: Iterable[AnyMetric]
 ) -> list[dict[str, Measured]]:
-    """By metric, for each part; of metrics that are formulas of another, that other."""
+    """The numbers of each part, by metric; a formula needs those of the metric it is made of."""
     bases = list({metric.base.name: metric.base for metric in metrics}.values())
     columns = list(dict.fromkeys(name for metric in bases for name in metric.columns))
     if kind == "corruptions":

@@ -231,7 +231,7 @@ def read_results(path: Path) -> list[ResultFile]:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of a field that comes twice, readers disagree on which one counts."""
+    """Refuse a field that comes twice: readers disagree on which one counts."""
     table: dict[str, Any] = {}
     for name, value in pairs:
         if name in table:
@@ -274,7 +274,7 @@ def _check_finite(value: Any, where: str) -> None:
 
 
 def _check_kind(shared: Mapping[str, Any], where: str) -> None:
-    """Of a suite we do not have, what it says of itself has to do."""
+    """The kind is that of the suite, where Hardy has the suite; else the file is believed."""
     if shared["suite"] in names():
         kind = load(shared["suite"]).kind
         expect(shared["kind"] == kind, f"{kind}, as {shared['suite']} is", shared["kind"], where)

@@ -71,7 +71,7 @@ def families(kind: str) -> list[list[AnyMetric]]:
 
 @dataclass(frozen=True, eq=False)
 class Scores(Mapping[str, Score]):
-    """By name, such as "mCE" or "CE fog"; the headline first."""
+    """All scores of a run, by names such as "mCE" or "CE fog"; the headline comes first."""
 
     run: StoredRun
     kind: str  # "corruptions" or "perturbations"
@@ -107,7 +107,7 @@ class Scores(Mapping[str, Score]):
         return score.figure() + score.mark(self.run.seen)
 
     def singles(self) -> dict[str, dict[str, Score]]:
-        """Of each corruption: metric ("CE", or "error" without a reference) -> name -> score."""
+        """Single corruptions: metric ("CE", or "error" without a reference) -> name -> score."""
         names = {
             name: None
             for score in self.scores.values()

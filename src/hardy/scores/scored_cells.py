@@ -220,7 +220,7 @@ def images_hash(run: StoredRun, places: Places) -> str:
 def hash_images(
     ids: Sequence[Id], labels: npt.NDArray[np.int32], pixels: npt.NDArray[np.uint64]
 ) -> str:
-    """Of ids, labels and pixels: rows of arrays have the same ids everywhere."""
+    """Hash ids, labels and pixels together: ids alone would not do, arrays all count from 0."""
     content = [list(ids), labels.tolist(), pixels.tolist()]
     return sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
 
