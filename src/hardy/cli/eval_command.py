@@ -46,14 +46,15 @@ def evaluate_models(
     ),
     files: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The suite itself, downloaded or built; SRC is clean."),
+        typer.Option(metavar="DIR", help="A folder with the suite, downloaded or built."),
     ] = None,
     labels: Labels = None,
     only: Only = "counted",
     severities: Severities = None,
     subset: Subset = None,
     images_per_class: Annotated[
-        int | None, typer.Option(metavar="N", help="A fixed part, N images of each class.")
+        int | None,
+        typer.Option(metavar="N", help="Use N images of each class, the same each time."),
     ] = None,
     seed: Seed = 0,
     own_classes: Annotated[
@@ -76,11 +77,12 @@ def evaluate_models(
         ),
     ] = "auto",
     mean: Annotated[
-        str | None, typer.Option(metavar="R,G,B", help="Of 0..1, instead of the model's own.")
+        str | None, typer.Option(metavar="R,G,B", help="Means from 0 to 1, not the model's own.")
     ] = None,
-    std: Annotated[str | None, typer.Option(metavar="R,G,B", help="The same.")] = None,
+    std: Annotated[str | None, typer.Option(metavar="R,G,B", help="Deviations, likewise.")] = None,
     size: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Side the model wants images resized to.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Resize images to this side for the model."),
     ] = None,
     defend: Annotated[
         str | None,
@@ -93,13 +95,14 @@ def evaluate_models(
         typer.Option(metavar="NAME", help="Noise learned against each model instead: ant, ant3x3."),
     ] = None,
     attack_images: Annotated[
-        str | None, typer.Option(metavar="SRC", help="To learn it on; else half of the images.")
+        str | None, typer.Option(metavar="SRC", help="Learn the noise on these, else on half.")
     ] = None,
     attack_steps: Annotated[
-        int | None, typer.Option(metavar="N", help="To learn it in; 1,001 if left out.")
+        int | None, typer.Option(metavar="N", help="Steps to learn the noise; 1,001 if left out.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(metavar="X", help="Its L2 norm; 135 at 224 px, 19.3 at 32 px.")
+        float | None,
+        typer.Option(metavar="X", help="L2 norm of the noise; 135 at 224 px, 19.3 at 32."),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Threads; as many as processors if left out.")

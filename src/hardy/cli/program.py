@@ -75,7 +75,7 @@ def corrupt_files(
     source: Annotated[Path, typer.Argument(metavar="IN", help="An image file or a folder.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or a folder.")],
     cell: Annotated[str, typer.Option("--with", metavar="NAME:SEVERITY", help="Such as fog:3.")],
-    seed: Annotated[int, typer.Option(help="Another seed, other randomness.")] = 0,
+    seed: Annotated[int, typer.Option(help="Another seed gives other randomness.")] = 0,
     edition: Annotated[str, typer.Option(help="{editions}, or auto: by image size.")] = "auto",
 ) -> None:
     """Corrupt an image file, or every image file below a folder.
@@ -110,7 +110,7 @@ def show(
     sequence: Annotated[
         str | None, typer.Option(metavar="NAME", help="Frames of a perturbation: {perturbations}.")
     ] = None,
-    level: Annotated[int, typer.Option(help="Of a noise sequence: 1, 2 or 3.")] = 1,
+    level: Annotated[int, typer.Option(help="Strength of a noise sequence: 1, 2 or 3.")] = 1,
     html: Annotated[
         bool, typer.Option("--html", help="A page to browse: all corruptions and sequences.")
     ] = False,

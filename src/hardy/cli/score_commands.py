@@ -38,7 +38,7 @@ Runs = Annotated[Path, typer.Argument(metavar="RUNS", help="A store, made by `ha
 SuiteOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs on this one.")]
 FormatOption = Annotated[ScoreFormat, typer.Option(help="How to print it.")]
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Instead of the terminal.")
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
 ]
 
 
@@ -50,11 +50,13 @@ def score_runs(
     suite: SuiteOption = None,
     reference: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="A stored model to divide by; none; else the suite's."),
+        typer.Option(
+            metavar="MODEL", help="Divide by this stored model, not the suite's; or none."
+        ),
     ] = None,
     format: FormatOption = ScoreFormat.table,
     published: Annotated[
-        bool, typer.Option("--published", help="Add what others printed for these suites.")
+        bool, typer.Option("--published", help="Add published results on these suites.")
     ] = False,
     output: Output = None,
 ) -> None:
