@@ -31,12 +31,7 @@ from experiments.overlap_page import (
 )
 from hardy.design.accuracy import from_counts
 from hardy.design.designed_suite import write_suite
-from hardy.design.heat_map import (
-    Heat,
-    category_map,
-    draw,
-    heat_map,
-)
+from hardy.design.heat_map import Heat, category_map, draw, heat_map
 from hardy.design.independent_sets import select
 from hardy.design.proxy import DAMAGED, LEAST, Features, check_features
 from hardy.design.results import MODELS, MeasuredOverlap, read_measured, write_results
@@ -44,12 +39,7 @@ from hardy.errors import HardyError, InputError, printable
 from hardy.files import whole_file
 from hardy.metrics import Resampling
 from hardy.metrics.classification import Floats
-from hardy.schema import (
-    TEXT,
-    Field,
-    check_fields,
-    is_whole,
-)
+from hardy.schema import TEXT, Field, check_fields, is_whole
 from hardy.suites import load
 from hardy.suites.cells import NONE
 from hardy.train.checkpoint import read_log

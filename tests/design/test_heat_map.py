@@ -10,13 +10,7 @@ import pytest
 from PIL import Image
 
 from hardy.design.categories import Categories
-from hardy.design.heat_map import (
-    CHANCE,
-    category_map,
-    draw,
-    heat_map,
-    ordered,
-)
+from hardy.design.heat_map import CHANCE, category_map, draw, heat_map, ordered
 from hardy.errors import InputError
 from hardy.report.matplotlib_figures import DPI
 from tests.design.matrices import blocks

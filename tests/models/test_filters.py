@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 
 from hardy.models.defences import defend
-from hardy.models.defences.input_filters import (
-    clahe,
-    median,
-    noise_level,
-    non_local_means,
-)
+from hardy.models.defences.input_filters import clahe, median, noise_level, non_local_means
 from tests.models.echo import Echo
 from tests.photos import photos, random_images
 

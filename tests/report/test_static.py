@@ -12,13 +12,7 @@ from hardy.errors import InputError
 from hardy.report import matplotlib_figures as static
 from hardy.report.figures import FIGURES, choose_figure, figures
 from hardy.report.gathered import StoreReport, gather
-from hardy.report.matplotlib_figures import (
-    DPI,
-    FORMATS,
-    Print,
-    overview,
-    save,
-)
+from hardy.report.matplotlib_figures import DPI, FORMATS, Print, overview, save
 from tests.report.stores import write_run
 
 

@@ -7,13 +7,7 @@ import io
 
 import pytest
 
-from hardy.scores.text_tables import (
-    TextTable,
-    to_csv,
-    to_markdown,
-    to_terminal,
-    to_text,
-)
+from hardy.scores.text_tables import TextTable, to_csv, to_markdown, to_terminal, to_text
 
 NAME = "[bold]x[/bold] \x1b[31m|*y* <b> `z` & _w_\n"
 SPELLED = r"[bold]x[/bold] \x1b[31m|*y* <b> `z` & _w_\n"

@@ -13,12 +13,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.store.reader import contents_hash, find_runs, open_run
-from tests.store.stores import (
-    CELLS,
-    extend,
-    files,
-    opened,
-)
+from tests.store.stores import CELLS, extend, files, opened
 
 pytestmark = pytest.mark.usefixtures("many_files")
 

@@ -15,15 +15,7 @@ from hardy.errors import InputError
 from hardy.store import writer
 from hardy.store.reader import find_runs, open_run
 from hardy.suites.cells import Cell
-from tests.store.stores import (
-    CELLS,
-    TILT,
-    extend,
-    identity,
-    opened,
-    pixels_of,
-    predict,
-)
+from tests.store.stores import CELLS, TILT, extend, identity, opened, pixels_of, predict
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,7 @@ from hardy.suites import load
 from hardy.variants.disk import manifest
 from hardy.variants.disk.array_layout import ArrayLayout
 from hardy.variants.disk.build import build_cells
-from hardy.variants.disk.manifest import (
-    HEADER,
-    LINES,
-    UNFINISHED,
-    ManifestWriter,
-)
+from hardy.variants.disk.manifest import HEADER, LINES, UNFINISHED, ManifestWriter
 from hardy.variants.disk.verify import verify
 from hardy.variants.stored import open_stored
 from tests.suites.helpers import built, cells_of, opened, tree, write_photos, write_rows

@@ -12,13 +12,7 @@ from hardy.images.source import Listing
 from hardy.suites import load
 from hardy.suites.cells import Cell
 from hardy.variants.disk.array_layout import ArrayLayout
-from hardy.variants.disk.layout import (
-    FileLayout,
-    Layout,
-    ShardLayout,
-    open_layout,
-    units_of,
-)
+from hardy.variants.disk.layout import FileLayout, Layout, ShardLayout, open_layout, units_of
 from hardy.variants.disk.manifest import UNFINISHED, content_hash
 from tests.variants.interference import intercept
 

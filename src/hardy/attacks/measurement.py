@@ -11,21 +11,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from hardy.attacks.noise_generator import (
-    STEPS,
-    NoiseEffect,
-    fit_generator,
-    measure,
-)
+from hardy.attacks.noise_generator import STEPS, NoiseEffect, fit_generator, measure
 from hardy.errors import InputError
 from hardy.execute import Threads
 from hardy.images.display import encode
-from hardy.metrics import (
-    median_interval,
-    percentile_interval,
-    proportion_interval,
-    resample_means,
-)
+from hardy.metrics import median_interval, percentile_interval, proportion_interval, resample_means
 from hardy.models import Model
 from hardy.models.adapters.torch_model import TorchModel
 from hardy.models.defences import Defended, undefended

@@ -14,17 +14,8 @@ from hardy.cli.build_commands import build_suite, verify_folder
 from hardy.cli.design_commands import correlate_shifts, design_suite, overlap_corruptions
 from hardy.cli.eval_command import evaluate_models
 from hardy.cli.options import NamingCommand, end_with_faults
-from hardy.cli.report_commands import (
-    plot_runs,
-    report_runs,
-    view_folder,
-    write_board,
-)
-from hardy.cli.score_commands import (
-    compare_models,
-    describe_suite,
-    score_runs,
-)
+from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
+from hardy.cli.score_commands import compare_models, describe_suite, score_runs
 from hardy.cli.train_command import train_model
 from hardy.errors import HardyError, InputError, printable
 from hardy.progress import watch

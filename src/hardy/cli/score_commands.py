@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hardy
-from hardy.cli.options import (
-    Images,
-    Labels,
-    Subset,
-    SuiteName,
-    end_with_faults,
-    list_faults,
-    tell,
-)
+from hardy.cli.options import Images, Labels, Subset, SuiteName, end_with_faults, list_faults, tell
 from hardy.errors import InputError, printable
 from hardy.files import write_file
 from hardy.progress import watch

@@ -6,13 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hardy.corrupt.corruption import Corruption, Fields
-from hardy.engine.ops import (
-    Array,
-    Ops,
-    cpu_ops,
-    ops_for,
-    out_of_memory,
-)
+from hardy.engine.ops import Array, Ops, cpu_ops, ops_for, out_of_memory
 from hardy.engine.rng import Draws
 
 Params = Mapping[str, Any]

@@ -15,12 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
 from hardy.corrupt.corruption import Fields, Size
-from hardy.engine.ops import (
-    Array,
-    Ops,
-    Window,
-    ops_for,
-)
+from hardy.engine.ops import Array, Ops, Window, ops_for
 from hardy.engine.rng import Draws
 from hardy.registry import Registry, summary
 

@@ -44,15 +44,7 @@ from hardy.design.proxy import (
 from hardy.errors import InputError
 from hardy.files import begin, write_file, write_record
 from hardy.metrics.classification import Floats
-from hardy.schema import (
-    TABLE,
-    TEXT,
-    Field,
-    all_of,
-    check_fields,
-    is_text,
-    is_whole,
-)
+from hardy.schema import TABLE, TEXT, Field, all_of, check_fields, is_text, is_whole
 from hardy.scores.text_tables import to_csv
 from hardy.store.reader import StoredRun, open_run
 from hardy.suites.cells import NONE, Cell

@@ -19,13 +19,7 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.image_files import Convert, rgb
 from hardy.images.readers import Reader, Request
-from hardy.images.source import (
-    Labels,
-    Listing,
-    check_id_rule,
-    check_label_count,
-    number_labels,
-)
+from hardy.images.source import Labels, Listing, check_id_rule, check_label_count, number_labels
 
 NO_SOURCE = (SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"

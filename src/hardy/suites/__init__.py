@@ -18,13 +18,7 @@ from hardy.registry import unknown
 from hardy.rooms import call_room
 from hardy.suites.reference import PublishedErrors, PublishedFlips
 from hardy.suites.steps import Steps
-from hardy.suites.suite import (
-    SEVERITIES,
-    Edition,
-    Suite,
-    parse_edition,
-    parse_suite,
-)
+from hardy.suites.suite import SEVERITIES, Edition, Suite, parse_edition, parse_suite
 
 __all__ = [
     "SEVERITIES",

@@ -8,12 +8,7 @@ from __future__ import annotations
 from hardy.corrupt.c_bar.waves import grid, of_each
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.engine.ops import Array, Ops
-from hardy.engine.portable import (
-    PI,
-    arctan2,
-    cosine,
-    sine,
-)
+from hardy.engine.portable import PI, arctan2, cosine, sine
 from hardy.engine.rng import Draws
 
 GREY = 128

@@ -6,13 +6,7 @@ All go through 8 bits, which a byte does not notice; nearest neighbours, black o
 from __future__ import annotations
 
 from hardy.corrupt.corruption import Fields, Size, corruption
-from hardy.corrupt.noc.strengths import (
-    integers,
-    pixels,
-    sign,
-    signed,
-    whole,
-)
+from hardy.corrupt.noc.strengths import integers, pixels, sign, signed, whole
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
 from hardy.engine.tables.noc_shapes import lengths, shears, turns

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
-from hardy.corrupt.noc.strengths import (
-    draw_whole,
-    for_all_channels,
-    levels,
-    real,
-)
+from hardy.corrupt.noc.strengths import draw_whole, for_all_channels, levels, real
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
 

@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from hardy.corrupt.corruption import Fields, Size, corruption
-from hardy.corrupt.noc.strengths import (
-    grey,
-    integers,
-    pixels,
-    whole,
-)
+from hardy.corrupt.noc.strengths import grey, integers, pixels, whole
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
-from hardy.engine.tables.noc_shapes import (
-    MARGIN,
-    dash,
-    disc,
-    dots,
-    lengths,
-    rhombus,
-    scaled,
-)
+from hardy.engine.tables.noc_shapes import MARGIN, dash, disc, dots, lengths, rhombus, scaled
 
 # Where the two trails of a line begin, in columns from its middle at 224.
 AHEAD, BEHIND = 6, -10

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
-from hardy.corrupt.noc.strengths import (
-    draw_real,
-    draw_whole,
-    pixels,
-)
+from hardy.corrupt.noc.strengths import draw_real, draw_whole, pixels
 from hardy.engine.ops import Array, Ops
 from hardy.engine.tables.noc_shapes import scaled
 

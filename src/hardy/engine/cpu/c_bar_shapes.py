@@ -7,12 +7,7 @@ import numpy as np
 from hardy.engine import portable
 from hardy.engine.cpu.c_bar_noise import level
 from hardy.engine.cpu.compile import kernel
-from hardy.engine.cpu.maths import (
-    arctan2,
-    cosine,
-    power,
-    sine,
-)
+from hardy.engine.cpu.maths import arctan2, cosine, power, sine
 
 _PI = portable.PI
 _RAYS_PER_RADIAN = 0.5 / portable.PI

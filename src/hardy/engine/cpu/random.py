@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel
-from hardy.engine.rng import (
-    KEY_STEPS,
-    LOW_32,
-    MULTIPLIERS,
-    ROUNDS,
-    SEGMENT_BITS,
-)
+from hardy.engine.rng import KEY_STEPS, LOW_32, MULTIPLIERS, ROUNDS, SEGMENT_BITS
 
 _M0, _M1 = np.uint64(MULTIPLIERS[0]), np.uint64(MULTIPLIERS[1])
 _W0, _W1 = np.uint64(KEY_STEPS[0]), np.uint64(KEY_STEPS[1])

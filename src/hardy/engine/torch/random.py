@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hardy.engine import rng
-from hardy.engine.rng import (
-    KEY_STEPS,
-    LOW_32,
-    MULTIPLIERS,
-    ROUNDS,
-    SEGMENT_BITS,
-)
+from hardy.engine.rng import KEY_STEPS, LOW_32, MULTIPLIERS, ROUNDS, SEGMENT_BITS
 from hardy.engine.torch.constants import constant, moved
 
 _MANTISSA_BITS = 52 - SEGMENT_BITS

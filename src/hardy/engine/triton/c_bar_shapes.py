@@ -9,23 +9,8 @@ import triton.language as tl
 from torch import Tensor
 
 from hardy.engine import portable
-from hardy.engine.triton.launch import (
-    by_pixel,
-    colours_of,
-    pixels_of,
-    place_of,
-    put_colours,
-)
-from hardy.engine.triton.maths import (
-    PI,
-    arctan2,
-    cosine,
-    level_of,
-    power,
-    quotient,
-    sine,
-    whole64,
-)
+from hardy.engine.triton.launch import by_pixel, colours_of, pixels_of, place_of, put_colours
+from hardy.engine.triton.maths import PI, arctan2, cosine, level_of, power, quotient, sine, whole64
 
 _RAYS_PER_RADIAN = tl.constexpr(0.5 / portable.PI)
 _LEAST = tl.constexpr(2.0**-100)  # above 0 by a power of 2, which a float32 holds

@@ -15,12 +15,7 @@ from torch import Tensor
 
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of
-from hardy.engine.triton.maths import (
-    byte_of,
-    unit32,
-    unit64,
-    whole64,
-)
+from hardy.engine.triton.maths import byte_of, unit32, unit64, whole64
 
 _BLOCK = 512
 # Pixels that one step of the running sums reads ahead.

@@ -28,13 +28,7 @@ from hardy.suites import keep_beside, load
 from hardy.suites.cells import Cell, choose_cells
 from hardy.suites.suite import Suite
 from hardy.variants import FORMATS, Chunk, DecodedImage
-from hardy.variants.disk.build_worker import (
-    BuildJob,
-    BuiltUnit,
-    layout_of,
-    list_units,
-    worker,
-)
+from hardy.variants.disk.build_worker import BuildJob, BuiltUnit, layout_of, list_units, worker
 from hardy.variants.disk.layout import encode_one, units_of
 from hardy.variants.disk.manifest import (
     LINES,
