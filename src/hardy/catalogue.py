@@ -1,7 +1,5 @@
 """What can be named: one table of the registries, which `hardy ls` and help texts read."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from hardy.errors import HardyError

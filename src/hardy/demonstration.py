@@ -4,8 +4,6 @@ scikit-learn ships the digits, 8 × 8 grey levels; enlarged to 32 × 32 they mee
 the CIFAR edition. Nothing is downloaded, and no deep-learning framework is needed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -5,8 +5,6 @@ says what work lies there: it is written once, compared when the work is resumed
 held by one process at a time.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

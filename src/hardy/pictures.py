@@ -1,7 +1,5 @@
 """Pictures to look at: every corruption at every severity on one sheet; a sequence as a clip."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from pathlib import Path

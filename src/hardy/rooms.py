@@ -4,8 +4,6 @@ Python binds a package on its parent whenever a module of it is imported, so a f
 name would come and go. Instead the package itself can be called.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable

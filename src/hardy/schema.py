@@ -4,8 +4,6 @@ A table is checked field by field before anything of it is used. An error names 
 what was expected, what came, and what to do.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple

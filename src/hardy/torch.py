@@ -6,8 +6,6 @@
 This module imports torch; `import hardy` does not import it.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

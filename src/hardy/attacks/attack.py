@@ -1,7 +1,5 @@
 """`hardy.attack`: how far a model holds up under noise that is learned against it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from math import sqrt

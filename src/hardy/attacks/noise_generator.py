@@ -4,8 +4,6 @@ The generator turns white noise into noise and never sees the image; the model s
 evaluation mode. The steps of the fit are those of the training method ant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The commands `hardy report`, `hardy leaderboard`, `hardy plot` and `hardy view`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 Each looks its cell up, lets the images in at the door and hands them to `passes`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from hardy.corrupt import passes

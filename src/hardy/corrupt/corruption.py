@@ -1,7 +1,5 @@
 """What a corruption is: a draw and a formula under a name."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Runs a corruption on a batch, a cache-sized part at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ window, so that what was outside comes in; the others change what is seen.
 Frames are made one by one, in any choice: frame k alone is frame k of the whole.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

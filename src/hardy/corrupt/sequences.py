@@ -4,8 +4,6 @@ i counts the frames from 0. Noise sequences are a clean frame followed by indepe
 the others change from frame to frame. Hendrycks & Dietterich, ICLR 2019.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from math import ceil, pi, radians, sqrt
 

@@ -1,8 +1,6 @@
 """The accuracy matrix, from stored predictions: a row for each model, trained with one corruption
 or with none, and a column for each corruption that the test images show, or none."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

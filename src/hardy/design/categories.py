@@ -1,8 +1,6 @@
 """Categories of corruptions, by K-means over their rows of the overlap matrix; balanced sets drawn
 from them; and how far any set covers and balances them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import comb
 from typing import NamedTuple

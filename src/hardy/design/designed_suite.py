@@ -1,8 +1,6 @@
 """`hardy.design`: chosen sets of corruptions, and suites of them, as TOML files that `--suite FILE`
 takes."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -6,8 +6,6 @@ interval. Of a family of suites, such as many drawn alike, the mean correlation 
 its interval is the bootstrap's over models, because the members share them.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase

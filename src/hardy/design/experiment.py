@@ -4,8 +4,6 @@ All models start from the same weights and see the same images in the same order
 their corruption alone. This file imports torch.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """How each corruption moves the last hidden layer of a trained net. This file imports torch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

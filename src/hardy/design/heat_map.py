@@ -1,7 +1,5 @@
 """The overlap matrix as a heat map: a page by Plotly, or a picture by Matplotlib."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Collection
 from textwrap import wrap

@@ -10,8 +10,6 @@ tried, which is the proof that no set is larger.
 Sets of nodes are the bits of whole numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import fsum
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A matrix of overlaps, as a design is made from: whole, symmetric, 1 on the diagonal."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass

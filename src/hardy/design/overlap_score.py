@@ -14,8 +14,6 @@ Where training with j does not help against j, its denominator is 0 or less and 
 nothing: O(i, j) is then NaN for all i ≠ j, and `Overlap.undefined` says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -14,8 +14,6 @@ where l_c(x), of an image that the model gets right when clean, is the share of 
 at which it gets it wrong, and 0 of any other image.
 """
 
-from __future__ import annotations
-
 import io
 import lzma
 import math

@@ -10,8 +10,6 @@ torch nor the images are needed.
 | `features.npz`    | how corruptions move the clean model's features (`hardy.design.proxy`)       |
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

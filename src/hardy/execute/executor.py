@@ -4,8 +4,6 @@ Results come in the order in which they are ready. What is in flight is bounded,
 million items costs no more memory than a list of ten. Closing the generator stops the workers.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

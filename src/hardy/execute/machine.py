@@ -1,7 +1,5 @@
 """What work runs on: the versions of libraries, the processor, the GPU, the user's commit."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import sys

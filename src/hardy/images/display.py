@@ -1,7 +1,5 @@
 """Images to look at: a contact sheet, a sequence as a moving picture, pictures inside a page."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Iterable, Sequence

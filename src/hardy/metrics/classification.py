@@ -7,8 +7,6 @@ images are not among them) and e_0 the clean error; a reference model has both t
 fractions, and leading axes are free.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

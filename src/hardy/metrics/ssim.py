@@ -7,8 +7,6 @@ small for five scales uses as many as the window fits into, with the first weigh
 their sum.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -4,8 +4,6 @@ Frames that are compared: in a noise sequence every frame with the first, which 
 others every frame with the one `difficulty` frames later.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

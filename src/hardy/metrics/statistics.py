@@ -1,7 +1,5 @@
 """Tests and intervals that need no resampling: McNemar's test, medians and correlations."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

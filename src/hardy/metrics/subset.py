@@ -1,7 +1,5 @@
 """A fixed part of the images with every class in its proportion."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from hashlib import sha256
 

@@ -5,8 +5,6 @@ group "hardy.models" that points to a function (what follows the colon, `Options
 Nothing here imports a framework before a model of it is asked for.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace

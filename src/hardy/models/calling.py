@@ -1,8 +1,6 @@
 """What every adapter does around the call of its model: batches and pixels in, logits out, and
 errors in the model's name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

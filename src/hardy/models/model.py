@@ -1,7 +1,5 @@
 """What a model is to Hardy: bytes in, logits out, an identity, and facts that it says of itself."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,8 +1,6 @@
 """Weights in files: read without ever running what is in them, and written with a sum of it all,
 by which a byte that changed is noticed. This file imports torch."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

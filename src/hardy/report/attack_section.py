@@ -1,7 +1,5 @@
 """Noise that was learned against a model: what it did, and what it looks like."""
 
-from __future__ import annotations
-
 import base64
 from itertools import pairwise
 from math import erf, sqrt

@@ -1,7 +1,5 @@
 """Each corruption by itself: bars of the models here, the reference and published ones as marks."""
 
-from __future__ import annotations
-
 from hardy.metrics import METRICS
 from hardy.metrics.metric import CORRUPTIONS as ON_CORRUPTIONS
 from hardy.report import published_points as published

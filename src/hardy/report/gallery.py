@@ -3,8 +3,6 @@
 All pictures of a name are one strip, which the page slides along.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

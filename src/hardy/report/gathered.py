@@ -1,7 +1,5 @@
 """Everything a page needs, gathered once from a store; plain data, nothing drawn yet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The tables of a section, by the facts of the metrics, and the sentence that sums it up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A page that ranks result files, as far as they were made alike."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

@@ -3,8 +3,6 @@
 It needs no browser, and its files have no dates: the same store gives the same bytes.
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Iterable, Iterator

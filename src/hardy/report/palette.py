@@ -5,8 +5,6 @@ colours are those of Okabe & Ito (2008), told apart with any kind of colour visi
 yellow, which fades on white. The dash tells models apart in grey print.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")

@@ -1,7 +1,5 @@
 """What others published, in the shape the plots need."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

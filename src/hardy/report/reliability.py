@@ -1,7 +1,5 @@
 """The figures about confidence: is a model as often right as it is sure?"""
 
-from __future__ import annotations
-
 from hardy.report.figures import CONFIDENCES, SHOWN, Figure, Panel, Series, figure
 from hardy.report.gathered import Calibration, ModelEntry, Reliability, Section, compared
 from hardy.report.words import not_compared, short

@@ -1,7 +1,5 @@
 """What severity does: curves for each corruption, and all cells as a heat map."""
 
-from __future__ import annotations
-
 from hardy.metrics.classification import aude
 from hardy.report.figures import SEVERITIES, SHOWN, Figure, Panel, Series, figure
 from hardy.report.gathered import ErrorGrid, ModelEntry, Section

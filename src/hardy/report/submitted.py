@@ -1,7 +1,5 @@
 """Result files from anywhere, checked against the suites that they name before they are ranked."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Words: numbers and names as sentences have them, titles of sections, and how runs were made."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The worst images of a run, as its folder keeps them, made small enough for a page."""
 
-from __future__ import annotations
-
 import io
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A store's report as a file: a page, the numbers alone, or one figure for a paper."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterable, Iterator

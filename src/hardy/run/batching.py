@@ -11,8 +11,6 @@ sequences are shown one by one, in the same batches of images: else an answer wo
 nothing moves, because the images beside it do.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Iterator, Sequence

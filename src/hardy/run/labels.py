@@ -5,8 +5,6 @@ all 1,000 folders are there; so they are told by their WordNet names, and a part
 The same goes for CIFAR: ten folders of other things have nothing to do with its models.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a run will cost: counted, and timed on a sample."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple

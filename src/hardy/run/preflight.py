@@ -7,8 +7,6 @@ Identities are hashes, but not of everything: a function may read other weights,
 changed on the disk. So a block of what is stored is predicted again, and must come out the same.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Logits to what the store keeps: all that any metric asks about a prediction, in few bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

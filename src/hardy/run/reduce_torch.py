@@ -3,8 +3,6 @@
 Imported where torch is in use.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

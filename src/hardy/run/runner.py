@@ -7,8 +7,6 @@ Rows are worked on in blocks of fixed places, so that a run that was stopped and
 models the same batches as one that was not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`open_subject` opens what a user names: images, stored files, labels, cells and a subset."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import replace

@@ -4,8 +4,6 @@ They are chosen from the stored predictions and made again at the end of a run, 
 however often the run was stopped.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`hardy.compare`: two models on the same images."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any, NamedTuple, Protocol

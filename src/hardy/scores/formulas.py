@@ -1,8 +1,6 @@
 """From per-image numbers to scores: columns side by side, resampled together, and a formula over
 their means for every score that the metrics declare."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Scores as tables: models beside each other, corruption by corruption, beside published ones."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Sequence
 
 from hardy.scores.naming import distinct_name

@@ -1,7 +1,5 @@
 """Stored runs by the names people call them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Two scores can be compared only when they were made alike, and then pair by pair
 drew the same images.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,8 +1,6 @@
 """From stored predictions to one number per image, cell and metric: of the run, and of the model
 that it is divided by."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 

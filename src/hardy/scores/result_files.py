@@ -4,8 +4,6 @@ A file holds one result or a list of them. In a file from elsewhere, a field tha
 unknown or of the wrong kind is refused by its name, and so is what no reader could show.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A score: a number, its interval, what it was made of, and whether lower is better."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields

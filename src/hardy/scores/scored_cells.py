@@ -1,7 +1,5 @@
 """Which cells and images of a stored run scores are made of, and what that leaves out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256

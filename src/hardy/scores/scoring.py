@@ -1,7 +1,5 @@
 """`hardy.score`: the runs of a store, scored and ready to be shown."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence

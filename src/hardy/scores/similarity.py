@@ -1,7 +1,5 @@
 """How far a suite's corruptions take images from where they were: MS-SSIM, cell by cell."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import closing

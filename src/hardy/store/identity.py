@@ -3,8 +3,6 @@
 Where new ones may not join what is stored, an error names the difference.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ A row is one image under one cell, or one frame of it. `000007.parquet` is the s
 Where two rows are about the same prediction, the one in the later file counts.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence

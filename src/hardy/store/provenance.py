@@ -3,8 +3,6 @@
 What the model says of its training is part of a session's record; it is written and read here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What a run's folder says about its predictions: `run.json`, and the images with their labels."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

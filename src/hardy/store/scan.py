@@ -1,7 +1,5 @@
 """Reads the files of a run a few megabytes at a time: rows, with the image and the cell of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

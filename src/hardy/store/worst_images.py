@@ -1,7 +1,5 @@
 """The worst images of a run, `worst.parquet`: thumbnails, and what the model took them for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints

@@ -3,8 +3,6 @@
 A new suite or edition is a new TOML file; nothing else lists them.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

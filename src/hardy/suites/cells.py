@@ -1,7 +1,5 @@
 """Cells: one corruption at one severity, or one perturbation at one level."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

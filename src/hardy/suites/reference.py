@@ -1,7 +1,5 @@
 """The models that suites measure scores against: their published errors, or how often they flip."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

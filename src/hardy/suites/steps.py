@@ -1,7 +1,5 @@
 """The perturbations of an edition: how many frames a sequence has, what moves, and how far."""
 
-from __future__ import annotations
-
 import operator
 import re
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ saturated plus η² Σ δᵢ² over the others, so searching the sorted t tells 
 and the equation is linear in η². Gradients flow through η.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

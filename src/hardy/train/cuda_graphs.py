@@ -5,8 +5,6 @@ launch as fast as they run. What is recorded must never wait for the device, and
 tensors where they were: whatever it changes, it changes in place.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The hyperparameters of a run: net, optimiser, length, precision; and the learning rate."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

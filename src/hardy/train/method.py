@@ -7,8 +7,6 @@ On a GPU a step is recorded once and replayed (`train.cuda_graphs`): a loss must
 device or draw on the host, and only tensors may change from step to step.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Each works on its part of every batch; gradients are averaged. Not by torch's wr
 use the model for more than the one loss, which that does not expect.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

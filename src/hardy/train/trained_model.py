@@ -1,7 +1,5 @@
 """`hardy:DIR`: a model from a folder that `hardy train` wrote, a row of `hardy.models.MODELS`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`hardy.train`: train a net by a method, into a folder that is then a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple

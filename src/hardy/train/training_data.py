@@ -1,8 +1,6 @@
 """Training images: bytes on the device where they fit, cropped and flipped there; and stylised ones
 in a part of each batch, as in ANT+SIN (Rusak et al., 2020)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ suffix when it comes with others: `a/b/cat.jpg` has the id "a/b/cat". So a file 
 one at the top of a folder agree.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import NamedTuple

@@ -5,8 +5,6 @@ of caustics mirrors the edge, as SciPy's does; a fringe is a bilinear zoom about
 ripple draws wavelength and phase for each axis; a whirl's disc touches the edges of its tile.
 """
 
-from __future__ import annotations
-
 from hardy.corrupt.c_bar.waves import grid, of_each
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.engine.ops import Array, Ops

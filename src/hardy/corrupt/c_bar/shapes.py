@@ -3,8 +3,6 @@
 A place is drawn over all of the image, each axis by its own length; lengths go by the shorter side.
 """
 
-from __future__ import annotations
-
 from hardy.corrupt.c_bar.waves import grid, of_each
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.engine.ops import Array, Ops

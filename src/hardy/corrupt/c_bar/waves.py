@@ -5,8 +5,6 @@ lengths go with it, where the original has square images only. Values are kept i
 end, then clipped and truncated.
 """
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.engine.ops import Array, Ops
 from hardy.engine.portable import PI, cosine, sine

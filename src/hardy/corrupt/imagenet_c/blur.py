@@ -1,7 +1,5 @@
 """Blurs: Gaussian, defocus, frosted glass, motion, zoom."""
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption
 from hardy.engine.ops import Array, Ops
 from hardy.engine.portable import cos_sin_degrees

@@ -1,7 +1,5 @@
 """Digital and colour changes: contrast, elastic, pixelate, JPEG, saturate."""
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws

@@ -4,8 +4,6 @@
 reference formula is applied to them.
 """
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws

@@ -1,7 +1,5 @@
 """Weather: snow, frost, fog, brightness, spatter."""
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.corrupt.imagenet_c.blur import trail
 from hardy.corrupt.imagenet_c.digital import recolour

@@ -1,7 +1,5 @@
 """ImageNet-NOC's lighting and colour: backlight, brightness, contrast, one channel, grey, hue."""
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.corrupt.noc.strengths import (
     draw_real,

@@ -3,8 +3,6 @@
 All go through 8 bits, which a byte does not notice; nearest neighbours, black outside.
 """
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption
 from hardy.corrupt.noc.strengths import integers, pixels, sign, signed, whole
 from hardy.engine.ops import Array, Ops

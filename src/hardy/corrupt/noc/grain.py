@@ -1,7 +1,5 @@
 """ImageNet-NOC's noise: quantization, one-sided Gaussian noise, salt and pepper."""
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.corrupt.noc.strengths import draw_whole, for_all_channels, levels, real
 from hardy.engine.ops import Array, Ops

@@ -1,7 +1,5 @@
 """ImageNet-NOC's artifacts and obstructions: what is drawn over an image."""
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption
 from hardy.corrupt.noc.strengths import grey, integers, pixels, whole
 from hardy.engine.ops import Array, Ops

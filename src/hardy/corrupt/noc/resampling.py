@@ -1,7 +1,5 @@
 """ImageNet-NOC's blurs: repeated box mean, thumbnail, pixelate."""
 
-from __future__ import annotations
-
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.corrupt.noc.strengths import draw_real, draw_whole, pixels
 from hardy.engine.ops import Array, Ops

@@ -5,8 +5,6 @@ for other formulas. In place of severities there is one range, `low` to `high`. 
 224 pixels, see `noc_shapes`. The benchmark is bds-ailab/common_corruption_benchmark.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from hardy.corrupt.corruption import Fields, Size

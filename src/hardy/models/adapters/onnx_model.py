@@ -1,7 +1,5 @@
 """An ONNX file as a model, run by onnxruntime. This file imports onnxruntime."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A scikit-learn classifier saved by joblib, for those who say that they trust the file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

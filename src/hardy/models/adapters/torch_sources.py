@@ -1,7 +1,5 @@
 """The kinds of model that are torch modules underneath. This file imports torch."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -5,8 +5,6 @@ Another package adds one by an entry point in the group "hardy.defences" that po
 (a `Model`, the setting or None) -> `Model`, best a `Defended`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -7,8 +7,6 @@ Schneider et al. 2020 (arXiv:2006.16971): of n images, each batch norm takes
 s the statistics that the model brings, t those of the n images; N = 0 leaves the former out.
 """
 
-from __future__ import annotations
-
 import copy
 from functools import partial
 from typing import Any

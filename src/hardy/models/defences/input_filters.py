@@ -3,8 +3,6 @@
 Settings that the papers leave open are decided here, and are part of a defended model's identity.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Ten crops: the corners, the centre, and their mirror images; probabilities are averaged."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Columns are called as Hardy's scores are ("mCE", "clean error"), so `find` puts 
 The errors of the reference models are part of the suites.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import tomllib

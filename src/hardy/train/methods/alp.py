@@ -1,7 +1,5 @@
 """Adversarial logit pairing (Kannan et al., 2018)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

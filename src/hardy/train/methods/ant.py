@@ -6,8 +6,6 @@ Every starting generator is kept, and part of each batch gets the noise of old o
 was learned is not forgotten. Half of each batch stays clean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

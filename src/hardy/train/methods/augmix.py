@@ -6,8 +6,6 @@ maps: so a batch takes one look-up and one bilinear gather, whatever its operati
 host never waits to sort the images by operation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

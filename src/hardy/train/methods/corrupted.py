@@ -1,7 +1,5 @@
 """Half of the images under one corruption of a suite: what an overlap is measured with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

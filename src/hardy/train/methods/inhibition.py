@@ -5,8 +5,6 @@ next-to-last stage masked where groups of similar maps show the most evidence, s
 learns to use the rest as well.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

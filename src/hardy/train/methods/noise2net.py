@@ -1,7 +1,5 @@
 """Noise2Net, the variant of DeepAugment (Hendrycks et al., 2021) that needs no other weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

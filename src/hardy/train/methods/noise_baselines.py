@@ -3,8 +3,6 @@
 In the baselines the second half of each batch is noisy: x + noise in 0..1, clipped.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """Noise in a square patch of each image: Gaussian (Lopes et al., 2019), or uniform (after Hendrycks
 et al., 2020)."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Stability training (Zheng et al., 2016): predictions must not move with slight noise."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

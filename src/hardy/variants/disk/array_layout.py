@@ -1,7 +1,5 @@
 """The layout of CIFAR-10-C and CIFAR-10-P: arrays, written a few rows at a time."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ The same command resumes; with other cells it extends. A build is the suite, its
 format: a folder that holds another one is refused.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The part of a build that runs in its workers: some units, from the source to the disk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Pixels to the bytes of a file and back: JPEG, PNG, and x264 video."""
 
-from __future__ import annotations
-
 import io
 from fractions import Fraction
 from pathlib import Path

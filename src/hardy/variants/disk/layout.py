@@ -6,8 +6,6 @@ Where images of a unit could not be read, `write` gets the others and the list o
 where none could, it is not called.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import tarfile

@@ -1,7 +1,5 @@
 """Compares a built folder with its manifest: what is missing, altered, or not ours."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
