@@ -246,7 +246,7 @@ def test_interrupted_in_the_middle(chosen: Serial | Processes, tmp_path: Path) -
     """What was finished is kept, and not made again."""
     suite, images, out = load("imagenet_c"), write_photos(tmp_path / "val", 20), tmp_path / "out"
 
-    def interrupt(done, total):  # type: ignore[no-untyped-def]
+    def interrupt(done, *counted):  # type: ignore[no-untyped-def]
         yield next(done)
         raise KeyboardInterrupt
 
