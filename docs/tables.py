@@ -57,7 +57,7 @@ def all_metrics() -> str:
         scores = ", ".join(label for label in labels if label)
         unit = "% of the reference's" if one.is_ratio else one.unit
         better = "lower" if one.lower_is_better else "higher"
-        cells = (name, scores, one.group, unit, better, ", ".join(one.columns), one.caption)
+        cells = (name, scores, one.group, unit, better, ", ".join(one.base.needs), one.caption)
         lines.append(f"| {' | '.join(cells)} |\n")
     header = "| metric | scores | group | unit | better | stored columns | what it is |\n"
     return header + 7 * "|---" + "|\n" + "".join(lines)

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.comparisons import scores_of
 from experiments.plan import REPEATED
 from experiments.score_files import Records, has_other_rounds
-from hardy.scores.paired_scores import Comparison
+from hardy.scores.paired_scores import ScoreDifference
 from hardy.scores.score import Score
 from hardy.train.method import make_method
 
@@ -115,7 +115,7 @@ def row(name: str, records: Records, columns: Iterable[str]) -> list[str]:
     return [figure(score) + (score.mark(seen) if score else "") for score in shown]
 
 
-def figure(score: Score | Comparison | None) -> str:
+def figure(score: Score | ScoreDifference | None) -> str:
     return "-" if score is None else score.figure()
 
 

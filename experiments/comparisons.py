@@ -14,7 +14,7 @@ from experiments.plan import FINE_TUNED, PAPER, REPEATED, STANDARD, UNDEFENDED
 from experiments.score_files import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records
 from hardy.errors import InputError
 from hardy.metrics import METRICS
-from hardy.scores.paired_scores import Comparison, compare_scores
+from hardy.scores.paired_scores import ScoreDifference, compare_scores
 from hardy.scores.score import Score, score_of
 
 # Published for WRN-40-2 and 100 epochs, and the tolerance.
@@ -74,7 +74,7 @@ def mean_flip_rate(ours: Mapping[str, Score], theirs: Mapping[str, Score]) -> Sc
     )
 
 
-def differences(records: Records) -> dict[tuple[str, str], dict[str, Comparison]]:
+def differences(records: Records) -> dict[tuple[str, str], dict[str, ScoreDifference]]:
     """Of every configuration to the standard one, and of the pairs that the paper speaks of."""
     groups = ("methods", "architecture", "repeats", "defences", "grid", FINE_TUNED)
     others = {name: record for name, record in records.items() if record.get("group") in groups}

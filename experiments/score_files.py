@@ -18,7 +18,7 @@ import numpy as np
 from hardy.errors import InputError
 from hardy.files import whole_file
 from hardy.metrics import Interval, error
-from hardy.metrics.stability import is_noise
+from hardy.metrics.frame_distance import is_noise
 from hardy.scores import Scores
 from hardy.scores.score import Circumstances, Score, score_of
 

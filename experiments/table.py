@@ -43,7 +43,7 @@ from experiments.plan import (
 from experiments.score_files import SHIFT_FLIPS, Records, validation_errors
 from experiments.sections import choice, defences, fine_tuned, noise, speed
 from hardy.files import whole_file
-from hardy.scores.paired_scores import Comparison
+from hardy.scores.paired_scores import ScoreDifference
 from hardy.scores.score import MARK, Score
 
 NAME = "cifar10"
@@ -173,7 +173,7 @@ def _pairs(records: Records) -> Iterator[str]:
             )
 
 
-def _reaches(one: Comparison, spread: float) -> bool:
+def _reaches(one: ScoreDifference, spread: float) -> bool:
     return one.interval.low <= spread and one.interval.high >= -spread
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hardy.metrics import ms_ssim
+from hardy.metrics.ssim import ms_ssim
 from hardy.suites import load
 from hardy.suites.cells import CLEAN
 from tests.scores.commands import BAD, GOOD, ODD, STORED, lines_with, run, store

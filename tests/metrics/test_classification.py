@@ -7,8 +7,9 @@ import pytest
 from sklearn.metrics import brier_score_loss, log_loss, top_k_accuracy_score
 
 from hardy.errors import InputError
-from hardy.metrics import Metric, brier, ece, error, nll, top5_error, wrong
-from hardy.metrics.classification import calibration_gap
+from hardy.metrics import Metric, error, wrong
+from hardy.metrics.calibration import brier, calibration_gap, ece, nll
+from hardy.metrics.classification import top5_error
 
 
 def simulate(n: int = 500, classes: int = 7) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hardy.metrics import aude, corruption_error, relative_corruption_error
+from hardy.metrics.classification import aude, corruption_error, relative_corruption_error
 
 FRACTION = st.floats(0, 1)
 

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import METRICS, Metric, error, nll
+from hardy.metrics import METRICS, Metric, error
+from hardy.metrics.calibration import nll
 from hardy.metrics.metric import metric
 
 
 def test_a_metric_says_what_it_needs_and_is() -> None:
     relative = METRICS["relative CE"]
     assert relative.needs == ("means", "clean", "reference", "reference_clean")
-    assert (relative.base, relative.columns) == (error, ("rank",))
+    assert (relative.base, relative.base.needs) == (error, ("rank",))
     assert (relative.is_ratio, relative.signed, relative.scale) == (True, True, 100)
-    assert METRICS["Brier score"].columns == ("log_prob", "square_sum")
-    assert METRICS["Zipf"].columns == ("zipf",), "how frames are compared comes by keyword"
+    assert METRICS["Brier score"].needs == ("log_prob", "square_sum")
+    assert METRICS["Zipf"].needs == ("zipf",), "how frames are compared comes by keyword"
     assert (METRICS["NLL"].clean, METRICS["CE"].clean) == ("clean NLL", None)
     assert nll.caption == "The negative log-likelihood of the label, in nats."
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from hardy.errors import InputError
-from hardy.metrics import mcnemar
+from hardy.metrics.statistics import mcnemar
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hardy.metrics import corruption_error, relative_corruption_error
+from hardy.metrics.classification import corruption_error, relative_corruption_error
 from hardy.suites import load, published
 from tests.metrics.rounding import Range, mean, printed, rounded
 

@@ -8,8 +8,7 @@ from scipy.ndimage import gaussian_filter
 from skimage.metrics import structural_similarity
 
 from hardy.errors import InputError
-from hardy.metrics import ms_ssim
-from hardy.metrics.ssim import WEIGHTS, scales_for
+from hardy.metrics.ssim import WEIGHTS, ms_ssim, scales_for
 
 
 def photo(height: int, width: int, seed: int) -> np.ndarray:

@@ -9,17 +9,16 @@ import pytest
 from scipy.stats import rankdata
 
 from hardy.errors import InputError
-from hardy.metrics import (
-    flips,
+from hardy.metrics.frame_distance import (
+    is_noise,
+    pairs,
     ranks,
     ranks_after,
     top5_distance,
-    top5_distances,
     zipf_columns,
     zipf_distance,
-    zipf_distances,
 )
-from hardy.metrics.stability import is_noise, pairs
+from hardy.metrics.stability import flips, top5_distances, zipf_distances
 
 CLASSES = 1000
 

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hardy.errors import InputError
-from hardy.metrics import zipf_columns
+from hardy.metrics.frame_distance import zipf_columns
 from hardy.run import reduce as module
 from hardy.run.reduce import check_finite, check_shape, reduce
 

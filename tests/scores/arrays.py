@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hardy.metrics import METRICS, Metric, Resampling, error
-from hardy.metrics.stability import is_noise
+from hardy.metrics.frame_distance import is_noise
 from hardy.scores.formulas import Measured, ReferenceNumbers, make_scores
 from hardy.scores.score import Circumstances, Score
 
@@ -24,7 +24,7 @@ def measure(clean: Columns | None, cells: Columns, metrics: Sequence[Metric[...]
     """By metric, from columns (images,) and (images, corruptions, severities)."""
 
     def numbers(metric: Metric[...], columns: Columns) -> Any:
-        return metric(*(np.asarray(columns[name]) for name in metric.columns))
+        return metric(*(np.asarray(columns[name]) for name in metric.needs))
 
     return {
         one.name: Measured(None if clean is None else numbers(one, clean), numbers(one, cells))
@@ -69,7 +69,7 @@ def moves(
         columns = []
         for name, best in top5.items():
             frames = {"top1": best[..., 0], "top5": best, "zipf": zipf and zipf[name]}
-            values = [frames[column] for column in metric.columns]
+            values = [frames[column] for column in metric.needs]
             how: dict[str, Any] = {"noise": is_noise(name), "difficulty": difficulty}
             columns.append(metric(*values, **how))
         found[metric.name] = Measured(None, np.stack(columns, axis=1)[..., None])

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hardy.metrics import Resampling, zipf_columns
+from hardy.metrics import Resampling
+from hardy.metrics.frame_distance import zipf_columns
 from hardy.store.identity import Identity
 from hardy.store.reader import StoredRun, find_runs
 from hardy.store.records import read_defences

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import Resampling, resample_means, zipf_columns
+from hardy.metrics import Resampling, resample_means
+from hardy.metrics.frame_distance import zipf_columns
 from hardy.scores.formulas import ReferenceNumbers
 from hardy.scores.score import Circumstances
 from hardy.suites import load

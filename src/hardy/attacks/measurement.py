@@ -15,7 +15,8 @@ from hardy.attacks.noise_generator import STEPS, NoiseEffect, fit_generator, mea
 from hardy.errors import InputError
 from hardy.execute import Threads
 from hardy.images.display import encode
-from hardy.metrics import median_interval, percentile_interval, proportion_interval, resample_means
+from hardy.metrics import percentile_interval, proportion_interval, resample_means
+from hardy.metrics.statistics import median_interval
 from hardy.models import Model
 from hardy.models.adapters.torch_model import TorchModel
 from hardy.models.defences import Defended, undefended

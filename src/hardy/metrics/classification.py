@@ -1,4 +1,4 @@
-"""Errors under corruptions, and calibration: ImageNet-C's formulas.
+"""Errors under corruptions: ImageNet-C's formulas.
 
 A function of stored columns takes arrays of any shape and gives one number per image and cell.
 Every score is a formula over the means of such numbers, so the bootstrap needs to resample nothing
@@ -6,8 +6,6 @@ but means. In formulas e_c is the error under corruption c averaged over the sev
 images are not among them) and e_0 the clean error; a reference model has both too. Errors are
 fractions, and leading axes are free.
 """
-
-import math
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +15,6 @@ from hardy.metrics.metric import metric
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
-# Guo et al. 2017: bins of equal width, closed on the right.
-ECE_BINS = 15
 
 
 def wrong(rank: npt.ArrayLike, k: int = 1) -> Bools:
@@ -53,7 +48,7 @@ def error(rank: npt.ArrayLike) -> Bools:
 def aude(clean: npt.ArrayLike, curve: npt.ArrayLike) -> Floats:
     """The area under the curve of the error over the severities 0 (clean) to 5.
 
-    By the trapezoid rule over (e_0, e_1, ..., e_S), divided by S. It is the metric of the older
+    The trapezoid rule over (e_0, e_1, ..., e_S), divided by S. It is the metric of the older
     ImageNet-D paper, which prints no formula.
     """
     errors = np.asarray(curve, np.float64)
@@ -115,72 +110,8 @@ def relative_corruption_error(
 
 
 @metric(
-    "top-5 error",
-    mean="mean top-5 error",
-    single=False,
-    unit="%",
-    group="errors",
-    report="files",
+    "top-5 error", mean="mean top-5 error", single=False, unit="%", group="errors", report="files"
 )
 def top5_error(rank: npt.ArrayLike) -> Bools:
     """The share of images whose label is not among the five best classes."""
     return wrong(rank, 5)
-
-
-@metric("NLL", title="Negative log-likelihood", group="calibration")
-def nll(log_prob: npt.ArrayLike) -> Floats:
-    """The negative log-likelihood of the label, in nats."""
-    values = -np.asarray(log_prob, np.float64)
-    if not np.isfinite(values).all():
-        raise InputError(
-            "expected finite log-probabilities of the label, got an infinite one or a NaN; take "
-            "them from the logits by log-softmax, not from rounded probabilities"
-        )
-    return np.maximum(values, 0.0)  # a rounded log-softmax can exceed 0 by an ulp
-
-
-@metric("Brier score", group="calibration")
-def brier(log_prob: npt.ArrayLike, square_sum: npt.ArrayLike) -> Floats:
-    """The squared distance of the probabilities to the truth, from 0 to 2.
-
-    Σ_k (p_k − [k = label])² = Σ_k p_k² − 2 p_label + 1.
-    """
-    label = np.exp(-nll(log_prob))
-    return np.asarray(np.asarray(square_sum, np.float64) - 2.0 * label + 1.0)
-
-
-def calibration_gap(
-    confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: int = ECE_BINS
-) -> Floats:
-    """Per image a term whose mean over axis 0 is the expected calibration error (ECE).
-
-    ECE = Σ_b |Σ_{i in b} (correct_i − confidence_i)| / n, bin b = ((b−1)/bins, b/bins].
-    The term of image i is (correct_i − confidence_i) times the sign of its bin's sum. Resampling
-    these terms holds the signs where they were observed (the delta method); resampling the
-    absolute values instead would add noise to every bin and push the interval upwards. The
-    estimate itself is still biased upwards where bins hold few images.
-    """
-    sure = np.asarray(confidence, np.float64)
-    if sure.size and not (sure.min() > 0 and sure.max() <= 1 + 1e-6):
-        raise InputError(
-            f"expected the top probability, above 0 and up to 1, got values from {sure.min()} to "
-            f"{sure.max()}; apply a softmax to the logits"
-        )
-    gap = np.asarray(correct, np.float64) - sure
-    # Stored confidences are rounded to float32: what exceeds an edge by that much is on the edge.
-    index = np.clip(np.ceil(sure * bins - 1e-6).astype(np.int64) - 1, 0, bins - 1)
-    columns = math.prod(sure.shape[1:])
-    flat = index.reshape(len(sure), columns) + bins * np.arange(columns)
-    sums = np.bincount(flat.ravel(), gap.reshape(-1), minlength=bins * columns)
-    signs = np.where(sums < 0, -1.0, 1.0)
-    return np.asarray(gap * signs[flat].reshape(gap.shape))
-
-
-@metric("ECE", title="Expected calibration error", unit="%", group="calibration", report="beside")
-def ece(confidence: npt.ArrayLike, rank: npt.ArrayLike) -> Floats:
-    """How far the confidence is from the share of right answers, in 15 bins of confidence.
-
-    That of several corruptions is the mean of their cells' ECEs: pooled, over- and underconfident
-    cells would cancel.
-    """
-    return calibration_gap(confidence, ~wrong(rank))

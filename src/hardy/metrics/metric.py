@@ -1,8 +1,6 @@
-"""What a metric is, and the registry of all of them: score tables, intervals, files, report, docs
-and help are made from what is declared here, and from nothing else.
+"""What a metric is, and the registry that score tables, files, report, docs and help are made of.
 
-A metric is one function under `@metric`. Its docstring says what it means, the first line being
-the caption, and its parameters say what it needs:
+A metric is a function of what it needs; the first line of its docstring is the caption:
 
     @metric("NLL", group="calibration")
     def nll(log_prob):
@@ -23,15 +21,11 @@ from typing import Any, Generic, Literal, ParamSpec
 
 import numpy.typing as npt
 
-from hardy.registry import Registry, unknown
+from hardy.registry import Registry, summary, unknown
 
 P = ParamSpec("P")
-
-CORRUPTIONS, PERTURBATIONS = "corruptions", "perturbations"
-HEADLINE = "headline"
-
-# What a formula over the means of another metric may ask for; leading axes are free, and the result
-# has one number per corruption.
+CORRUPTIONS, PERTURBATIONS, HEADLINE = "corruptions", "perturbations", "headline"
+# What a formula over the means of another metric may ask for; it gives a number per corruption.
 MEANS = {
     "means": "(..., corruptions): the means over images and severities",
     "curve": "(..., corruptions, severities): by severity, where all five were run",
@@ -43,11 +37,10 @@ MEANS = {
 
 @dataclass(frozen=True, eq=False)
 class Metric(Generic[P]):
-    """A function, and what is to be known of its numbers; the defaults are the usual.
+    """A function, and what is to be known of its numbers, which are shown times their `scale`.
 
-    Numbers of the unit "%" and ratios are fractions here and shown times 100. A metric of
-    perturbations gets the columns of one perturbation, (images, frames, ...), and by keyword
-    `noise` and `difficulty`, which say what frames are compared.
+    A metric of perturbations gets the columns of one perturbation, (images, frames, ...), and by
+    keyword `noise` and `difficulty`, which say what frames are compared.
     """
 
     name: str  # of a single corruption's score too: "CE" for "CE fog"
@@ -61,22 +54,19 @@ class Metric(Generic[P]):
     lower_is_better: bool = True
     signed: bool = False  # whether it may be below 0
     group: str = HEADLINE  # scores of the headline are quoted wherever there are scores
-    # Where pages have it: in its group's "table", also "beside" the headline, or only in "files".
-    report: Literal["table", "beside", "files"] = "table"
+    report: Literal["table", "beside", "files"] = "table"  # of its group, or beside the headline
     decides: bool = False  # whether a model that is worse in it is a regression
     kind: str = CORRUPTIONS  # of suite: "corruptions" or "perturbations"
     of: Metric[...] | None = None  # the metric whose means it is a formula of
-    # What is said where a ratio has nothing to divide by; nothing: it is left out quietly.
+    # What is said where a ratio has nothing to divide by; if empty, it is left out quietly.
     undivided: str = "{reference} has too little under {names} to divide by"
 
     def __post_init__(self) -> None:
-        for field in ("mean", "title"):
-            object.__setattr__(self, field, getattr(self, field) or self.name)
-        object.__setattr__(self, "heading", self.heading or self.title)
+        for field, default in (("mean", "name"), ("title", "name"), ("heading", "title")):
+            object.__setattr__(self, field, getattr(self, field) or getattr(self, default))
         object.__setattr__(self, "__doc__", self.compute.__doc__)
-        for name in self.needs if self.of is not None else ():
-            if name not in MEANS:
-                raise unknown(f"parameter of the metric {self.name}:", name, MEANS)
+        if strange := [name for name in self.needs if self.of and name not in MEANS]:
+            raise unknown(f"parameter of the metric {self.name}:", strange[0], MEANS)
 
     def __call__(self, *arguments: P.args, **options: P.kwargs) -> npt.NDArray[Any]:
         return self.compute(*arguments, **options)
@@ -84,22 +74,13 @@ class Metric(Generic[P]):
     @property
     def needs(self) -> tuple[str, ...]:
         """The parameters that have to be given by position: columns, or names of `MEANS`."""
-        parameters = inspect.signature(self.compute).parameters.values()
-        return tuple(
-            one.name
-            for one in parameters
-            if one.default is one.empty and one.kind is not one.KEYWORD_ONLY
-        )
+        every = inspect.signature(self.compute).parameters.values()
+        return tuple(p.name for p in every if p.default is p.empty and p.kind is not p.KEYWORD_ONLY)
 
     @property
     def base(self) -> Metric[...]:
         """The metric that has a number per image: itself, or the one that it is a formula of."""
         return self if self.of is None else self.of
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What it reads from the store."""
-        return self.base.needs
 
     @property
     def is_ratio(self) -> bool:
@@ -116,13 +97,11 @@ class Metric(Generic[P]):
         return f"clean {self.name}" if self.of is None and self.kind == CORRUPTIONS else None
 
     def single_label(self, corruption: str) -> str:
-        """The score of one corruption, where there is one."""
         return f"{self.name} {corruption}"
 
     @property
     def caption(self) -> str:
-        """One plain sentence."""
-        return (self.compute.__doc__ or "").split("\n")[0]
+        return summary(self)
 
 
 METRICS: Registry[Metric[...]] = Registry("metric", "hardy.metrics")

@@ -21,11 +21,10 @@ class McNemar(NamedTuple):
 
 
 def mcnemar(first_wrong: npt.ArrayLike, second_wrong: npt.ArrayLike) -> McNemar:
-    """McNemar's exact test on one cell: of the images on which the models differ, is each as often
-    right as the other? Two-sided binomial, 2 P(X ≤ min) with X ~ Bin(b + c, ½), at most 1.
+    """McNemar's exact test: where two models differ, is each as often right as the other?
 
-    It concerns one cell alone; over cells the variants of an image are not independent, and
-    `compare` is the test.
+    Two-sided binomial, 2 P(X ≤ min) with X ~ Bin(b + c, ½), at most 1. It concerns one cell alone:
+    over cells the variants of an image are not independent, and `compare` is the test.
     """
     one, two = np.asarray(first_wrong, bool), np.asarray(second_wrong, bool)
     if one.shape != two.shape or one.ndim != 1:
@@ -33,8 +32,7 @@ def mcnemar(first_wrong: npt.ArrayLike, second_wrong: npt.ArrayLike) -> McNemar:
             f"expected both models' errors on the same images of one cell, got shapes {one.shape} "
             f"and {two.shape}"
         )
-    only_first = int((one & ~two).sum())
-    only_second = int((two & ~one).sum())
+    only_first, only_second = int((one & ~two).sum()), int((two & ~one).sum())
     number, fewer = only_first + only_second, min(only_first, only_second)
     log_factorial = _log_factorials(number)
     k = np.arange(fewer + 1)
@@ -83,17 +81,16 @@ def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
 
 def average_ranks(values: npt.ArrayLike) -> Floats:
-    """From 0; equal numbers share the mean of their ranks."""
+    """Ranks from 0; equal numbers share the mean of theirs."""
     _, group, sizes = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    ends = np.cumsum(sizes)
-    means: Floats = (ends - sizes + ends - 1) / 2
+    means: Floats = np.cumsum(sizes) - (sizes + 1) / 2
     return means[group]
 
 
 def fisher_interval(r: float, number: int, *, ranks: bool = False) -> Interval:
-    """95 % of Fisher's z = artanh r, whose standard error is 1/√(n − 3); of rank correlations
-    √((1 + r²/2)/(n − 3)) (Bonett & Wright 2000). Points are taken for independent.
+    """The 95 % interval of a correlation of independent points, from Fisher's z = artanh r.
 
+    z has the standard error 1/√(n − 3); of ranks √((1 + r²/2)/(n − 3)) (Bonett & Wright 2000).
     At |r| = 1 z is infinite, and would leave no doubt however few points there are. Ranks that
     agree wholly get the near end of those with two neighbours swapped, r = 1 − 12/(n³ − n), the
     nearest to 1 that n points can come, and reach to 1; of points on a line nothing is known,

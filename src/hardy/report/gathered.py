@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics import Interval, proportion_interval
-from hardy.metrics.classification import ECE_BINS, calibration_gap, error, wrong
+from hardy.metrics.calibration import ECE_BINS, calibration_gap
+from hardy.metrics.classification import error, wrong
 from hardy.progress import Item, Track, untracked
 from hardy.scores import Scores, score_run
 from hardy.scores.paired_scores import differences

@@ -61,14 +61,11 @@ def points(suite: str, metric: str) -> list[PublishedPoint]:
             continue
         for row, values in table.rows.items():
             accuracy, value = _accuracy(values), values[metric]
-            # A mere bound, or a number from other images, belongs in no comparison.
-            apart = any("not comparable" in note for note in table.notes(row, metric))
-            if accuracy is None or value is None or value.is_bound or apart:
+            if accuracy is None or value is None or value.is_bound:
                 continue
-            key = (round(accuracy, 1), round(value.value, 1))
-            found.setdefault(
-                key, PublishedPoint(table.label(row), accuracy, value.value, table.source)
-            )
+            if table.comparable(row, metric):
+                point = PublishedPoint(table.label(row), accuracy, value.value, table.source)
+                found.setdefault((round(accuracy, 1), round(value.value, 1)), point)
     return list(found.values())
 
 
@@ -89,7 +86,7 @@ def profiles(suite: str, metric: str, names: Sequence[str]) -> list[PublishedPro
 def _tables(suite: str) -> list[PublishedTable]:
     tables = [published.load(name) for name in published.names()]
     # The paper of the benchmark comes first, so that equal numbers keep the name it gives them.
-    tables.sort(key=lambda table: not table.name.startswith("iclr"))
+    tables.sort(key=lambda table: not table.original)
     return [table for table in tables if table.suite == suite and table.verified]
 
 

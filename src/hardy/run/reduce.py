@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError, printable
-from hardy.metrics import zipf_columns
+from hardy.metrics.frame_distance import zipf_columns
 from hardy.models.calling import check_logits
 from hardy.store.parts import Columns
 

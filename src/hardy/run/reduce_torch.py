@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hardy.engine.torch.constants import moved
-from hardy.metrics.stability import DIFFICULTIES
+from hardy.metrics.frame_distance import DIFFICULTIES
 from hardy.run.reduce import TOP
 from hardy.store.parts import Columns
 

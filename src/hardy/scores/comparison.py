@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.metrics import McNemar, error, mcnemar, wrong
+from hardy.metrics import error, wrong
 from hardy.metrics.bootstrap import LEVEL
+from hardy.metrics.statistics import McNemar, mcnemar
 from hardy.scores.naming import choose, readable_runs
-from hardy.scores.paired_scores import Comparison, compare_scores, differences
+from hardy.scores.paired_scores import ScoreDifference, compare_scores, differences
 from hardy.scores.run_scores import Scores, headline_metrics, score_run
 from hardy.scores.text_tables import TextTable, to_csv
 from hardy.store.reader import StoredRun
@@ -23,20 +24,20 @@ class Compared(NamedTuple):
 
     first: Scores
     second: Scores
-    headline: tuple[Comparison, ...]
-    singles: tuple[Comparison, ...]  # corruption by corruption
+    headline: tuple[ScoreDifference, ...]
+    singles: tuple[ScoreDifference, ...]  # corruption by corruption
     clean: McNemar | None  # the exact test, on clean images
     notes: tuple[str, ...] = ()  # what was done to make them comparable
     faults: tuple[str, ...] = ()  # runs of the store that could not be read, and why
 
-    def tells(self, one: Comparison) -> bool:
+    def tells(self, one: ScoreDifference) -> bool:
         """Whether a difference is significant. That of the clean error must be so by the exact test
         as well: where few images tell two models apart, the bootstrap is too bold."""
         exact = self.clean if one.first.name == error.clean else None
         return one.significant and (exact is None or exact.p_value <= 1 - LEVEL)
 
     @property
-    def deciding(self) -> tuple[Comparison, ...]:
+    def deciding(self) -> tuple[ScoreDifference, ...]:
         """Where a worse second model is a regression: the first deciding score that there is, of
         what counts or else of tuning, and those on clean images.
 
@@ -51,7 +52,7 @@ class Compared(NamedTuple):
         return tuple(there[name] for name in (*first, *clean) if name in there)
 
     @property
-    def regressions(self) -> tuple[Comparison, ...]:
+    def regressions(self) -> tuple[ScoreDifference, ...]:
         """The deciding scores in which the second model is significantly worse.
 
         Each is a one-sided test at 2.5 %: of models that are as good as the first, one in forty is
@@ -68,12 +69,12 @@ class Compared(NamedTuple):
         return f"{found} ({names} decide{'s' if len(self.deciding) == 1 else ''})"
 
     @property
-    def worse(self) -> tuple[Comparison, ...]:
+    def worse(self) -> tuple[ScoreDifference, ...]:
         """Headline scores in which the second model is significantly worse."""
         return tuple(one for one in self.headline if self.tells(one) and one.loss > 0)
 
     @property
-    def better(self) -> tuple[Comparison, ...]:
+    def better(self) -> tuple[ScoreDifference, ...]:
         return tuple(one for one in self.headline if self.tells(one) and one.loss < 0)
 
     def tables(self, *, brief: bool = False) -> list[TextTable]:

@@ -14,7 +14,7 @@ from hardy.metrics.bootstrap import LEVEL
 from hardy.scores.score import NOISE, Circumstances, Score, write_figure
 
 
-class Comparison(NamedTuple):
+class ScoreDifference(NamedTuple):
     """One score of two models, second minus first."""
 
     first: Score
@@ -57,7 +57,7 @@ class Comparison(NamedTuple):
         return {**kept, "significant": self.significant}
 
 
-def compare_scores(first: Score, second: Score) -> Comparison:
+def compare_scores(first: Score, second: Score) -> ScoreDifference:
     """The paired difference of two models on the same images; refused for scores made differently.
 
     The p-value is the bootstrap's: twice the share of replicates on the rarer side of 0. It is not
@@ -76,7 +76,7 @@ def compare_scores(first: Score, second: Score) -> Comparison:
     difference = second.value - first.value
     rarer = min((change <= 0).sum(), (change >= 0).sum())
     images = first.circumstances.images
-    return Comparison(
+    return ScoreDifference(
         first,
         second,
         difference if abs(difference) > noise else 0.0,

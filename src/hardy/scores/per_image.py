@@ -9,7 +9,8 @@ import numpy as np
 from hardy.errors import InputError
 from hardy.metrics import error
 from hardy.metrics.classification import Floats
-from hardy.metrics.stability import flips, is_noise, top5_distances
+from hardy.metrics.frame_distance import is_noise
+from hardy.metrics.stability import flips, top5_distances
 from hardy.scores.formulas import AnyMetric, Measured, ReferenceNumbers
 from hardy.scores.scored_cells import Places, ScoredCells, images_hash
 from hardy.store.reader import READABLE, StoredRun
@@ -24,7 +25,7 @@ def measure(
 ) -> list[dict[str, Measured]]:
     """The numbers of each part, by metric; a formula needs those of the metric it is made of."""
     bases = list({metric.base.name: metric.base for metric in metrics}.values())
-    columns = list(dict.fromkeys(name for metric in bases for name in metric.columns))
+    columns = list(dict.fromkeys(name for metric in bases for name in metric.needs))
     if kind == "corruptions":
         return [_corruptions(run, part, bases, columns) for part in parts]
     return _sequences(run, parts, bases, columns)
@@ -38,7 +39,7 @@ def _corruptions(
     shape = (len(part.images), len(part.names), len(part.levels))
     found = {}
     for metric in metrics:
-        values = metric(*(kept[name] for name in metric.columns))
+        values = metric(*(kept[name] for name in metric.needs))
         cells = values[:, first:].reshape(shape)
         found[metric.name] = Measured(values[:, 0] if part.has_clean else None, cells)
     return found
@@ -64,7 +65,7 @@ def _sequences(
                 how = {"noise": is_noise(cell.name), "difficulty": difficulty}
                 for metric in metrics:
                     numbers = np.full(len(run.ids), np.nan)
-                    numbers[images] = metric(*(frames[name] for name in metric.columns), **how)
+                    numbers[images] = metric(*(frames[name] for name in metric.needs), **how)
                     values[metric.name, cell.name, difficulty] = numbers
     found = []
     for part in parts:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics import Resampling
-from hardy.metrics.stability import DIFFICULTIES, is_noise
+from hardy.metrics.frame_distance import DIFFICULTIES, is_noise
 from hardy.scores.score import Circumstances
 from hardy.store.reader import StoredRun
 from hardy.suites import SEVERITIES, copy_name, load

@@ -10,8 +10,9 @@ import numpy as np
 from hardy.errors import InputError
 from hardy.execute import Threads, processors
 from hardy.images import open_images
-from hardy.metrics import ms_ssim, stratified_subset
+from hardy.metrics import stratified_subset
 from hardy.metrics.classification import Floats
+from hardy.metrics.ssim import ms_ssim
 from hardy.progress import Track, untracked
 from hardy.scores.text_tables import TextTable, to_csv
 from hardy.suites import load

@@ -33,6 +33,7 @@ TABLE_TOO = {
     "flag": TABLES,
 }
 REMARK = {"row": TEXT, "column": TEXT, "inconsistent": FLAG, "note": TEXT}
+REMARK_TOO = {"comparable": FLAG}
 
 
 class PrintedNumber(NamedTuple):
@@ -52,6 +53,7 @@ class Remark(NamedTuple):
     column: str
     inconsistent: bool
     note: str
+    comparable: bool = True  # False: measured on other images than the suite's
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class PublishedTable:
     title: str
     source: str
     suite: str  # ours where there is one of that name
+    original: bool  # from the paper that brought the benchmark, whose names of models come first
     verified: bool  # False: recalled, not read
     columns: tuple[str, ...]  # of numbers
     text_columns: tuple[str, ...]
@@ -78,6 +81,10 @@ class PublishedTable:
 
     def notes(self, row: str, column: str) -> tuple[str, ...]:
         return tuple(f.note for f in self.flags if (f.row, f.column) == (row, column))
+
+    def comparable(self, row: str, column: str) -> bool:
+        """Whether no flag says that the number was measured on other images than the suite's."""
+        return all(f.comparable for f in self.flags if (f.row, f.column) == (row, column))
 
     def consistent(self, row: str) -> bool:
         """Whether no number of the row is flagged as contradicting the others."""
@@ -136,8 +143,8 @@ def find(column: str, suite: str, *, verified: bool = True) -> list[PublishedNum
 
 
 def parse_file(data: Mapping[str, Any], where: str) -> list[PublishedTable]:
-    check_table(data, {"source": TEXT, "table": TABLES}, where)
-    return [_parse_table(table, data["source"], where) for table in data["table"]]
+    check_table(data, {"source": TEXT, "table": TABLES}, where, optional={"original": FLAG})
+    return [_parse_table(table, data, where) for table in data["table"]]
 
 
 def parse_printed(text: str, where: str) -> PrintedNumber | None:
@@ -153,7 +160,7 @@ def parse_printed(text: str, where: str) -> PrintedNumber | None:
     return PrintedNumber(text, float(match["number"]), half_step, spread, bool(match["bound"]))
 
 
-def _parse_table(data: Mapping[str, Any], source: str, where: str) -> PublishedTable:
+def _parse_table(data: Mapping[str, Any], file: Mapping[str, Any], where: str) -> PublishedTable:
     where = f"{where} [{data.get('name')}]"
     check_table(data, TABLE_FIELDS, where, optional=TABLE_TOO)
     header, *lines = csv.reader(data["csv"].strip().splitlines())
@@ -176,8 +183,9 @@ def _parse_table(data: Mapping[str, Any], source: str, where: str) -> PublishedT
     return PublishedTable(
         name=data["name"],
         title=data["title"],
-        source=data.get("source", source),
+        source=data.get("source", file["source"]),
         suite=data["suite"],
+        original=file.get("original", False),
         verified=data.get("verified", True),
         columns=columns,
         text_columns=text,
@@ -225,7 +233,7 @@ def _parse_flag(
     columns: tuple[str, ...],
     where: str,
 ) -> Remark:
-    check_table(data, REMARK, where)
+    check_table(data, REMARK, where, optional=REMARK_TOO)
     flag = Remark(**data)
     if flag.row not in rows or flag.column not in columns or rows[flag.row][flag.column] is None:
         raise InputError(
