@@ -109,6 +109,6 @@ def test_view_shows_stores_pages_and_sites(digits: Path, tmp_path: Path) -> None
     for path in (tmp_path, tmp_path / "index.html"):
         found = pages_of(path)("/")
         assert found is not None
-        assert found.content == b"site"
+        assert found[0] == b"site"
     run("report", digits, "-o", tmp_path / "report.html", "--photo", paths()[1])
-    assert page.content == (tmp_path / "report.html").read_bytes()
+    assert page[0] == (tmp_path / "report.html").read_bytes()

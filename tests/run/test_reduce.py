@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hardy.errors import InputError
 from hardy.metrics.frame_distance import zipf_columns
 from hardy.run import reduce as module
-from hardy.run.reduce import check_finite, check_shape, reduce
+from hardy.run.batching import check_finite, check_shape
+from hardy.run.reduce import reduce
 
 
 def slowly(logits: list[float], label: int) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Noise that was learned against a model: what it did, and what it looks like."""
 
 import base64
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import erf, sqrt
 from typing import NamedTuple
@@ -24,7 +25,7 @@ class ShownAttack(NamedTuple):
     attacked: Attacked
     patches: tuple[str, ...] = ()
     gaussian: tuple[str, ...] = ()
-    samples: tuple[tuple[str, str], ...] = ()
+    samples: tuple[tuple[str, ...], ...] = ()  # clean and noisy
 
     @property
     def kind(self) -> str:
@@ -33,18 +34,15 @@ class ShownAttack(NamedTuple):
     @property
     def title(self) -> str:
         """The model and what was asked for, since a model may have several attacks."""
-        one = self.attacked
-        steps = count(one.steps, "step")
-        return f"{self.entry.label}, {self.kind}, ε {one.epsilon:.4g}, {steps}"
+        steps = count(self.attacked.steps, "step")
+        return f"{self.entry.label}, {self.kind}, ε {self.attacked.epsilon:.4g}, {steps}"
 
     @property
     def sentence(self) -> str:
         """Say whether the generator learned more than Gaussian noise does."""
-        one = self.attacked
-        points = f"{one.difference.figure(sign='+')} points"
-        if one.learned:
-            return f"Worse for it than Gaussian noise of the same norm: {points}."
-        return f"Not clearly worse for it than Gaussian noise of the same norm: {points}."
+        worse = "Worse" if self.attacked.learned else "Not clearly worse"
+        points = f"{self.attacked.difference.figure(sign='+')} points"
+        return f"{worse} for it than Gaussian noise of the same norm: {points}."
 
 
 def shown(section: Section) -> list[list[ShownAttack]]:
@@ -55,24 +53,20 @@ def shown(section: Section) -> list[list[ShownAttack]]:
     found = [(entry, one) for entry in section.entries for one in entry.attacks]
     groups: dict[str, list[ShownAttack]] = {}
     for place, (entry, one) in enumerate(found):
-        made = _pictured(entry, one) if place < PICTURED else ShownAttack(entry, one)
+        made = ShownAttack(entry, one)
+        if place < PICTURED:
+            made = made._replace(
+                patches=_uris(entry, one.patches),
+                gaussian=_uris(entry, one.gaussian_patches),
+                samples=tuple(_uris(entry, pair) for pair in one.samples),
+            )
         groups.setdefault(one.measured_hash, []).append(made)
     return list(groups.values())
 
 
-def _pictured(entry: ModelEntry, one: Attacked) -> ShownAttack:
-    return ShownAttack(
-        entry,
-        one,
-        tuple(_uri(entry, picture) for picture in one.patches),
-        tuple(_uri(entry, picture) for picture in one.gaussian_patches),
-        tuple((_uri(entry, clean), _uri(entry, noisy)) for clean, noisy in one.samples),
-    )
-
-
-def _uri(entry: ModelEntry, picture: str) -> str:
+def _uris(entry: ModelEntry, pictures: Iterable[str]) -> tuple[str, ...]:
     try:
-        return data_uri(reencode(base64.b64decode(picture)))
+        return tuple(data_uri(reencode(base64.b64decode(picture))) for picture in pictures)
     # Pillow raises any of these for bytes that are no picture.
     except (OSError, SyntaxError, ValueError) as error:
         raise InputError(
@@ -82,26 +76,21 @@ def _uri(entry: ModelEntry, picture: str) -> str:
 
 
 @figure(needs=(ATTACKS,), part="attacks")
-def noise(section: Section) -> list[Figure]:
+def noise(section: Section) -> Iterator[Figure]:
     """How often each value of the noise occurs, beside a Gaussian of the same spread."""
     found = [(entry, one) for entry in section.entries for one in entry.attacks]
-    panels = tuple(
-        Panel(ShownAttack(entry, one).title, _series(entry, one)) for entry, one in found
+    yield Figure(
+        name=f"{section.slug}-noise",
+        kind="lines",
+        score="density",
+        title="Values of the adversarial noise",
+        sees=_sees(*found[0]),
+        x_title="Noise, in units of its root mean square",
+        y_title="Share of the values (%)",
+        panels=tuple(Panel(ShownAttack(*one).title, _series(*one)) for one in found),
+        size="medium",
+        has_legend=False,
     )
-    return [
-        Figure(
-            name=f"{section.slug}-noise",
-            kind="lines",
-            score="density",
-            title="Values of the adversarial noise",
-            sees=_sees(*found[0]),
-            x_title="Noise, in units of its root mean square",
-            y_title="Share of the values (%)",
-            panels=panels,
-            size="medium",
-            has_legend=False,
-        )
-    ]
 
 
 def _series(entry: ModelEntry, one: Attacked) -> tuple[Series, ...]:
@@ -114,11 +103,8 @@ def _series(entry: ModelEntry, one: Attacked) -> tuple[Series, ...]:
 
 
 def _sees(entry: ModelEntry, one: Attacked) -> str:
-    within = sum(
-        share
-        for share, (low, high) in zip(one.shares, pairwise(one.edges), strict=True)
-        if low >= -2 and high <= 2
-    )
+    bins = zip(one.shares, pairwise(one.edges), strict=True)
+    within = sum(share for share, (low, high) in bins if low >= -2 and high <= 2)
     return (
         f"Of the noise against {entry.label}, {100 - within:.1f} % lies beyond twice its root mean "
         f"square; of Gaussian noise, drawn in grey, {200 * _below(-2):.1f} %."

@@ -15,23 +15,18 @@ PUBLISHED_SHOWN = 3
 @figure(needs=(CORRUPTIONS,))
 def bars(section: Section) -> list[Figure]:
     """Each corruption by itself, against the reference and what others published."""
-    first = section.entries[0].scores
-    return [_bars(section, METRICS[name]) for name in first.singles()]
+    return [_bars(section, METRICS[name]) for name in section.entries[0].scores.singles()]
 
 
 @figure(needs=(SEQUENCES,))
 def stability(section: Section) -> list[Figure]:
     """Each perturbation by itself, against the reference and what others published."""
-    return bars.make(section)
+    return list(bars.make(section))
 
 
 def _bars(section: Section, metric: AnyMetric) -> Figure:
     scores = [(entry, entry.scores.singles().get(metric.name, {})) for entry in section.entries]
-    names = [
-        name
-        for name in section.suite.counted + section.suite.validation
-        if any(name in found for _, found in scores)
-    ]
+    names = section.ordered(name for _, found in scores for name in found)
     series = []
     for place, (entry, found) in enumerate(scores):
         there = [name for name in names if name in found]
@@ -74,8 +69,7 @@ def _published_bars(
     found = published.profiles(section.suite.name, metric.name, counted) if counted else []
     if found:
         around = next(iter(section.entries[0].scores.singles()[metric.name].values())).circumstances
-        why = published.apart(section, around, mean=False)
-        if why:
+        if why := published.apart(section, around, mean=False):
             return [], why
     # The best known network first, then the best methods.
     sign = 1 if metric.lower_is_better else -1

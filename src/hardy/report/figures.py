@@ -1,12 +1,12 @@
 """Figures: plain data that Plotly and Matplotlib both draw, and the registry of those we have.
 
 A figure is one function under `@figure`. It gets a section of a report, which holds models whose
-scores were made alike, and returns what to show of them:
+scores were made alike, and yields what to show of them:
 
     @figure(needs=(CORRUPTIONS,))
     def bars(section):
         \"""Each corruption by itself.\"""
-        return [Figure(...)]
+        yield Figure(...)
 
 The page draws that data by Plotly and `hardy plot` by Matplotlib, so a figure has both forms at
 once. It is registered by a row of `FIGURES`, or by an entry point of a plug-in.
@@ -14,7 +14,7 @@ once. It is registered by a row of `FIGURES`, or by an entry point of a plug-in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -156,7 +156,7 @@ ATTACKS = Need(
 class FigureKind:
     """A function from a section to figures, what it needs, and where its figures stand."""
 
-    make: Callable[[Section], list[Figure]]
+    make: Callable[[Section], Iterable[Figure]]
     needs: tuple[Need, ...]
     part: Literal["scores", "attacks"]  # of a section of the page
 
@@ -165,7 +165,7 @@ class FigureKind:
 
     def __call__(self, section: Section) -> list[Figure]:
         """The figures; none where something is missing that they need."""
-        return [] if self.missing(section) else self.make(section)
+        return [] if self.missing(section) else list(self.make(section))
 
     def missing(self, section: Section) -> list[Need]:
         return [need for need in self.needs if not need.there(section)]
@@ -173,7 +173,7 @@ class FigureKind:
 
 def figure(
     *, needs: tuple[Need, ...] = (), part: Literal["scores", "attacks"] = "scores"
-) -> Callable[[Callable[[Section], list[Figure]]], FigureKind]:
+) -> Callable[[Callable[[Section], Iterable[Figure]]], FigureKind]:
     """Make a function a kind of figure; its docstring's first line is what lists say of it."""
     return lambda make: FigureKind(make, needs, part)
 

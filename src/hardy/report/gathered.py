@@ -1,6 +1,6 @@
 """Everything a page needs, gathered once from a store; plain data, nothing drawn yet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +35,12 @@ class ErrorGrid:
     errors: tuple[tuple[float, ...], ...]
     intervals: tuple[tuple[Interval, ...], ...]
     clean: tuple[float, Interval] | None
+
+    def curve(self, name: str) -> list[tuple[int, float, Interval]]:
+        """Each severity of a corruption with its error, after the clean images as severity 0."""
+        row = self.names.index(name)
+        start = [(0, *self.clean)] if self.clean else []
+        return [*start, *zip(self.levels, self.errors[row], self.intervals[row], strict=True)]
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,11 @@ class Section:
     @property
     def own_classes(self) -> bool:
         return any(entry.run.details["labels"] == "own" for entry in self.entries)
+
+    def ordered(self, names: Iterable[str]) -> list[str]:
+        """Corruptions or perturbations once each, in the suite's order, those for tuning last."""
+        there = set(names)
+        return [name for name in self.suite.counted + self.suite.validation if name in there]
 
     @property
     def slug(self) -> str:

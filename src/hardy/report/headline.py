@@ -53,8 +53,7 @@ def group_tables(section: Section) -> list[ScoreTable]:
     tables = []
     for group, metrics in groups.items():
         if any(metric.report == "table" for metric in metrics):
-            pairs = [(metric.clean, metric.mean) for metric in metrics]
-            labels = [label for pair in pairs for label in pair if label]
+            labels = [label for one in metrics for label in (one.clean, one.mean) if label]
             tables.append(_table(section, group.capitalize(), labels, metrics))
     return [table for table in tables if table.columns]
 
@@ -80,23 +79,16 @@ def higher_is_better(section: Section) -> list[str]:
 
 def cells_of(scores: Sequence[Score | None]) -> list[TableCell | None]:
     """The cells of a column, with intervals on one scale from the lowest end to the highest."""
-    there = [score for score in scores if score is not None]
-    low = min(min(score.interval.low, score.value) for score in there)
-    high = max(max(score.interval.high, score.value) for score in there)
-    wide = (high - low) or 1.0
+    ends = [end for one in scores if one is not None for end in (*one.interval, one.value)]
+    low, wide = min(ends), (max(ends) - min(ends)) or 1.0
 
-    def share(value: float) -> float:
-        return round((value - low) / wide, 4)
-
-    cells: list[TableCell | None] = []
-    for score in scores:
-        if score is None:
-            cells.append(None)
-            continue
-        span = Span(share(score.interval.low), share(score.value), share(score.interval.high))
+    def cell(score: Score) -> TableCell:
+        places = (score.interval.low, score.value, score.interval.high)
+        span = Span(*(round((place - low) / wide, 4) for place in places))
         digits, _, spread = score.figure().removesuffix(f" {score.unit}").partition(" ")
-        cells.append(TableCell(score, span, digits, spread))
-    return cells
+        return TableCell(score, span, digits, spread)
+
+    return [None if score is None else cell(score) for score in scores]
 
 
 def summary(section: Section) -> str:
@@ -106,26 +98,20 @@ def summary(section: Section) -> str:
 
 
 def _lead(entries: Sequence[ModelEntry]) -> str:
-    best = entries[0]
-    score = best.main
+    named = [f"{one.label}{one.main.mark(one.scores.seen)}" for one in entries[:2]]
+    score = entries[0].main
     if len(entries) == 1:
-        return f"{_named(best)}: {score.name} {score.figure()}."
-    second = entries[1]
-    sentence = f"{_named(best)} holds up best: {score.name} {score.figure()}"
-    if differences(score, second.main):
+        return f"{named[0]}: {score.name} {score.figure()}."
+    (best, second), other = named, entries[1].main
+    sentence = f"{best} holds up best: {score.name} {score.figure()}"
+    if differences(score, other):
         return f"{sentence}."
-    lower, higher = (score, second.main) if score.lower_is_better else (second.main, score)
+    lower, higher = (score, other) if score.lower_is_better else (other, score)
     apart = compare_scores(lower, higher)  # the higher minus the lower
     if apart.difference == 0:
-        return f"{_named(best)} and {_named(second)} are equal: {score.name} {score.figure()}."
+        return f"{best} and {second} are equal: {score.name} {score.figure()}."
     behind = apart.figure().removeprefix("+")
     if apart.significant:
-        return f"{sentence}; {_named(second)} is {behind} behind (p {apart.chance()})."
-    return (
-        f"{sentence}, but {_named(second)} may be as good: it is {behind} behind, which is "
-        f"within chance (p {apart.chance()})."
-    )
-
-
-def _named(entry: ModelEntry) -> str:
-    return f"{entry.label}{entry.main.mark(entry.scores.seen)}"
+        return f"{sentence}; {second} is {behind} behind (p {apart.chance()})."
+    chance = f"which is within chance (p {apart.chance()})"
+    return f"{sentence}, but {second} may be as good: it is {behind} behind, {chance}."

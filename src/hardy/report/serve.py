@@ -1,7 +1,5 @@
 """`hardy view`: a server that shows a page or a folder of pages to this machine alone."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,7 +7,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from mimetypes import guess_type
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hardy.errors import InputError
@@ -20,67 +18,53 @@ HOST = "127.0.0.1"
 # Hosts that are answered: a page from elsewhere may resolve its own name to this machine.
 NAMES = {HOST, "localhost"}
 
-Find = Callable[[str], "ServedFile | None"]
-
-
-class ServedFile(NamedTuple):
-    content: bytes
-    type: str
+Find = Callable[[str], tuple[bytes, str] | None]  # from a path to content and MIME type
 
 
 def one_page(page: bytes) -> Find:
     """Find the page at "/", and nothing else."""
-    return lambda path: ServedFile(page, "text/html; charset=utf-8") if path == "/" else None
+    return lambda path: (page, "text/html; charset=utf-8") if path == "/" else None
 
 
 def folder_of_pages(folder: Path) -> Find:
     """Find files of the folder, and nothing that a path or a link leads to outside it."""
     root = folder.resolve()
 
-    def find(path: str) -> ServedFile | None:
-        try:
+    def find(path: str) -> tuple[bytes, str] | None:
+        with suppress(OSError, ValueError):  # such as a name with a null byte
             target = root.joinpath(unquote(path).lstrip("/") or "index.html").resolve()
-            if not target.is_relative_to(root) or not target.is_file():
-                return None
-            return ServedFile(target.read_bytes(), guess_type(target.name)[0] or "text/plain")
-        except (OSError, ValueError):  # such as a name with a null byte
-            return None
+            if target.is_relative_to(root) and target.is_file():
+                return target.read_bytes(), guess_type(target.name)[0] or "text/plain"
+        return None
 
     return find
 
 
 class PageHandler(BaseHTTPRequestHandler):
-    server: PageServer
+    server: "PageServer"
+
+    def __init__(self, *request: Any) -> None:
+        """Answer, and ignore that a browser closes the connection in the middle."""
+        with suppress(ConnectionError):
+            super().__init__(*request)
 
     def do_GET(self) -> None:
-        self._answer(with_content=True)
-
-    def do_HEAD(self) -> None:
-        self._answer(with_content=False)
-
-    def handle(self) -> None:
-        """Ignore that a browser closes the connection in the middle."""
-        with suppress(ConnectionError):
-            super().handle()
-
-    def finish(self) -> None:
-        with suppress(ConnectionError):
-            super().finish()
-
-    def _answer(self, with_content: bool) -> None:
         host = self.headers.get("Host", "").rsplit(":", 1)[0]
         found = self.server.find(urlsplit(self.path).path) if host in NAMES else None
         if found is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
+        content, kind = found
         self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", found.type)
-        self.send_header("Content-Length", str(len(found.content)))
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        if with_content:
-            self.wfile.write(found.content)
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing, so that the terminal shows the address alone."""
@@ -94,9 +78,8 @@ class PageServer(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), PageHandler)
         except OSError as error:
-            raise InputError(
-                f"cannot listen on port {port}: {error.strerror}; name another with --port"
-            ) from error
+            why = f"cannot listen on port {port}: {error.strerror}; name another with --port"
+            raise InputError(why) from error
 
     @property
     def address(self) -> str:
@@ -129,8 +112,7 @@ def view(
 
 def pages_of(path: Path, photo: Path | None = None, track: Track = untracked) -> Find:
     """Find a page or a folder of pages as they are; of a store or a run, make the report."""
-    if path.is_file():
-        return one_page(path.read_bytes())
     if (path / "index.html").is_file():
         return folder_of_pages(path)
-    return one_page(render_store(path, photo, track=track))
+    there = path.read_bytes() if path.is_file() else render_store(path, photo, track=track)
+    return one_page(there)

@@ -24,11 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.ops import is_tensor
-from hardy.errors import InputError
+from hardy.errors import InputError, printable
 from hardy.execute import Executor
 from hardy.models import Model, facts_of
+from hardy.models.calling import check_logits
 from hardy.run.labels import Classes
-from hardy.run.reduce import check_finite, check_shape, reduce
+from hardy.run.reduce import reduce
 from hardy.run.subject import Loaded, Piece, Rows, Subject
 from hardy.store.parts import Columns
 from hardy.store.writer import RunWriter
@@ -38,6 +39,7 @@ PIECES = 16  # of a block for a device
 # Batches that a device is ahead of the store: enough that it never waits for the host.
 AHEAD = 16
 IMAGES = 4  # axes; frames have one more
+NAMED = 3  # images that an error lists
 
 
 class Prefetch:
@@ -103,6 +105,30 @@ def _ask(model: Model, images: Any, width: int) -> Any:
     logits = model.logits(images)
     check_shape(logits, model=model.name, rows=len(images), width=width)
     return logits
+
+
+def check_shape(logits: Any, *, model: str, rows: int, width: int) -> None:
+    """Refuse logits that are not a row per image and a column per class."""
+    name = printable(model)
+    check_logits(logits, rows, name)
+    got = logits.shape[1]
+    if got != width:
+        raise InputError(
+            f"{name}: expected logits for {width:,} classes, got {got:,}; is it trained for these "
+            "images?"
+        )
+
+
+def check_finite(finite: npt.NDArray[np.bool_], *, model: str, ids: Sequence[int | str]) -> None:
+    """Refuse logits that are not finite; `finite` tells it for each row."""
+    name, rows, bad = printable(model), len(ids), np.flatnonzero(~finite)
+    if len(bad):
+        some = ", ".join(printable(str(ids[row])) for row in bad[:NAMED])
+        raise InputError(
+            f"{name}: expected finite logits, got NaN or infinite ones for {len(bad):,} of "
+            f"{rows:,} images: {some}{', ...' if len(bad) > NAMED else ''}; look at its "
+            "weights, its preprocessing and its precision"
+        )
 
 
 def _library(array: Any) -> Any:

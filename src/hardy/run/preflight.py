@@ -29,8 +29,8 @@ from hardy.models.model import (
     Triple,
     facts_of,
 )
-from hardy.run.batching import answers
-from hardy.run.reduce import check_finite, reduce
+from hardy.run.batching import answers, check_finite
+from hardy.run.reduce import reduce
 from hardy.run.subject import Loaded, Rows, Subject
 from hardy.store.parts import Columns
 from hardy.store.reader import open_run

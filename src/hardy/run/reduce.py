@@ -1,20 +1,17 @@
 """Logits to what the store keeps: all that any metric asks about a prediction, in few bytes."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hardy.errors import InputError, printable
+from hardy.errors import InputError
 from hardy.metrics.frame_distance import zipf_columns
-from hardy.models.calling import check_logits
 from hardy.store.parts import Columns
 
 TOP = 5
 # Logits that are gone through together: the passes over them find them in the processor's cache.
 BLOCK = 1 << 16
-NAMED = 3
 
 
 def reduce(
@@ -39,30 +36,6 @@ def reduce(
     if frames is not None:
         columns["zipf"] = _zipf(scores, frames)
     return columns
-
-
-def check_shape(logits: Any, *, model: str, rows: int, width: int) -> None:
-    """Refuse logits that are not a row per image and a column per class."""
-    name = printable(model)
-    check_logits(logits, rows, name)
-    got = logits.shape[1]
-    if got != width:
-        raise InputError(
-            f"{name}: expected logits for {width:,} classes, got {got:,}; is it trained for these "
-            "images?"
-        )
-
-
-def check_finite(finite: npt.NDArray[np.bool_], *, model: str, ids: Sequence[int | str]) -> None:
-    """Refuse logits that are not finite; `finite` tells it for each row."""
-    name, rows, bad = printable(model), len(ids), np.flatnonzero(~finite)
-    if len(bad):
-        some = ", ".join(printable(str(ids[row])) for row in bad[:NAMED])
-        raise InputError(
-            f"{name}: expected finite logits, got NaN or infinite ones for {len(bad):,} of "
-            f"{rows:,} images: {some}{', ...' if len(bad) > NAMED else ''}; look at its "
-            "weights, its preprocessing and its precision"
-        )
 
 
 def _checked_labels(labels: npt.NDArray[Any], rows: int, classes: int) -> npt.NDArray[np.int64]:

@@ -40,8 +40,8 @@ def open_subject(
     own_classes: bool = False,
     faults: Faults = None,
 ) -> Subject:
-    """`files` hold the suite ready-made; `images` are then its clean images, if they are named.
-    With `only` "clean" nothing is corrupted."""
+    """Open a suite's images: made from `images`, or ready-made from `files`, and `images` are then
+    its clean ones, if they are named. If `only` is "clean", nothing is corrupted."""
     named = list(only)
     just_clean = named == [CLEAN.name] and severities is None
     cells = () if just_clean else choose_cells(suite, named, severities)
@@ -73,14 +73,14 @@ def open_subject(
             f"{' without --images' if images is None else ''}; name one such as cifar10_c"
         )
     known = classes_of(suite, variants.labels, variants.classes, len(variants), own=own_classes)
-    chosen, how = _choose(known, variants, subset, images_per_class)
-    return Subject(
-        variants,
-        (CLEAN, *cells) if with_clean else cells,
-        chosen,
-        Classes(known.labels[chosen], known.names, known.width),
-        how,
-    )
+    chosen: Rows = np.arange(len(variants))
+    how: dict[str, Any] | None = None
+    if subset is not None or images_per_class is not None:
+        part = {"size": subset, "per_class": images_per_class}
+        chosen = stratified_subset(known.labels, variants.ids, **part)
+        how = {"of": len(variants), **part}
+    classes = Classes(known.labels[chosen], known.names, known.width)
+    return Subject(variants, (CLEAN, *cells) if with_clean else cells, chosen, classes, how)
 
 
 def _open_source(images: Images, suite: Suite, labels: Any, faults: Faults) -> Source:
@@ -100,19 +100,8 @@ def _open_source(images: Images, suite: Suite, labels: Any, faults: Faults) -> S
     return source
 
 
-def _choose(
-    known: Classes, variants: Variants, subset: int | None, per_class: int | None
-) -> tuple[Rows, dict[str, Any] | None]:
-    """All images, or a fixed part with every class in its proportion."""
-    if subset is None and per_class is None:
-        return np.arange(len(variants)), None
-    rows = stratified_subset(known.labels, variants.ids, size=subset, per_class=per_class)
-    return rows, {"of": len(variants), "size": subset, "per_class": per_class}
-
-
 def _check_stored(stored: Stored, cells: tuple[Cell, ...], files: Path) -> None:
-    absent = [str(cell) for cell in cells if cell not in stored.cells]
-    if absent:
+    if absent := [str(cell) for cell in cells if cell not in stored.cells]:
         raise InputError(
             f"{files} lacks {len(absent)} of the cells asked for ({', '.join(absent[:3])}"
             f"{', …' if len(absent) > 3 else ''}); name with --only and --severities what is there"
@@ -121,8 +110,7 @@ def _check_stored(stored: Stored, cells: tuple[Cell, ...], files: Path) -> None:
 
 def _check_same_ids(stored: Stored, source: Source) -> None:
     there = set(source.ids)
-    absent = [id for id in stored.ids if id not in there]
-    if absent:
+    if absent := [id for id in stored.ids if id not in there]:
         raise InputError(
             f"expected the clean images of all {len(stored):,} stored ones, got none for "
             f"{len(absent):,}, such as {absent[0]!r}; name the images the files were made from, or "

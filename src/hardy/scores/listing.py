@@ -1,6 +1,6 @@
 """Scores as tables: models beside each other, corruption by corruption, beside published ones."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from hardy.scores.naming import distinct_name
 from hardy.scores.run_scores import Scores, clean_labels, families, headline_metrics
@@ -20,15 +20,10 @@ def score_tables(group: Sequence[Scores], *, brief: bool = False) -> list[TextTa
 
 def _headline(group: Sequence[Scores]) -> TextTable:
     names = list(dict.fromkeys(score.name for scores in group for score in scores.headline))
-    rows = [
-        (model, *(_figure(scores.get(name), scores) for name in names))
-        for model, scores in zip(_models(group), group, strict=True)
-    ]
-    best = frozenset(
-        (row, column)
-        for column, name in enumerate(names, start=1)
-        for row in _best([scores.get(name) for scores in group])
-    )
+    columns = [[scores.get(name) for scores in group] for name in names]
+    lines = zip(_models(group), group, *columns, strict=True)
+    rows = [(model, *(_figure(one, scores) for one in line)) for model, scores, *line in lines]
+    best = frozenset((row, column + 1) for column, row in _best(columns))
     return TextTable(group[0].run.suite, ("model", *names), rows, best, tuple(_notes(group)))
 
 
@@ -41,31 +36,19 @@ def _models(group: Sequence[Scores]) -> list[str]:
     ]
 
 
-def _apart(group: Sequence[Scores]) -> list[str]:
-    """How runs of one name differ, as far as that can be said in words."""
-    told = []
-    for model, scores in zip(_models(group), group, strict=True):
-        if model != scores.model:
-            one = scores.run.identity
-            told.append(
-                f"{model}: {one.preprocessing}, {one.precision}, seed {one.seed}, {one.made}"
-            )
-    return told
-
-
 def _notes(group: Sequence[Scores]) -> list[str]:
-    """What the first column of numbers is made of, once if it is the same for all."""
+    """What the first column of numbers is made of, once if it is the same for all; what scores
+    leave out; and how runs of one name differ, as far as that can be said in words."""
     models, first = _models(group), [scores.headline[0] for scores in group]
     around = [f"{score.name}: {score.circumstances}; 95 % intervals" for score in first]
     notes = around[:1]
     if len(set(around)) > 1:
         notes = [f"{model}: {what}" for model, what in zip(models, around, strict=True)]
-    told = [
-        f"{model}: {note}"
-        for model, scores in zip(models, group, strict=True)
-        for note in scores.notes
-    ]
-    return notes + told + _apart(group)
+    named = list(zip(models, group, strict=True))
+    notes += [f"{model}: {note}" for model, scores in named for note in scores.notes]
+    for model, one in ((model, some.run.identity) for model, some in named if model != some.model):
+        notes.append(f"{model}: {one.preprocessing}, {one.precision}, seed {one.seed}, {one.made}")
+    return notes
 
 
 def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[TextTable]:
@@ -74,15 +57,9 @@ def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[TextTable]
     for metric in dict.fromkeys(metric for one in single for metric in one if metric in wanted):
         columns = [one.get(metric, {}) for one in single]
         names = list(dict.fromkeys(name for column in columns for name in column))
-        rows = [
-            (name, *(_figure(one.get(name), of) for one, of in zip(columns, group, strict=True)))
-            for name in names
-        ]
-        best = frozenset(
-            (row, column + 1)
-            for row, name in enumerate(names)
-            for column in _best([column.get(name) for column in columns])
-        )
+        lines = [[column.get(name) for column in columns] for name in names]
+        rows = [(name, *map(_figure, line, group)) for name, line in zip(names, lines, strict=True)]
+        best = frozenset((row, column + 1) for row, column in _best(lines))
         what = f"{metric}, {group[0].kind[:-1]} by {group[0].kind[:-1]}"
         header = ("", *_models(group))
         tables.append(TextTable(f"{group[0].run.suite}: {what}", header, rows, best))
@@ -93,13 +70,13 @@ def _figure(score: Score | None, of: Scores) -> str:
     return NOTHING if score is None else of.figure(score)
 
 
-def _best(scores: Sequence[Score | None]) -> Iterable[int]:
-    """The best of scores that were made alike; of others none is."""
-    there = [score for score in scores if score is not None]
-    if len(there) < 2 or len({score.circumstances for score in there}) > 1:
-        return []
-    least = min(score.loss for score in there)
-    return [place for place, score in enumerate(scores) if score and score.loss == least]
+def _best(lines: Iterable[Sequence[Score | None]]) -> Iterator[tuple[int, int]]:
+    """Line and place of the best of each line whose scores were made alike; others have none."""
+    for number, line in enumerate(lines):
+        there = [score for score in line if score is not None]
+        if len(there) > 1 and len({score.circumstances for score in there}) == 1:
+            least = min(score.loss for score in there)
+            yield from ((number, i) for i, one in enumerate(line) if one and one.loss == least)
 
 
 def published_tables(suite: str, kind: str) -> list[TextTable]:
@@ -113,13 +90,10 @@ def published_tables(suite: str, kind: str) -> list[TextTable]:
 
 def _published(rows: dict[str, dict[str, published.PublishedNumber]]) -> TextTable:
     """Numbers with a remark are marked, and the remarks follow."""
-    table = next(one.table for values in rows.values() for one in values.values())
     names = list(dict.fromkeys(name for values in rows.values() for name in values))
-    remarks = list(
-        dict.fromkeys(
-            note for values in rows.values() for one in values.values() for note in one.notes
-        )
-    )
+    every = [one for values in rows.values() for one in values.values()]
+    remarks = list(dict.fromkeys(note for one in every for note in one.notes))
+    table = every[0].table
 
     def cell(one: published.PublishedNumber | None) -> str:
         if one is None:

@@ -1,16 +1,11 @@
-"""One score of two models on the same images.
-
-Two scores can be compared only when they were made alike, and then pair by pair: their replicates
-drew the same images.
-"""
+"""One score of two models, pair by pair: replicates of scores made alike drew the same images."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.metrics import Interval, percentile_interval
-from hardy.metrics.bootstrap import LEVEL
+from hardy.metrics.bootstrap import LEVEL, Interval, percentile_interval
 from hardy.scores.score import NOISE, Circumstances, Score, write_figure
 
 
@@ -52,9 +47,8 @@ class ScoreDifference(NamedTuple):
         """Plain values, for JSON and CSV."""
         kept: dict[str, Any] = {"name": self.first.name, "unit": self.first.unit}
         kept |= {"first": self.first.value, "second": self.second.value}
-        kept |= {"difference": self.difference, "low": self.interval.low}
-        kept |= {"high": self.interval.high, "level": LEVEL, "p_value": self.p_value}
-        return {**kept, "significant": self.significant}
+        kept |= {"difference": self.difference, **self.interval._asdict(), "level": LEVEL}
+        return {**kept, "p_value": self.p_value, "significant": self.significant}
 
 
 def compare_scores(first: Score, second: Score) -> ScoreDifference:
@@ -64,25 +58,18 @@ def compare_scores(first: Score, second: Score) -> ScoreDifference:
     below that of n images which all differ one way, 2 · 2⁻ⁿ: resampling cannot see what chance left
     out of a small set.
     """
-    unlike = differences(first, second)
-    if unlike:
+    if unlike := "; ".join(differences(first, second)):
         raise InputError(
-            f"expected two scores made alike, got {'; '.join(unlike)}; evaluate both with the "
-            "same settings"
+            f"expected two scores made alike, got {unlike}; evaluate both with the same settings"
         )
     noise = NOISE * max(abs(first.value), abs(second.value))
     change = second.replicates - first.replicates
     change[np.abs(change) <= noise] = 0
     difference = second.value - first.value
-    rarer = min((change <= 0).sum(), (change >= 0).sum())
-    images = first.circumstances.images
-    return ScoreDifference(
-        first,
-        second,
-        difference if abs(difference) > noise else 0.0,
-        percentile_interval(change),
-        min(1.0, max(2 * (1 + int(rarer)) / (1 + len(change)), _all_one_way(images))),
-    )
+    apart = difference if abs(difference) > noise else 0.0
+    rarer = int(min((change <= 0).sum(), (change >= 0).sum()))
+    p_value = max(2 * (1 + rarer) / (1 + len(change)), _all_one_way(first.circumstances.images))
+    return ScoreDifference(first, second, apart, percentile_interval(change), min(1.0, p_value))
 
 
 def _all_one_way(images: int) -> float:
@@ -120,11 +107,9 @@ def differences(first: Score, second: Score) -> list[str]:
 
 
 def _names_apart(one: Circumstances, two: Circumstances) -> str:
-    parts = []
-    for here, there, which in ((one, two, "first"), (two, one, "second")):
-        only = [name for name in here.names if name not in there.names]
-        if only:
-            parts.append(f"only the {which} has {', '.join(only)}")
+    sides = (("first", one.names, two.names), ("second", two.names, one.names))
+    only = {which: [name for name in own if name not in other] for which, own, other in sides}
+    parts = [f"only the {which} has {', '.join(names)}" for which, names in only.items() if names]
     return f"different {one.kind} ({'; '.join(parts) or 'in another order'})"
 
 

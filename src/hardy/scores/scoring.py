@@ -114,6 +114,5 @@ def score(
             refused.append(error)
     if not scored:
         raise refused[0]
-    suites = list(divisors)
-    scored.sort(key=lambda one: suites.index(one.run.suite))
+    scored.sort(key=lambda one: list(divisors).index(one.run.suite))
     return ScoredStore(tuple(scored), (*faults, *map(str, refused)), published, tell)

@@ -33,19 +33,11 @@ class Description(NamedTuple):
     def tables(self, *, brief: bool = False) -> list[TextTable]:
         levels = sorted({cell.level for cell in self.cells})
         means = dict(zip(self.cells, self.similarity.mean(axis=0), strict=True))
-        rows = [
-            (name, *(f"{means[Cell(name, level)]:.3f}" for level in levels))
-            for name in dict.fromkeys(cell.name for cell in self.cells)
-        ]
-        rows.append(
-            (
-                "mean",
-                *(
-                    f"{np.mean([m for cell, m in means.items() if cell.level == level]):.3f}"
-                    for level in levels
-                ),
-            )
-        )
+        names = list(dict.fromkeys(cell.name for cell in self.cells))
+        rows = []
+        for label, some in (*((name, [name]) for name in names), ("mean", names)):
+            mean = [np.mean([means[Cell(name, level)] for name in some]) for level in levels]
+            rows.append((label, *(f"{value:.3f}" for value in mean)))
         graded = self.suite.graded
         header = [f"severity {level}" for level in levels] if graded else ["all strengths"]
         title = f"{self.suite.name}: MS-SSIM to the clean image"

@@ -5,17 +5,13 @@ Where new ones may not join what is stored, an error names the difference.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from hardy.errors import InputError, printable
-from hardy.images.source import Ids
 from hardy.models.model import DefenceFacts
 
 LabelOf = dict[int | str, int]  # of an image by its id; -1 for none
@@ -67,77 +63,45 @@ def slug(name: str) -> str:
     return plain or "unnamed"
 
 
-def images_of(ids: Ids, labels: npt.NDArray[Any]) -> LabelOf:
-    kinds = {"names" if isinstance(id, str) else "whole numbers" for id in ids}
-    if len(kinds) != 1:
-        raise InputError(f"expected ids of one kind, got {' and '.join(sorted(kinds)) or 'none'}")
-    if np.shape(labels) != (len(ids),):
-        raise InputError(f"expected {len(ids)} labels, one per image, got {np.shape(labels)}")
-    plain = (id if isinstance(id, str) else int(id) for id in ids)
-    images = dict(zip(plain, np.asarray(labels).tolist(), strict=True))
-    if len(images) != len(ids):
-        raise InputError(
-            f"expected an id per image, got {len(images):,} for {len(ids):,} images; rename "
-            "images, or take another id rule"
-        )
-    return images
-
-
 def check_images(stored: LabelOf, wanted: LabelOf, folder: Path) -> None:
     """Refuse images that are neither all, some, nor more of those stored, or have other labels."""
     old, new = next(iter(stored)), next(iter(wanted))
     if isinstance(old, str) != isinstance(new, str):
-        raise _other(folder, f"an id is {_quoted(old)} there, and {_quoted(new)} now")
+        raise unlike(folder, f"an id is {quoted(old)} there, and {quoted(new)} now")
     for id in wanted.keys() & stored.keys():
         if wanted[id] != stored[id]:
             before, now = (_label(images[id]) for images in (stored, wanted))
-            raise _other(folder, f"image {_quoted(id)} has {before} there, and {now} now")
+            raise unlike(folder, f"image {quoted(id)} has {before} there, and {now} now")
     gone, more = stored.keys() - wanted.keys(), wanted.keys() - stored.keys()
     if gone and more:
-        raise _other(
+        raise unlike(
             folder,
-            f"{len(gone):,} of its {len(stored):,} images, such as {_quoted(min(gone))}, are not "
+            f"{len(gone):,} of its {len(stored):,} images, such as {quoted(min(gone))}, are not "
             f"among the {len(wanted):,} given, and {len(more):,} of those, such as "
-            f"{_quoted(min(more))}, are not there: give some of its images, or more than these",
+            f"{quoted(min(more))}, are not there: give some of its images, or more than these",
         )
 
 
 def check_details(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Refuse a run whose run.json contradicts what is to be added."""
     if before["identity"] != now["identity"]:
-        raise _other(folder, f"its identity is {before['identity']}, now it is {now['identity']}")
+        raise unlike(folder, f"its identity is {before['identity']}, now it is {now['identity']}")
     for number, (old, new) in enumerate(
         zip(before["classes"] or (), now["classes"] or (), strict=False)
     ):
         if old != new:
-            raise _other(folder, f"class {number} is {_quoted(old)} there, and {_quoted(new)} now")
+            raise unlike(folder, f"class {number} is {quoted(old)} there, and {quoted(new)} now")
     for cell in before["frames"].keys() & now["frames"].keys():
         old, new = before["frames"][cell], now["frames"][cell]
         if old != new:
-            raise _other(folder, f"{cell} has {old} frames there, and {new} now")
+            raise unlike(folder, f"{cell} has {old} frames there, and {new} now")
 
 
-def check_pixels(
-    stored: npt.NDArray[np.uint64],
-    now: npt.NDArray[np.uint64],
-    name: Callable[[int], int | str],
-    folder: Path,
-) -> None:
-    """Refuse images with other pixels than before, by hashes where both are known."""
-    other = np.flatnonzero((stored != now) & (stored != 0) & (now != 0))
-    if len(other):
-        raise _other(
-            folder,
-            f"image {_quoted(name(int(other[0])))} has the same id as before, and other pixels "
-            f"({len(other):,} of {len(now):,} images looked at)",
-        )
-
-
-def _other(folder: Path, difference: str) -> InputError:
+def unlike(folder: Path, difference: str) -> InputError:
     return InputError(f"{folder} holds other predictions: {difference}; name another store")
 
 
-def _quoted(value: int | str) -> str:
+def quoted(value: int | str) -> str:
     return f'"{printable(value)}"' if isinstance(value, str) else str(value)
 
 

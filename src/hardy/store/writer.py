@@ -22,14 +22,7 @@ import pyarrow as pa
 from hardy.errors import HardyError, InputError
 from hardy.files import hold
 from hardy.images.source import Ids
-from hardy.store.identity import (
-    Identity,
-    LabelOf,
-    check_details,
-    check_images,
-    check_pixels,
-    images_of,
-)
+from hardy.store.identity import Identity, LabelOf, check_details, check_images, quoted, unlike
 from hardy.store.parts import COLUMNS, FOLDER, GROUP, Columns, append, merge_tail, sweep, table
 from hardy.store.records import (
     RUN,
@@ -67,7 +60,7 @@ class RunWriter:
         if (store / RUN).exists():
             raise InputError(f"{store} is a run itself; name the folder above it as the store")
         check_store(store)
-        wanted = images_of(ids, labels)
+        wanted = _images_of(ids, labels)
         self.folder = identity.folder_in(store)
         _check_own(self.folder)
         self._waiting: list[tuple[Cell, Columns]] = []
@@ -132,10 +125,10 @@ class RunWriter:
     def _stored_images(self) -> tuple[LabelOf, bool]:
         """The stored images, and whether their list is whole; a damaged list is made again."""
         try:
-            return images_of(*read_images(self.folder)), True
+            return _images_of(*read_images(self.folder)), True
         except InputError:
             ids, labels = recover_images(self.folder)
-            return images_of(ids, labels) if ids else {}, False
+            return _images_of(ids, labels) if ids else {}, False
 
     @property
     def width(self) -> int | None:
@@ -172,7 +165,14 @@ class RunWriter:
     def check_pixels(self, rows: npt.NDArray[Any], pixels: npt.NDArray[np.uint64]) -> None:
         """Refuse images that are not what they were; `pixels` are hashes of the clean images."""
         places = self._places[rows]
-        check_pixels(self._pixels[places], pixels, lambda row: self._ids[places[row]], self.folder)
+        stored = self._pixels[places]
+        other = np.flatnonzero((stored != pixels) & (stored != 0) & (pixels != 0))  # 0: unknown
+        if len(other):
+            raise unlike(
+                self.folder,
+                f"image {quoted(self._ids[places[other[0]]])} has the same id as before, and other "
+                f"pixels ({len(other):,} of {len(pixels):,} images looked at)",
+            )
 
     def add(
         self,
@@ -269,3 +269,19 @@ def _check_own(folder: Path) -> None:
                 f"{path}: expected a {kind} of the run's own, got a {got}; remove it, or name "
                 "another store"
             )
+
+
+def _images_of(ids: Ids, labels: npt.NDArray[Any]) -> LabelOf:
+    kinds = {"names" if isinstance(id, str) else "whole numbers" for id in ids}
+    if len(kinds) != 1:
+        raise InputError(f"expected ids of one kind, got {' and '.join(sorted(kinds)) or 'none'}")
+    if np.shape(labels) != (len(ids),):
+        raise InputError(f"expected {len(ids)} labels, one per image, got {np.shape(labels)}")
+    plain = (id if isinstance(id, str) else int(id) for id in ids)
+    images = dict(zip(plain, np.asarray(labels).tolist(), strict=True))
+    if len(images) != len(ids):
+        raise InputError(
+            f"expected an id per image, got {len(images):,} for {len(ids):,} images; rename "
+            "images, or take another id rule"
+        )
+    return images
