@@ -47,23 +47,19 @@ def make_gallery(
     clean = read_image(photo, recipe.prepare)
     sequences = suite.kind == "perturbations"
     picture = read_image(photo) if sequences else clean
+    id, edition = photo.stem, suite.edition.name
     strips = []
     names = suite.counted + suite.validation
     for name in track(names, len(names), "names"):
         if sequences:
-            frames = perturb(
-                picture, name, id=photo.stem, recipe=recipe, edition=suite.edition.name
-            )
-            images, summary = list(frames), PERTURBATIONS[name].summary
+            images = list(perturb(picture, name, id=id, recipe=recipe, edition=edition))
+            summary = PERTURBATIONS[name].summary
         else:
-            images = [
-                corrupt(clean, name, severity, ids=photo.stem, edition=suite.edition.name)
-                for severity in suite.edition.severities(name)
-            ]
+            levels = suite.edition.severities(name)
+            images = [corrupt(clean, name, one, ids=id, edition=edition) for one in levels]
             summary = CORRUPTIONS[name].summary
-        strips.append(
-            Strip(name, summary, len(images), data_uri(encode(np.concatenate(images, axis=1))))
-        )
+        strip = data_uri(encode(np.concatenate(images, axis=1)))
+        strips.append(Strip(name, summary, len(images), strip))
     return Gallery(
         suite=suite.name,
         suite_hash=suite.content_hash(),

@@ -225,12 +225,11 @@ def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
 
 def _same_set(one: Scores, other: Scores) -> bool:
     """Whether two runs are of images of the same kind and classes."""
-    sets = [(suite_of(run), run.details["labels"], run) for run in (one.run, other.run)]
-    keys = [
-        (suite.edition.name, suite.classes, labels, run.classes if labels == "own" else None)
-        for suite, labels, run in sets
-    ]
-    return keys[0] == keys[1]
+    keys = set()
+    for run in (one.run, other.run):
+        suite, own = suite_of(run), run.details["labels"] == "own"
+        keys.add((suite.edition.name, suite.classes, run.classes if own else None, own))
+    return len(keys) == 1
 
 
 def _grid(scores: Scores) -> ErrorGrid | None:

@@ -120,12 +120,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "spoken": spoken,
-        "short": short,
-        "script_json": _script_json,
-        "key": _key_of,
-    }
+    environment.filters |= {"spoken": spoken, "short": short, "key": _key_of}
+    environment.filters["script_json"] = _script_json
     environment.globals |= {"include_raw": _raw, "style": style, "ramp": ", ".join(SCALE)}
     return environment
 
@@ -162,11 +158,8 @@ def _key_of(number: int | None, mark: int = 0) -> Any:
         "*": '<path d="m13 0 2 4 4 .4-3 3 1 4-4-2-4 2 1-4-3-3 4-.4z"/>',
     }[look.marker[1]]
     hollow = ' fill="none" stroke-width="1.5"' if number is None else f' fill="{look.colour}"'
-    line = (
-        f'<path d="M0 6h26" stroke-width="2" stroke-dasharray="{dash}"/>'
-        if number is not None
-        else ""
-    )
+    line = f'<path d="M0 6h26" stroke-width="2" stroke-dasharray="{dash}"/>'
+    line = "" if number is None else line
     return _markup(
         f'<svg class="key" viewBox="0 0 26 12" stroke="{look.colour}" aria-hidden="true">'
         f"{line}<g{hollow}>{shape}</g></svg>"

@@ -26,7 +26,7 @@ class PublishedProfile(NamedTuple):
 
 
 def apart(section: Section, around: Circumstances, *, mean: bool) -> str:
-    """Say why published numbers cannot be compared with ours, or nothing where they can.
+    """Say why published numbers cannot be compared with ours, or "" where they can.
 
     With `mean`, ours are means over corruptions, not numbers of single ones.
     """

@@ -47,14 +47,9 @@ def _reliability(section: Section, pairs: list[Pair]) -> Figure:
         series = [_line("corrupted", one.corrupted, entry.style)]
         if one.clean:
             series.insert(0, _line("clean", one.clean, entry.style, faint=True))
+        whole = (0.0, 100.0)
         panels.append(
-            Panel(
-                entry.label,
-                tuple(series),
-                diagonal=True,
-                x_range=(0.0, 100.0),
-                y_range=(0.0, 100.0),
-            )
+            Panel(entry.label, tuple(series), diagonal=True, x_range=whole, y_range=whole)
         )
     alike = compared(pairs, lambda pair: pair[0])
     gaps = {entry.label: _gap(one.corrupted) for entry, one in alike}

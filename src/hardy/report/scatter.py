@@ -99,14 +99,8 @@ def _scatter(section: Section, metric: str) -> Figure | None:
 
 
 def _spot(clean: Score, score: Score) -> Spot:
-    return Spot(
-        100 - clean.value,
-        score.value,
-        100 - clean.interval.high,
-        100 - clean.interval.low,
-        score.interval.low,
-        score.interval.high,
-    )
+    low, high = clean.interval
+    return Spot(100 - clean.value, score.value, 100 - high, 100 - low, *score.interval)
 
 
 def _see_scatter(

@@ -1,5 +1,5 @@
-"""From per-image numbers to scores: columns side by side, resampled together, and a formula over
-their means for every score that the metrics declare."""
+"""Scores from numbers per image: columns are resampled together, and every score that metrics
+declare is a formula over their means."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -130,7 +130,7 @@ def _wanted_scores(
     counted: Sequence[str],
     validation: Sequence[str],
 ) -> list[_Wanted]:
-    """In the order of tables: first by what they average over, and calibration metric by metric."""
+    """The scores in the order of tables: by what they average over, calibration by metric."""
 
     def of(metric: AnyMetric) -> Iterator[_Wanted]:
         for part, label, group in (

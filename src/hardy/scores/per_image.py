@@ -1,5 +1,4 @@
-"""From stored predictions to one number per image, cell and metric: of the run, and of the model
-that it is divided by."""
+"""One number per image, cell and metric: of a stored run, and of the model it is divided by."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -67,20 +66,13 @@ def _sequences(
                     numbers = np.full(len(run.ids), np.nan)
                     numbers[images] = metric(*(frames[name] for name in metric.needs), **how)
                     values[metric.name, cell.name, difficulty] = numbers
-    found = []
-    for part in parts:
+
+    def measured(metric: str, part: ScoredCells) -> Measured:
         (difficulty,) = part.levels
-        cells = {
-            metric.name: [values[metric.name, name, difficulty][part.images] for name in part.names]
-            for metric in metrics
-        }
-        found.append(
-            {
-                name: Measured(None, np.stack(some, axis=1)[..., None])
-                for name, some in cells.items()
-            }
-        )
-    return found
+        columns = [values[metric, name, difficulty][part.images] for name in part.names]
+        return Measured(None, np.stack(columns, axis=1)[..., None])
+
+    return [{metric.name: measured(metric.name, part) for metric in metrics} for part in parts]
 
 
 def _batches(

@@ -108,23 +108,15 @@ class Scores(Mapping[str, Score]):
 
     def singles(self) -> dict[str, dict[str, Score]]:
         """Single corruptions: metric ("CE", or "error" without a reference) -> name -> score."""
-        names = {
-            name: None
-            for score in self.scores.values()
-            if score.part == "single"
-            for name in score.circumstances.names
-        }
+        every = [score for score in self.scores.values() if score.part == "single"]
+        names = dict.fromkeys(name for score in every for name in score.circumstances.names)
         found: dict[str, dict[str, Score]] = {}
         for family in families(self.kind):
             for metric in family:
                 labels = {name: metric.single_label(name) for name in names}
-                single = {
-                    name: self.scores[label]
-                    for name, label in labels.items()
-                    if label in self.scores
-                }
-                if single:
-                    found[metric.name] = single
+                there = {name: self[label] for name, label in labels.items() if label in self}
+                if there:
+                    found[metric.name] = there
                     break
         return found
 

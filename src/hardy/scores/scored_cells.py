@@ -111,10 +111,10 @@ def _select_corruptions(
     parts = [part for part in found if len(part.images)]
     if not parts:
         raise _nothing_complete(run, places, found[0].cells)
-    if len(parts) == 2 and _alike(*parts):
-        one, two = parts
+    one, two = parts[0], parts[-1]
+    if one is not two and one.levels == two.levels and np.array_equal(one.images, two.images):
         cells = one.cells + two.cells[len(clean) :]
-        parts = [ScoredCells(one.names + two.names, one.levels, cells, one.images)]
+        parts = [one._replace(names=one.names + two.names, cells=cells)]
     return parts, notes + [note for part in parts for note in _incomplete(part, suite, places)]
 
 
@@ -165,10 +165,6 @@ def _having_all(
     cells: tuple[Cell, ...],
 ) -> ScoredCells:
     return ScoredCells(names, levels, cells, places[run.complete(cells)[places]])
-
-
-def _alike(one: ScoredCells, two: ScoredCells) -> bool:
-    return one.levels == two.levels and np.array_equal(one.images, two.images)
 
 
 def _nothing_complete(run: StoredRun, places: Places, cells: Sequence[Cell]) -> InputError:
