@@ -133,15 +133,12 @@ def describe_run(entry: ModelEntry) -> Described:
         ("Reference", around.reference or "none"),
         ("Intervals", f"95 %, {entry.main.resampling}"),
     ]
-    return Described(facts, [list(_lines(session)) for session in details["sessions"] if session])
+    return Described(facts, [_lines(session) for session in details["sessions"] if session])
 
 
 def _lines(session: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [
-        (LABELS.get(name, spoken(name).capitalize()), _text(value))
-        for name, value in session.items()
-        if value is not None
-    ]
+    said = {name: _text(value) for name, value in session.items() if value is not None}
+    return [(LABELS.get(name, spoken(name).capitalize()), text) for name, text in said.items()]
 
 
 def _text(value: Any) -> str:

@@ -149,16 +149,5 @@ def score_of(
             interval = _all_alike(value, circumstances.images)
     if not metric.signed:  # replicates of few images may be: the ECE's are made of gaps
         interval = Interval(max(0.0, interval.low), max(0.0, interval.high))
-    return Score(
-        name,
-        value,
-        interval,
-        metric.unit,
-        circumstances,
-        resampling,
-        replicates,
-        metric.lower_is_better,
-        metric.signed,
-        metric.name,
-        part,
-    )
+    known = (metric.lower_is_better, metric.signed, metric.name, part)
+    return Score(name, value, interval, metric.unit, circumstances, resampling, replicates, *known)
