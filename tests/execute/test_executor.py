@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hardy.errors import HardyError, InputError
-from hardy.execute import Executor, Processes, Serial, executor
+from hardy.execute import Executor, Processes, Serial, Threads, executor
 
 
 def squares(log: str) -> Callable[[int], int]:
@@ -138,6 +138,21 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         print("interrupted")
 """
+
+
+def test_an_interrupt_waits_until_threads_have_started() -> None:
+    """Else the thread that was just starting waits for ever, and so does the end of Python."""
+    given = []
+
+    def items() -> Iterator[int]:
+        for number in range(3):
+            signal.raise_signal(signal.SIGINT)
+            given.append(number)
+            yield number
+
+    with pytest.raises(KeyboardInterrupt):
+        list(Threads(2).run(lambda: lambda number: number, items()))
+    assert given == [0, 1, 2]
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from types import FrameType
 from typing import Any, Protocol, TypeVar
 
 from hardy.errors import HardyError, InputError
@@ -64,12 +65,15 @@ class Threads:
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="hardy_work")
         try:
             remaining: Iterator[Item] = iter(items)
-            queue.extend(
-                pool.submit(work, item) for item in islice(remaining, self.workers * AHEAD)
-            )
+
+            def submit(count: int) -> None:
+                with _interrupts_later():
+                    queue.extend(pool.submit(work, item) for item in islice(remaining, count))
+
+            submit(self.workers * AHEAD)
             while queue:
                 result = queue.popleft().result()
-                queue.extend(pool.submit(work, item) for item in islice(remaining, 1))
+                submit(1)
                 yield result
         finally:
             # Also when the consumer stops early: nothing keeps working behind its back.
@@ -131,6 +135,23 @@ def count_workers(workers: int | None) -> int:
     if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
         raise InputError(f"expected at least 1 worker, got {workers!r}; give a whole number")
     return workers
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Put Ctrl-C off until the end: a thread that is interrupted while it starts never ends."""
+    ours = threading.current_thread() is threading.main_thread()  # no other one gets interrupts
+    if not ours or signal.getsignal(signal.SIGINT) is None:  # or another program sees to them
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(*came[-1])
 
 
 @contextmanager
