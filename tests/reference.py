@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import hardy
+from hardy.rooms import Room
 
 PAGE = Path(__file__).parent.parent / "docs/reference.md"
 INTRODUCTION = """\
@@ -28,30 +30,29 @@ def summary(thing: object) -> str:
 
 
 def signature(name: str, function: Callable[..., Any]) -> str:
-    """As one would type it, a parameter per line where it is long."""
-    whole = inspect.signature(function)
-    parts: list[str] = []
-    for one in whole.parameters.values():
-        if one.kind is one.KEYWORD_ONLY and "*" not in parts:
-            parts.append("*")
-        default = "" if one.default is one.empty else f" = {_shown(one.default)}"
-        stars = "**" if one.kind is one.VAR_KEYWORD else ""
-        parts.append(f"{stars}{one.name}: {_annotation(one.annotation)}{default}")
-    returned = f" -> {_annotation(whole.return_annotation)}"
+    """As its source has it, with the names of types that stand there; long ones take more lines."""
+    source = function._function() if isinstance(function, Room) else function
+    (node,) = ast.parse(inspect.getsource(source)).body
+    assert isinstance(node, ast.FunctionDef)
+    one, parts = node.args, []
+    first = len(one.args) - len(one.defaults)
+    defaults = [None] * first + one.defaults
+    parts += map(_parameter, one.args, defaults)
+    if one.kwonlyargs:
+        parts += ["*", *map(_parameter, one.kwonlyargs, one.kw_defaults)]
+    if one.kwarg is not None:
+        parts.append(f"**{_parameter(one.kwarg, None)}")
+    returned = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
     line = f"hardy.{name}({', '.join(parts)}){returned}"
     if len(line) <= 100:
         return line
     return f"hardy.{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){returned}"
 
 
-def _annotation(written: object) -> str:
-    return written if isinstance(written, str) else inspect.formatannotation(written)
-
-
-def _shown(default: object) -> str:
-    """Functions by name, since their addresses differ."""
-    name: str | None = getattr(default, "__name__", None)
-    return "..." if name == "<lambda>" else name or repr(default)
+def _parameter(one: ast.arg, default: ast.expr | None) -> str:
+    """With its type; a default that is a function of no name is not spelled out."""
+    shown = "..." if isinstance(default, ast.Lambda) else default and ast.unparse(default)
+    return ast.unparse(one) + (f" = {shown}" if shown else "")
 
 
 def page() -> str:
