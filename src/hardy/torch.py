@@ -24,13 +24,7 @@ class Corrupt(torch.nn.Module):
     """
 
     def __init__(
-        self,
-        name: str,
-        severity: int,
-        *,
-        seed: int = 0,
-        edition: str = "auto",
-        layout: str = "chw",
+        self, name: str, severity: int, *, seed: int = 0, edition: str = "auto", layout: str = "chw"
     ) -> None:
         super().__init__()
         if layout not in LAYOUTS:

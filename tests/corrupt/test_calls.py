@@ -20,6 +20,8 @@ BATCH = np.random.default_rng(2).integers(0, 256, (3, 16, 16, 3), dtype=np.uint8
 
 def test_the_names_are_in_the_benchmarks_order() -> None:
     assert hardy.corruptions()[: len(CANONICAL)] == CANONICAL
+    c_bar, noc = ["blue_noise_sample", "lines", "ripple"], ["noc_blur", "noc_hue", "noc_rain"]
+    assert sorted(c_bar + noc, key=hardy.corruptions().index) == c_bar + noc
     assert hardy.perturbations()[0] == "gaussian_noise"
 
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from hardy.engine.ops import cpu_ops, ops_for
-from hardy.engine.tables import noc_shapes
+from hardy.engine.tables import filter_weights, noc_shapes
 from tests.engine.torch_device import assert_same, moved
 from tests.photos import photos, random_images
 
@@ -43,7 +43,7 @@ def batch(height: int, width: int, count: int = 4) -> np.ndarray:
 )
 def test_weights_of_pillow(sides, place, first, weights):
     """Values computed by hand from Pillow's formula; taps without weight may follow."""
-    start, table = noc_shapes.bilinear(*sides)
+    start, table = filter_weights.bilinear(*sides)
     assert start[place] == first
     assert [int(weight) for weight in table[place] if weight] == weights
 

@@ -13,7 +13,6 @@ import pytest
 from scipy import stats
 
 import hardy
-from hardy.engine.tables.noise_laws import law_of_table, noise_table
 from hardy.suites import SEVERITIES, edition, editions
 
 NOISES = ("gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise")
@@ -94,12 +93,6 @@ def test_exact_law(cell):
     np.testing.assert_allclose(law.sum(axis=1), 1, rtol=0, atol=1e-12)
     # Probabilities are multiples of 2**-32: both edges of a byte's share are rounded to one.
     np.testing.assert_allclose(measured_law(*cell), law, rtol=0, atol=1.01 * 2**-32)
-
-
-def test_the_law_of_a_table_is_what_it_draws():
-    table = noise_table("gaussian", edition("224").params("gaussian_noise", 3)["sigma"])
-    measured = measured_law("224", "gaussian_noise", 3)
-    np.testing.assert_array_equal(law_of_table(table), measured)
 
 
 def chi_square(cell: tuple[str, str, int], draws: int, law: np.ndarray) -> float:

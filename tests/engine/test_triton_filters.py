@@ -13,8 +13,9 @@ import triton.language as tl
 
 from hardy.engine.ops import cpu_ops
 from hardy.engine.tables import filter_weights as tables
-from hardy.engine.triton import filters, frames, maths, smears
+from hardy.engine.triton import filters, frames, smears
 from hardy.engine.triton.launch import launch
+from hardy.engine.triton.levels import byte_of, unit32, unit64, whole64
 from tests.engine.torch_device import BATCHES, assert_same, moved
 from tests.photos import flat_images
 
@@ -36,11 +37,11 @@ def _fields(size):
 def _convert(levels_in, single, double, back, whole, BLOCK: tl.constexpr):
     place = tl.arange(0, BLOCK)
     level = tl.load(levels_in + place)
-    tl.store(single + place, maths.unit32(level))
-    tl.store(double + place, maths.unit64(level))
-    tl.store(back + place, maths.byte_of(maths.unit64(level)))
+    tl.store(single + place, unit32(level))
+    tl.store(double + place, unit64(level))
+    tl.store(back + place, byte_of(unit64(level)))
     # Up to the largest that 32 bits hold.
-    tl.store(whole + place, maths.whole64(level.to(tl.uint32) * 16843009))
+    tl.store(whole + place, whole64(level.to(tl.uint32) * 16843009))
 
 
 def test_levels():

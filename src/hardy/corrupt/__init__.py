@@ -6,33 +6,17 @@ perturbations of ImageNet-P; `corruption` and `perturbation` say what one is and
 `hardy.corrupt(image, "fog", 3)`.
 """
 
-from hardy.corrupt import sequences
-from hardy.corrupt.c_bar import distortions, shapes, waves
+# isort: off
 from hardy.corrupt.corruption import CORRUPTIONS, FORMULAS, Corruption
-from hardy.corrupt.imagenet_c import blur, digital, noise, weather
-from hardy.corrupt.noc import colour, geometry, grain, obstructions, resampling
 from hardy.corrupt.perturbation import PERTURBATIONS, Perturbation
 from hardy.rooms import call_room
 
-__all__ = [
-    "CORRUPTIONS",
-    "FORMULAS",
-    "PERTURBATIONS",
-    "Corruption",
-    "Perturbation",
-    "blur",
-    "colour",
-    "digital",
-    "distortions",
-    "geometry",
-    "grain",
-    "noise",
-    "obstructions",
-    "resampling",
-    "sequences",
-    "shapes",
-    "waves",
-    "weather",
-]
+# Imported to be registered; `hardy.corruptions` lists them in this order.
+from hardy.corrupt.c_bar import waves, shapes, distortions
+from hardy.corrupt.imagenet_c import blur, digital, noise, weather
+from hardy.corrupt.noc import resampling, colour, geometry, grain, obstructions
+from hardy.corrupt import sequences
+
+__all__ = ["CORRUPTIONS", "FORMULAS", "PERTURBATIONS", "Corruption", "Perturbation"]
 
 call_room(__name__, "hardy.corrupt.calls:corrupt")

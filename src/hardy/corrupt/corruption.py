@@ -7,7 +7,6 @@ from functools import wraps
 from typing import Any
 
 from hardy.engine.ops import Array, Ops
-from hardy.engine.rng import Draws
 from hardy.errors import InputError
 from hardy.registry import Registry, summary
 from hardy.suites.suite import BROUGHT, check_number
@@ -50,13 +49,19 @@ CORRUPTIONS: Registry[Corruption] = Registry("corruption", "hardy.corruptions")
 FORMULAS: dict[str, Callable[..., Array]] = {}
 
 
-def _nothing(draws: Draws, size: Size, **_: float) -> Fields:
+def parameters_of(formula: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a formula's keyword-only arguments."""
+    arguments = inspect.signature(formula).parameters.values()
+    return tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
+
+
+def no_draws(*_: object, **__: float) -> Fields:
     return {}
 
 
 def corruption(
     category: str,
-    draw: Callable[..., Fields] = _nothing,
+    draw: Callable[..., Fields] = no_draws,
     replays: tuple[str, ...] = (),
     looked_up: tuple[str, ...] = (),
     rows: Mapping[str, Sequence[Params]] | None = None,
@@ -73,19 +78,8 @@ def corruption(
     """
 
     def register(apply: Callable[..., Array]) -> Corruption:
-        arguments = inspect.signature(apply).parameters.values()
-        parameters = tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
-        made = Corruption(
-            name=apply.__name__,
-            category=category,
-            parameters=parameters,
-            summary=summary(apply),
-            draw=draw,
-            apply=apply,
-            replays=replays,
-            looked_up=looked_up,
-            rows=rows or {},
-        )
+        about = (apply.__name__, category, parameters_of(apply), summary(apply))
+        made = Corruption(*about, draw, apply, replays, looked_up, rows or {})
         _check_rows(made)
         CORRUPTIONS.add(made.name, made)
         if made.rows:

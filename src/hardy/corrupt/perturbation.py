@@ -7,12 +7,11 @@ window, so that what was outside comes in; the others change what is seen.
 Frames are made one by one, in any choice: frame k alone is frame k of the whole.
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
-from hardy.corrupt.corruption import Fields, Size
+from hardy.corrupt.corruption import Fields, no_draws, parameters_of
 from hardy.engine.ops import Array, Ops, Window, ops_for
 from hardy.engine.rng import Draws
 from hardy.registry import Registry, summary
@@ -58,21 +57,14 @@ class Scene(NamedTuple):
     fields: Callable[[int], Fields]
 
 
-def _nothing(draws: Draws, size: Size, frame: int, **_: float) -> Fields:
-    return {}
-
-
 def perturbation(
-    category: str, draw: Callable[..., Fields] = _nothing
+    category: str, draw: Callable[..., Fields] = no_draws
 ) -> Callable[[Callable[..., Iterator[Array]]], Callable[..., Iterator[Array]]]:
     """Register a formula under its own name; parameters are its keyword-only arguments."""
 
     def register(frames: Callable[..., Iterator[Array]]) -> Callable[..., Iterator[Array]]:
-        arguments = inspect.signature(frames).parameters.values()
-        parameters = tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
-        name = frames.__name__
-        about = summary(frames)
-        PERTURBATIONS.add(name, Perturbation(name, category, parameters, about, draw, frames))
+        about = (frames.__name__, category, parameters_of(frames), summary(frames))
+        PERTURBATIONS.add(frames.__name__, Perturbation(*about, draw, frames))
         return frames
 
     return register
@@ -109,36 +101,3 @@ def run(
 
     for frame in perturbation.frames(ops, Scene(images, window, fields), wanted, **params):
         yield view.finish(frame) if on_base and view.finish else frame
-
-
-class Frames(Sequence[Array]):
-    """The frames of one image, made when they are asked for; nothing is kept."""
-
-    def __init__(self, make: Callable[[Wanted], Iterator[Array]], count: int, ops: Ops) -> None:
-        """`make` gives the wanted frames, as batches of one image."""
-        self._make, self._places, self._ops = make, range(count), ops
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __iter__(self) -> Iterator[Array]:
-        return (batch[0] for batch in self._make(self._places))
-
-    @overload
-    def __getitem__(self, index: int) -> Array: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Array]: ...
-
-    def __getitem__(self, index: int | slice) -> Any:
-        if not isinstance(index, slice):
-            return next(self._make([self._places[index]]))[0]
-        places = self._places[index]
-        if not places:
-            return []
-        made = dict(zip(sorted(places), self._make(sorted(places)), strict=True))
-        return [made[k][0] for k in places]
-
-    def array(self) -> Array:
-        """All frames, (F, H, W, 3)."""
-        return self._ops.join(list(self._make(self._places)))

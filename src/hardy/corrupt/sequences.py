@@ -9,12 +9,19 @@ from math import ceil, pi, radians, sqrt
 
 from hardy.corrupt.corruption import Fields, Size, formula
 from hardy.corrupt.imagenet_c.digital import recolour
-from hardy.corrupt.imagenet_c.weather import draw_layer, water
+from hardy.corrupt.imagenet_c.weather import (
+    draw_flakes,
+    draw_layer,
+    flake_layer,
+    snowed,
+    water,
+    whitest,
+)
 from hardy.corrupt.perturbation import Scene, Wanted, perturbation
 from hardy.engine.ops import Array, Ops
 from hardy.engine.portable import cos_sin
 from hardy.engine.rng import Draws
-from hardy.engine.tables.filter_weights import clipped_zoom, trail_weights
+from hardy.engine.tables.filter_weights import trail_weights
 from hardy.engine.tables.noise_laws import noise_table
 
 
@@ -56,14 +63,7 @@ def _trail(ops: Ops, images: Array, radius: float, sigma: float, degrees: float)
 
 @perturbation("blur")
 def motion_blur(
-    ops: Ops,
-    scene: Scene,
-    wanted: Wanted,
-    *,
-    radius: float,
-    sigma: float,
-    step: float,
-    zero: float,
+    ops: Ops, scene: Scene, wanted: Wanted, *, radius: float, sigma: float, step: float, zero: float
 ) -> Iterator[Array]:
     """The clean image smeared at the angle step (i - zero): the smear turns, no frame is clean."""
     for i in wanted:
@@ -86,23 +86,15 @@ def zoom_blur(ops: Ops, scene: Scene, wanted: Wanted, *, step: float) -> Iterato
 
 
 def draw_snow(draws: Draws, size: Size, frame: int, *, zoom: float, **_: float) -> Fields:
-    # Zooming in reads the middle of the layer only, so only that is drawn.
-    crop = (clipped_zoom(size[0], zoom).crop, clipped_zoom(size[1], zoom).crop)
-    return {"layer": draws.normal("layer", crop)}
+    return {"layer": draw_flakes(draws, size, zoom)}
 
 
 @formula
 def blanket(ops: Ops, images: Array, layer: Array, keep: float) -> Array:
     """As imagenet_c.weather.whiten, but the image in float64; only the grey value is float32."""
     x, single = ops.unit(images, "float64"), ops.unit(images, "float32")
-    red, green, blue = (
-        single[..., channel] * ops.float32(weight)
-        for channel, weight in enumerate((0.299, 0.587, 0.114))
-    )
-    bright = ops.float32(1.5) * ((green + red) + blue) + ops.float32(0.5)
-    x = keep * x + (1.0 - keep) * ops.maximum(x, ops.cast(bright, "float64")[..., None])
-    flakes = ops.unit(layer, "float64")
-    return ops.to_bytes((x + flakes[..., None]) + ops.half_turn(flakes)[..., None])
+    x = keep * x + (1.0 - keep) * ops.maximum(x, ops.cast(whitest(ops, single), "float64"))
+    return snowed(ops, x, layer)
 
 
 @perturbation("weather", draw=draw_snow)
@@ -122,10 +114,10 @@ def snow(
     zero: float,
 ) -> Iterator[Array]:
     """One layer of flakes over the whitened image, blown at the angle step (i - zero)."""
-    layer = ops.zoom(mean + sd * scene.fields(0)["layer"], zoom, scene.images.shape[1:3])
-    flakes = ops.to_bytes(ops.where(layer < threshold, 0.0, layer))[..., None]
+    size, drawn = scene.images.shape[1:3], scene.fields(0)["layer"]
+    layer = flake_layer(ops, drawn, size, mean, sd, zoom, threshold)
     for i in wanted:
-        blown = _trail(ops, flakes, radius, sigma, step * (i - zero))[..., 0]
+        blown = _trail(ops, layer, radius, sigma, step * (i - zero))[..., 0]
         yield blanket(ops, scene.images, blown, keep)
 
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from hardy.engine import rng
 from hardy.errors import InputError
 
-SHOWN = 200  # characters of what is wrong
-
 Ids = int | str | Sequence[int | str] | npt.NDArray[Any]
 Seeds = int | Sequence[int] | npt.NDArray[Any]
 
@@ -39,8 +37,6 @@ def by_seed(
     if (number := _length(seeds)) != count:
         raise InputError(f"expected a seed, or one per image, {count} in all, got {number} of them")
     names = _listed(range(count) if ids is None else ids, count)
-    if len(names) != count:
-        image_ids(ids, count)  # raises: they are no list, and it knows what to say
     places: dict[int, list[int]] = {}
     for place, one in enumerate(seeds):
         places.setdefault(check_seed(one), []).append(place)
@@ -51,13 +47,16 @@ def by_seed(
 
 def _listed(ids: Ids | None, count: int | None) -> list[Any]:
     """The ids as a list; a set, which has no order, and a text count as one id."""
-    if isinstance(ids, np.ndarray):
-        ids = ids.tolist()
-    if not isinstance(ids, Sequence) or isinstance(ids, str | bytes):
-        return [ids]
-    if count is not None and _length(ids) != count:  # before the list: a range may be very long
-        raise _wrong_count(count, _length(ids))
-    return list(ids)
+    given: Any = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        _id_number(given)  # what is no id at all is refused for that, not for being one
+        given = [given]
+    if count is not None and (number := _length(given)) != count:  # a range may be too long to list
+        raise InputError(
+            f"expected one id per image, {count} in all, got {number}; "
+            "leave ids out to number the images from 0"
+        )
+    return list(given)
 
 
 def _length(values: Sequence[Any]) -> int:
@@ -68,22 +67,14 @@ def _length(values: Sequence[Any]) -> int:
         return sys.maxsize
 
 
-def _wrong_count(expected: int, got: int) -> InputError:
-    return InputError(
-        f"expected one id per image, {expected} in all, got {got}; "
-        "leave ids out to number the images from 0"
-    )
-
-
 def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint64]:
     """One 64-bit number per image; `count` is how many there must be, where that is known."""
     if ids is None and count is not None:
         return np.arange(count, dtype=np.uint64)
     if isinstance(ids, range) and _length(ids) == count and min(ids, default=0) >= 0:
         return np.array(ids, np.uint64)  # each once, without looking at them one by one
-    given = _listed(ids, count)
     numbers: dict[int, object] = {}
-    for value in given:
+    for value in _listed(ids, count):
         number = _id_number(value)
         if number in numbers:
             raise InputError(
@@ -91,8 +82,6 @@ def image_ids(ids: Ids | None, count: int | None = None) -> npt.NDArray[np.uint6
                 "equal ids would give equal randomness"
             )
         numbers[number] = value
-    if count is not None and len(given) != count:
-        raise _wrong_count(count, len(given))
     return np.array(list(numbers), dtype=np.uint64)
 
 
@@ -113,7 +102,7 @@ def _id_number(value: object) -> int:
 def _shown(value: object) -> str:
     """The beginning of a value: what is given by mistake may be large."""
     try:
-        return repr(value)[:SHOWN]
+        return repr(value)[:200]
     except ValueError:  # an int with thousands of digits
         return f"one of {type(value).__name__} too long to print"
 

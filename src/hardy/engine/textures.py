@@ -40,23 +40,14 @@ class Texture(NamedTuple):
 
 
 # The wheel has a sixth photograph; the benchmark never draws it.
-TEXTURES = (
-    Texture(
-        "frost1.png", "ff9f907860bd7a835d459e32f9d588062b7f61ee267343cc7222b56753a14755", 600, 900
-    ),
-    Texture(
-        "frost2.png", "fe211a89b336999c207a852ce05818d4545d0b57c5beadd824b4cc9d9a9b6137", 315, 560
-    ),
-    Texture(
-        "frost3.png", "2d0d50b4a9bb213f38b024ef7768731bb83cc08d2f26b5766bbc167cdfa0e504", 315, 560
-    ),
-    Texture(
-        "frost4.jpg", "3f8b91ca1a9fa7167b09e773da53f5ae60d0a1fd88f02a783f6e328a72887f6e", 350, 527
-    ),
-    Texture(
-        "frost5.jpg", "5fc6a19df4a429ba68abdcc8f8a4278d4c9f81c9ccafd2c92ab0c8cf8992ebd2", 495, 660
-    ),
+_PHOTOGRAPHS = (
+    ("frost1.png", "ff9f907860bd7a835d459e32f9d588062b7f61ee267343cc7222b56753a14755", 600, 900),
+    ("frost2.png", "fe211a89b336999c207a852ce05818d4545d0b57c5beadd824b4cc9d9a9b6137", 315, 560),
+    ("frost3.png", "2d0d50b4a9bb213f38b024ef7768731bb83cc08d2f26b5766bbc167cdfa0e504", 315, 560),
+    ("frost4.jpg", "3f8b91ca1a9fa7167b09e773da53f5ae60d0a1fd88f02a783f6e328a72887f6e", 350, 527),
+    ("frost5.jpg", "5fc6a19df4a429ba68abdcc8f8a4278d4c9f81c9ccafd2c92ab0c8cf8992ebd2", 495, 660),
 )
+TEXTURES = tuple(Texture(*row) for row in _PHOTOGRAPHS)
 TEXTURE_SIZES = tuple((texture.height, texture.width) for texture in TEXTURES)
 
 LARGEST = 2**28  # pixels of an enlarged photograph
@@ -163,8 +154,7 @@ def _shrunk(side: int, factor: float) -> int:
 
 def _taps(side: int, factor: float) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
     """Indices and 11-bit weights, (2, new side), of the two source pixels of each target pixel."""
-    # OpenCV steps by 1/factor, not by the ratio of the two sides, and holds the position in
-    # float32.
+    # OpenCV steps by 1/factor, not by the ratio of the sides, and holds the position in float32.
     position = ((np.arange(_shrunk(side, factor)) + 0.5) * (1 / factor) - 0.5).astype(np.float32)
     index = np.floor(position).astype(np.intp)
     share = position - index.astype(np.float32)

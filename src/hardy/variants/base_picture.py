@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from hardy.corrupt import passes as engine
 from hardy.corrupt.calls import choose_edition, perturbations
-from hardy.corrupt.perturbation import PERTURBATIONS, Frames, View, Wanted, run, whole
+from hardy.corrupt.perturbation import PERTURBATIONS, View, Wanted, run, whole
 from hardy.engine import door
 from hardy.engine.door import UInt8
 from hardy.engine.keys import check_seed, image_ids, is_int
-from hardy.engine.ops import is_tensor, ops_for, to_device
+from hardy.engine.ops import Array, Ops, is_tensor, ops_for, to_device
 from hardy.engine.rng import derive_key, image_id
 from hardy.errors import InputError
 from hardy.registry import unknown
@@ -32,6 +32,39 @@ if TYPE_CHECKING:
 
     from hardy.images.image_files import Picture
     from hardy.images.recipes import Recipe
+
+
+class Frames(Sequence[Array]):
+    """The frames of one image, made when they are asked for; nothing is kept."""
+
+    def __init__(self, make: Callable[[Wanted], Iterator[Array]], count: int, ops: Ops) -> None:
+        """`make` gives the wanted frames, as batches of one image."""
+        self._make, self._places, self._ops = make, range(count), ops
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Array]:
+        return (batch[0] for batch in self._make(self._places))
+
+    @overload
+    def __getitem__(self, index: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Array]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if not isinstance(index, slice):
+            return next(self._make([self._places[index]]))[0]
+        places = self._places[index]
+        if not places:
+            return []
+        made = dict(zip(sorted(places), self._make(sorted(places)), strict=True))
+        return [made[k][0] for k in places]
+
+    def array(self) -> Array:
+        """All frames, (F, H, W, 3)."""
+        return self._ops.join(list(self._make(self._places)))
 
 
 @dataclass(frozen=True)

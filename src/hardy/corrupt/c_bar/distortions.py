@@ -1,4 +1,4 @@
-"""Warps of ImageNet-C-bar: caustics, ripples, whirls, colour fringes, circular blur; see bar_noise.
+"""Warps of ImageNet-C-bar: caustics, ripples, whirls, colour fringes, circular blur; see `waves`.
 
 Not published, and decided here: what lies outside of an image is black, tap by tap; the smoothing
 of caustics mirrors the edge, as SciPy's does; a fringe is a bilinear zoom about the middle; a
@@ -67,10 +67,7 @@ def caustics(ops: Ops, images: Array, time: Array, scale: Array) -> Array:
     i, j, bright = p, q, 1.0
     for k in range(CAUSTIC_ROUNDS):
         t = of_each(time) * (1.0 - 3.5 / (k + 1))
-        i, j = (
-            p + (cosine(t - i) + sine(t + j)),
-            q + (sine(t - j) + cosine(t + i)),
-        )
+        i, j = p + (cosine(t - i) + sine(t + j)), q + (sine(t - j) + cosine(t + i))
         s, c = sine(i + t), cosine(j + t)
         one, two = p * c, q * s
         product = s * c
@@ -152,7 +149,7 @@ def draw_whirls(draws: Draws, size: Size, *, tiles: float, **_: float) -> Fields
 def pinch_and_twirl(
     ops: Ops, images: Array, fields: Fields, *, tiles: float, twirl: float, pinch: float
 ) -> Array:
-    """In each of tiles x tiles discs a whirl one way or the other, drawn towards its middle.
+    """A whirl in each of tiles x tiles discs, one way or the other, drawn towards its middle.
 
     At a relative radius d below 1 a pixel comes from sin(pi d / 2)^-pinch as far out, turned by
     `twirl` degrees (1 - d)^2. A tile's disc touches its edges; coordinates go from -1 to 1 there.

@@ -1,4 +1,4 @@
-"""Drawn shapes of ImageNet-C-bar: chequers, rings, stripes, stars, lines; see bar_noise.
+"""Drawn shapes of ImageNet-C-bar: chequers, rings, stripes, stars, lines; see `waves`.
 
 A place is drawn over all of the image, each axis by its own length; lengths go by the shorter side.
 """
@@ -215,13 +215,7 @@ def sparkles(ops: Ops, images: Array, fields: Fields, *, radius: float) -> Array
 
 @formula
 def window(
-    ops: Ops,
-    images: Array,
-    row: Array,
-    column: Array,
-    rays: Array,
-    lengths: Array,
-    exponent: float,
+    ops: Ops, images: Array, row: Array, column: Array, rays: Array, lengths: Array, exponent: float
 ) -> Array:
     """255 + W (v - 255), one star; row, column, rays (N), lengths (N, 199)."""
     weight = shine(ops, images, (row, column), rays, lengths, exponent)[..., None]

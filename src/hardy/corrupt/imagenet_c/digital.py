@@ -40,14 +40,8 @@ def inverse_map(ops: Ops, corners: Array, size: Size) -> Array:
     apart = ops.float64(2.0 * q)
     right, below = (p1 - p2) / apart, (p0 - p1) / apart
     offset = p2 - right * (cx - q) - below * (cy - q)
-    (a, c), (b, d), (e, f) = (
-        (right[:, 0], right[:, 1]),
-        (below[:, 0], below[:, 1]),
-        (
-            offset[:, 0],
-            offset[:, 1],
-        ),
-    )
+    a, b, e = right[:, 0], below[:, 0], offset[:, 0]
+    c, d, f = right[:, 1], below[:, 1], offset[:, 1]
     scale = 1.0 / (a * d - b * c)
     ia, ib, ic, id_ = d * scale, -b * scale, -c * scale, a * scale
     rows = [ia, ib, -ia * e - ib * f, ic, id_, -ic * e - id_ * f]
@@ -114,11 +108,8 @@ def recolour(ops: Ops, images: Array, shift: float, gain: float, offset: float) 
             picked = ops.where(sector == k, choices[k], picked)
         return picked
 
-    return ops.to_bytes(
-        ops.stack(
-            [by_sector(v, q, p, p, t, v), by_sector(t, v, v, q, p, p), by_sector(p, p, t, v, v, q)]
-        )
-    )
+    sectors = ((v, q, p, p, t, v), (t, v, v, q, p, p), (p, p, t, v, v, q))
+    return ops.to_bytes(ops.stack([by_sector(*choices) for choices in sectors]))
 
 
 @corruption("digital")

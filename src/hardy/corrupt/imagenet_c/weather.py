@@ -14,29 +14,45 @@ MUD = (63 / 255.0, 42 / 255.0, 20 / 255.0)
 LARGEST_PLASMA = 16384
 
 
+def draw_flakes(draws: Draws, size: Size, zoom: float) -> Array:
+    """Zooming in reads the middle of the layer only, so only that is drawn."""
+    return draws.normal("layer", tuple(clipped_zoom(side, zoom).crop for side in size))
+
+
 def draw_snow(draws: Draws, size: Size, *, zoom: float, **_: float) -> Fields:
-    # Zooming in reads the middle of the layer only, so only that is drawn.
-    crop = (clipped_zoom(size[0], zoom).crop, clipped_zoom(size[1], zoom).crop)
-    return {
-        "layer": draws.normal("layer", crop),
-        "angle": draws.uniform("angle", (1,), -135.0, -45.0),
-    }
+    angle = draws.uniform("angle", (1,), -135.0, -45.0)
+    return {"layer": draw_flakes(draws, size, zoom), "angle": angle}
+
+
+def whitest(ops: Ops, single: Array) -> Array:
+    """1.5 grey + 0.5 of an image in float32, (N, H, W, 1)."""
+    red, green, blue = (
+        single[..., channel] * ops.float32(weight)
+        for channel, weight in enumerate((0.299, 0.587, 0.114))
+    )
+    return (ops.float32(1.5) * ((green + red) + blue) + ops.float32(0.5))[..., None]
+
+
+def snowed(ops: Ops, x: Array, layer: Array) -> Array:
+    """x, the flakes, and the flakes turned by 180 degrees; layer holds bytes (N, H, W)."""
+    flakes = ops.unit(layer, "float64")
+    return ops.to_bytes((x + flakes[..., None]) + ops.half_turn(flakes)[..., None])
 
 
 @formula
 def whiten(ops: Ops, images: Array, layer: Array, keep: float) -> Array:
-    """b x + (1 - b) max(x, 1.5 grey + 0.5), then the flakes and the flakes turned by 180 degrees.
-
-    The image in float32, the sum in float64; layer holds bytes (N, H, W).
-    """
+    """b x + (1 - b) max(x, 1.5 grey + 0.5) in float32, then the flakes in float64."""
     x = ops.unit(images, "float32")
-    grey = (x[..., 1] * ops.float32(0.587) + x[..., 0] * ops.float32(0.299)) + x[
-        ..., 2
-    ] * ops.float32(0.114)
-    bright = (ops.float32(1.5) * grey + ops.float32(0.5))[..., None]
-    x = ops.float32(keep) * x + ops.float32(1 - keep) * ops.maximum(x, bright)
-    flakes = ops.unit(layer, "float64")
-    return ops.to_bytes((x + flakes[..., None]) + ops.half_turn(flakes)[..., None])
+    x = ops.float32(keep) * x + ops.float32(1 - keep) * ops.maximum(x, whitest(ops, x))
+    return snowed(ops, x, layer)
+
+
+def flake_layer(
+    ops: Ops, layer: Array, size: Size, mean: float, sd: float, zoom: float, threshold: float
+) -> Array:
+    """Normal noise, zoomed and cut off below a threshold: bytes (N, H, W, 1)."""
+    layer = ops.zoom(mean + sd * layer, zoom, size)
+    return ops.to_bytes(ops.where(layer < threshold, 0.0, layer))[..., None]
 
 
 @corruption("weather", draw=draw_snow)
@@ -54,11 +70,9 @@ def snow(
     keep: float,
 ) -> Array:
     """Thresholded, zoomed normal noise, blown by motion blur, over a whitened image."""
-    layer = ops.zoom(mean + sd * fields["layer"], zoom, images.shape[1:3])
-    flakes = ops.to_bytes(ops.where(layer < threshold, 0.0, layer))
-    return whiten(
-        ops, images, trail(ops, flakes[..., None], fields["angle"], radius, sigma)[..., 0], keep
-    )
+    layer = flake_layer(ops, fields["layer"], images.shape[1:3], mean, sd, zoom, threshold)
+    blown = trail(ops, layer, fields["angle"], radius, sigma)[..., 0]
+    return whiten(ops, images, blown, keep)
 
 
 def draw_frost(draws: Draws, size: Size, *, texture_scale: float, **_: float) -> Fields:

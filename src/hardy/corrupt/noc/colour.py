@@ -110,15 +110,9 @@ def turn_hue(ops: Ops, images: Array, shifts: Array) -> Array:
     saturation = ops.where(flat, 0.0, saturation)
     red, green, blue = (ops.cast(high - c, "float32") / spread for c in (r, g, b))
     red64, green64, blue64 = (ops.cast(c, "float64") for c in (red, green, blue))
-    hue = ops.where(
-        r == high,
-        blue - green,
-        ops.where(
-            g == high,
-            ops.cast(2.0 + red64 - blue64, "float32"),
-            ops.cast(4.0 + green64 - red64, "float32"),
-        ),
-    )
+    hue = ops.cast(4.0 + green64 - red64, "float32")
+    hue = ops.where(g == high, ops.cast(2.0 + red64 - blue64, "float32"), hue)
+    hue = ops.where(r == high, blue - green, hue)
     turn = ops.cast(hue, "float64") / ops.float64(6.0) + 1.0
     turn = ops.cast(ops.cast(turn - ops.floor(turn), "float32"), "float64")
     level = ops.cast(ops.floor(turn * 255.0), "int64") + shifts[:, None, None] & 255
@@ -135,11 +129,8 @@ def turn_hue(ops: Ops, images: Array, shifts: Array) -> Array:
             picked = ops.where(sector == k, choices[k], picked)
         return ops.floor(ops.where(saturation == 0, v, picked) + 0.5)
 
-    return ops.to_levels(
-        ops.stack(
-            [by_sector(v, q, p, p, t, v), by_sector(t, v, v, q, p, p), by_sector(p, p, t, v, v, q)]
-        )
-    )
+    sectors = ((v, q, p, p, t, v), (t, v, v, q, p, p), (p, p, t, v, v, q))
+    return ops.to_levels(ops.stack([by_sector(*choices) for choices in sectors]))
 
 
 @corruption("colour", draw=draw_signed)

@@ -33,7 +33,7 @@ def shrunk(side: int, factor: float) -> int:
 def noc_thumbnail_resize(
     ops: Ops, images: Array, fields: Fields, *, low: float, high: float
 ) -> Array:
-    """To floor(side / f) and back, both by Pillow's bilinear filter, which antialiases."""
+    """Resized to floor(side / f) and back, both by Pillow's bilinear filter, which antialiases."""
     size: Size = images.shape[1:3]
     f = fields["strength"]
     f = ops.where(f >= 1.0, f, 1.0)  # a replayed draw may be anything

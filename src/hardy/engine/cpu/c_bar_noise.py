@@ -13,7 +13,7 @@ import numpy as np
 
 from hardy.engine import portable
 from hardy.engine.cpu.compile import kernel
-from hardy.engine.cpu.maths import cosine, cosines_and_sines, sine
+from hardy.engine.cpu.maths import cosine, sine
 from hardy.engine.portable import Float64
 from hardy.engine.tables.c_bar_waves import WavePlan
 
@@ -255,6 +255,13 @@ def real_fields(real, imaginary, down, along, out):
             if 2 * k + 1 < height:
                 for x in range(width):
                     out[i, 2 * k + 1, x] = b[x, k]
+
+
+@kernel
+def cosines_and_sines(angles, cosines, sines):
+    """The cosine and the sine of each angle; all arrays are flat."""
+    for i in range(angles.size):
+        cosines[i], sines[i] = cosine(angles[i]), sine(angles[i])
 
 
 def wave_noise(phases: Float64, plan: WavePlan, width: int) -> Float64:

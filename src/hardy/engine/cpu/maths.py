@@ -1,6 +1,6 @@
 """Sines, angles and powers for kernels: the steps of `portable`, one number at a time.
 
-Straight lines without branches, which the compiler turns into vector code.
+Straight lines without branches or loops, which the compiler turns into vector code.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from hardy.engine.cpu.compile import kernel
 
 _PI, _HALF_PI, _INVERSE_PI = portable.PI, portable.HALF_PI, portable.INVERSE_PI
 _PI1, _PI2, _PI3 = portable.PI_PARTS
-_ROUNDER = portable.ROUNDER
 _S0, _S1, _S2, _S3, _S4, _S5, _S6, _S7, _S8, _S9, _S10 = portable.SINE_TERMS
 _A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9, _A10, _A11 = portable.ARCTAN_TERMS
 _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9, _L10, _L11 = portable.LOG_TERMS
 _E0, _E1, _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = portable.EXP_TERMS
 _LN2_HIGH, _LN2_LOW = portable.LN2_HIGH, portable.LN2_LOW
-_INVERSE_LN2 = portable.INVERSE_LN2
-_ROOT_HALF_BITS = np.int64(portable.ROOT_HALF_BITS)
-_52, _1023 = np.int64(52), np.int64(1023)
+_ROUNDER, _INVERSE_LN2 = portable.ROUNDER, portable.INVERSE_LN2
+_ROOT_HALF_BITS, _52, _1023 = map(np.int64, (portable.ROOT_HALF_BITS, 52, 1023))
 
 
 @kernel
@@ -118,17 +116,3 @@ def power(base, exponent):
     total = r * total + _E1
     total = r * total + _E0
     return total * np.int64((np.int64(n) + _1023) << _52).view(np.float64)
-
-
-@kernel
-def powers(bases, exponent, out):
-    """bases and out are flat."""
-    for i in range(bases.size):
-        out[i] = power(bases[i], exponent)
-
-
-@kernel
-def cosines_and_sines(angles, cosines, sines):
-    """The cosine and the sine of each angle; all arrays are flat."""
-    for i in range(angles.size):
-        cosines[i], sines[i] = cosine(angles[i]), sine(angles[i])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import cv2
@@ -18,7 +19,6 @@ from hardy.engine.cpu import (
     fields,
     filters,
     frames,
-    maths,
     noc_ops,
     points,
     random,
@@ -29,7 +29,7 @@ from hardy.engine.door import UInt8
 from hardy.engine.ops import Array, Window
 from hardy.engine.portable import Float64, Int64
 from hardy.engine.tables import filter_weights as tables
-from hardy.engine.tables import jpeg_constants, noc_shapes
+from hardy.engine.tables import jpeg_constants
 
 _BORDERS = {"nearest": filters.NEAREST, "reflect": filters.REFLECT}
 # From this many taps a side a filter is cheaper as matrix products.
@@ -49,6 +49,14 @@ def _filled(kernel: Callable[..., None]) -> Callable[..., UInt8]:
         return out
 
     return call
+
+
+def _stamps(
+    rows: Any, columns: Any, used: Any, stamp: Int64, size: tuple[int, int], counted: bool
+) -> Int64:
+    out = np.zeros((len(rows), *size), np.int64)
+    noc_ops.stamps(rows, columns, used, stamp, counted, out)
+    return out
 
 
 def _caustics(images: UInt8, time: Float64, scale: Float64) -> Float64:
@@ -282,23 +290,12 @@ class NumpyOps:
         between = np.empty((images.shape[1], 3 * images.shape[2]), np.uint8)
         windows = zip(first.tolist(), length.tolist(), target.tolist(), strict=True)
         for image, goal, ((top, left), sides, goals) in zip(images, out, windows, strict=True):
-            down, along = map(noc_shapes.bilinear, sides, goals)
+            down, along = map(tables.bilinear, sides, goals)
             noc_ops.resample(image, top, left, *down, *along, between, goal)
         return out
 
-    def last_stamp(
-        self, rows: Any, columns: Any, used: Any, stamp: Int64, size: tuple[int, int]
-    ) -> Int64:
-        out = np.zeros((len(rows), *size), np.int64)
-        noc_ops.stamps(rows, columns, used, stamp, False, out)
-        return out
-
-    def stamp_counts(
-        self, rows: Any, columns: Any, used: Any, stamp: Int64, size: tuple[int, int]
-    ) -> Int64:
-        out = np.zeros((len(rows), *size), np.int64)
-        noc_ops.stamps(rows, columns, used, stamp, True, out)
-        return out
+    last_stamp = staticmethod(partial(_stamps, counted=False))
+    stamp_counts = staticmethod(partial(_stamps, counted=True))
 
     # ImageNet-C-bar.
     def sqrt(self, array: Array) -> Array:
@@ -306,7 +303,7 @@ class NumpyOps:
 
     def power(self, base: Float64, exponent: float) -> Float64:
         out = np.empty(base.shape)
-        maths.powers(np.ascontiguousarray(base).reshape(-1), float(exponent), out.reshape(-1))
+        points.powers(np.ascontiguousarray(base).reshape(-1), float(exponent), out.reshape(-1))
         return out
 
     def order(self, words: Array) -> Array:

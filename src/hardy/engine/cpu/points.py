@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel
+from hardy.engine.cpu.maths import power
 
 
 @kernel
@@ -207,3 +208,10 @@ def blanket(images, layer, keep, out):
                 goal[3 * x] = np.uint8(np.int32(min(u, 1.0) * 255.0))
                 goal[3 * x + 1] = np.uint8(np.int32(min(v, 1.0) * 255.0))
                 goal[3 * x + 2] = np.uint8(np.int32(min(w, 1.0) * 255.0))
+
+
+@kernel
+def powers(bases, exponent, out):
+    """The power of each base; both arrays are flat."""
+    for i in range(bases.size):
+        out[i] = power(bases[i], exponent)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine import portable
 from hardy.engine.portable import Float64
+from hardy.engine.tables import frozen
 
 Int32 = NDArray[np.int32]
 
@@ -56,12 +57,9 @@ def wave_plan(colour: str, height: int, width: int) -> WavePlan:
     a, b = np.mgrid[:height, : width // 2 + 1]
     here = ((a + height // 2) % height, (b + width // 2) % width)
     there = ((height // 2 - a) % height, (width // 2 - b) % width)
-    tables: list[NDArray[Any]] = [
-        phase[here].astype(np.int32), phase[there].astype(np.int32), weight[here], weight[there],
-    ]  # fmt: skip
-    for table in tables:
-        table.setflags(write=False)
-    return WavePlan(*tables)
+    phases = (frozen(phase[place].astype(np.int32)) for place in (here, there))
+    weights = (frozen(weight[place]) for place in (here, there))
+    return WavePlan(*phases, *weights)
 
 
 @lru_cache(maxsize=64)
@@ -71,6 +69,4 @@ def turn_table(degrees: float) -> Float64:
     weights = [portable.exp(-2.0 * (s * s)) for s in places]
     total = portable.pairwise_sum(np.array(weights))
     turns = [portable.cos_sin(s * degrees * portable.PI / 180.0) for s in places]
-    table = np.array([(*turn, w / total) for turn, w in zip(turns, weights, strict=True)])
-    table.setflags(write=False)
-    return table
+    return frozen(np.array([(*turn, w / total) for turn, w in zip(turns, weights, strict=True)]))

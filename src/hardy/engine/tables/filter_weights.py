@@ -1,4 +1,4 @@
-"""Fixed operators as small host tables: filter weights, disk kernels, zooms, box resizes.
+"""Fixed operators as small host tables: filter weights, disk kernels, zooms, resizes.
 
 They depend on parameters only, are built once in the reference's own arithmetic (the last bit of a
 weight can decide a truncated byte) and are handed to whichever backend applies them.
@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import ceil, floor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine import portable
 from hardy.engine.portable import Float64, Int64
+from hardy.engine.tables import frozen
 
 Float32 = NDArray[np.float32]
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.setflags(write=False)
-    return array
 
 
 @lru_cache(maxsize=256)
@@ -34,7 +30,7 @@ def gaussian_weights(sigma: float, truncate: float = 4.0) -> Float64:
     factor = -0.5 / (sigma * sigma) if radius else 0.0
     half = np.array([portable.exp(factor * (i * i)) for i in range(radius + 1)])
     whole = np.concatenate([half[:0:-1], half])
-    return _frozen(half / portable.pairwise_sum(whole))
+    return frozen(half / portable.pairwise_sum(whole))
 
 
 @lru_cache(maxsize=256)
@@ -42,7 +38,7 @@ def trail_weights(radius: float, sigma: float) -> Float64:
     """ImageMagick's one-sided motion kernel: 2*ceil(radius)+1 taps of a half Gaussian."""
     taps = 2 * ceil(radius) + 1
     weights = np.array([portable.exp(-(i * i) / (2.0 * sigma * sigma)) for i in range(taps)])
-    return _frozen(weights / weights.sum())
+    return frozen(weights / weights.sum())
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +73,7 @@ def disk_kernel(radius: float, alias: float) -> Float32:
     kernel = rows * taps[0]
     for side, tap in zip(side_sums(rows, axis=0), taps[1:], strict=True):
         kernel = _fma(side, tap, kernel)
-    return _frozen(kernel)
+    return frozen(kernel)
 
 
 def _fma(a: Float32, b: np.float32, c: Float32) -> Float32:
@@ -148,7 +144,7 @@ def clipped_zoom(side: int, factor: float) -> Zoom:
     first = np.minimum(np.floor(place), crop - 2)
     # SciPy keeps 1 - f and takes the second weight as 1 - (1 - f).
     weight = np.minimum(1.0 - (1.0 - (place - first)), 1.0)
-    return Zoom(top, crop, _frozen(first.astype(np.int64)), _frozen(weight))
+    return Zoom(top, crop, frozen(first.astype(np.int64)), frozen(weight))
 
 
 @lru_cache(maxsize=64)
@@ -178,13 +174,35 @@ def box_shrink(n_in: int, n_out: int) -> Box:
         inside = [j for j in range(low, high) if -0.5 < (j - centre + 0.5) * inverse <= 0.5]
         first[i], count[i] = inside[0], len(inside)
     weight = np.trunc((1.0 / count) * (1 << 22) + 0.5).astype(np.int64)
-    return Box(_frozen(first), _frozen(count), _frozen(weight))
+    return Box(frozen(first), frozen(count), frozen(weight))
 
 
 @lru_cache(maxsize=256)
 def box_enlarge(n_in: int, n_out: int) -> Int64:
     """Pillow's BOX enlargement is a gather: the input index of every output."""
-    return _frozen(np.array([floor((i + 0.5) * (n_in / n_out)) for i in range(n_out)], np.int64))
+    return frozen(np.array([floor((i + 0.5) * (n_in / n_out)) for i in range(n_out)], np.int64))
+
+
+@lru_cache(maxsize=1024)
+def bilinear(n_in: int, n_out: int) -> tuple[Int64, Int64]:
+    """Pillow's BILINEAR along one axis: first taps (out,), 22-bit weights (out, taps).
+
+    A triangle as wide as the shrinking, cut at the ends and normalised there; see
+    `torch.noc_ops.resample`, which does the same on the device.
+    """
+    scale = n_in / n_out
+    reach = max(scale, 1.0)
+    centre = (np.arange(n_out) + 0.5) * scale
+    first = np.maximum(np.trunc(centre - reach + 0.5), 0.0)
+    last = np.minimum(np.trunc(centre + reach + 0.5), n_in)
+    tap = first[:, None] + np.arange(int((last - first).max()))
+    weight = np.maximum(1.0 - np.abs((tap - centre[:, None] + 0.5) * (1.0 / reach)), 0.0)
+    weight[tap >= last[:, None]] = 0.0
+    total = np.zeros(n_out)
+    for column in weight.T:
+        total = total + column
+    weight = np.trunc(weight / total[:, None] * (1 << 22) + 0.5)
+    return frozen(first.astype(np.int64)), frozen(weight.astype(np.int64))
 
 
 @lru_cache(maxsize=32)
@@ -211,4 +229,4 @@ def smoothing_halves(side: int, sigma: float, truncate: float, border: str) -> F
     even = left + right
     if side % 2:
         even[:, -1] = left[:, -1]  # the middle is its own mirror image, and was doubled already
-    return _frozen(np.stack([even, left - right]))
+    return frozen(np.stack([even, left - right]))

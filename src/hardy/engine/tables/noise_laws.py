@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine import portable
+from hardy.engine.tables import frozen
 
 Law = NDArray[np.float64]
 AliasTable = NDArray[np.uint32]
@@ -96,28 +97,9 @@ def _alias_row(shares: list[int]) -> AliasTable:
     return np.array(threshold, np.uint32) << np.uint32(8) | np.array(alias, np.uint32)
 
 
-def law_of_table(table: AliasTable) -> Law:
-    """The probabilities a table really draws with: what tests compare with the formula's law."""
-    threshold, alias = (table >> np.uint32(8)).astype(np.int64), table & np.uint32(255)
-    law = np.zeros((256, 256), np.int64)
-    column = np.arange(256)
-    for level in range(256):
-        keep = np.where(alias[level] == column, _COLUMN, threshold[level])
-        np.add.at(law[level], column, keep)
-        np.add.at(law[level], alias[level], _COLUMN - keep)
-    return law / float(1 << 32)
-
-
-LAWS = {
-    "gaussian": gaussian_law,
-    "speckle": speckle_law,
-    "impulse": impulse_law,
-    "shot": shot_law,
-}
+LAWS = {"gaussian": gaussian_law, "speckle": speckle_law, "impulse": impulse_law, "shot": shot_law}
 
 
 @lru_cache(maxsize=128)
 def noise_table(kind: str, strength: float) -> AliasTable:
-    table = alias_table(LAWS[kind](strength))
-    table.setflags(write=False)
-    return table
+    return frozen(alias_table(LAWS[kind](strength)))

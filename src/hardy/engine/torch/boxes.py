@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from hardy.engine.door import UInt8
+from hardy.engine.portable import Int64
 from hardy.engine.tables import filter_weights as tables
-from hardy.engine.torch.constants import constant, moved
+from hardy.engine.torch.constants import constant
 from hardy.engine.torch.filters import quotient
 from hardy.errors import InputError
 
@@ -49,22 +51,28 @@ def _shrunk(images: Tensor, dim: int, target: int) -> Tensor:
     return (total >> 22).to(torch.uint8)
 
 
+@lru_cache(maxsize=64)
+def _layout(shapes: tuple[tuple[int, int], ...]) -> Int64:
+    starts = np.cumsum([0, *(height * width for height, width in shapes)])
+    return np.array([(*shape, start) for shape, start in zip(shapes, starts, strict=False)])
+
+
+def laid_out(sources: Sequence[UInt8], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Pixels of pictures, one picture behind the other; height, width and first pixel of each."""
+    shapes = tuple((source.shape[0], source.shape[1]) for source in sources)
+    pixels = torch.cat([constant(source, device).reshape(-1, 3) for source in sources])
+    return pixels, constant(_layout(shapes), device)
+
+
 def crops(
-    sources: Sequence[NDArray[np.uint8]],
-    which: Tensor,
-    rows: Tensor,
-    columns: Tensor,
-    size: tuple[int, int],
+    sources: Sequence[UInt8], which: Tensor, rows: Tensor, columns: Tensor, size: tuple[int, int]
 ) -> Tensor:
-    """Windows in pictures of several sizes, whose pixels are laid behind one another."""
+    """Windows in pictures of several sizes."""
     device, (height, width) = which.device, size
     which, rows, columns = (place.to(torch.int64) for place in (which, rows, columns))
-    pixels = torch.cat([constant(source, device).reshape(-1, 3) for source in sources])
-    sides = np.array([source.shape[:2] for source in sources])
-    starts = np.cumsum(sides[:, 0] * sides[:, 1]) - sides[:, 0] * sides[:, 1]
+    pixels, layout = laid_out(sources, device)
     known = (which >= 0) & (which < len(sources))
-    layout = moved(np.stack([*sides.T, starts]), device)
-    down, along, start = layout[:, torch.where(known, which, 0)]
+    down, along, start = layout[torch.where(known, which, 0)].unbind(1)
     inside = known & (rows >= 0) & (rows <= down - height)
     inside = inside & (columns >= 0) & (columns <= along - width)
     if device.type == "cpu" and not inside.all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,12 +23,10 @@ def box_sums(images: Tensor, passes: int) -> Tensor:
     """Adds in the CPU kernel's order: sums that are too large to be exact depend on it."""
     sums = images.double()
     for dim in (1, 2):
-        side = images.shape[dim]
+        side, edge = images.shape[dim], torch.zeros_like(sums.narrow(dim, 0, 1))
         for _ in range(passes):
-            before, after = torch.zeros_like(sums), torch.zeros_like(sums)
-            before.narrow(dim, 1, side - 1).copy_(sums.narrow(dim, 0, side - 1))
-            after.narrow(dim, 0, side - 1).copy_(sums.narrow(dim, 1, side - 1))
-            sums = before.add_(sums).add_(after)
+            wide = torch.cat([edge, sums, edge], dim)
+            sums = wide.narrow(dim, 0, side) + sums + wide.narrow(dim, 2, side)
     return sums
 
 
@@ -37,18 +36,15 @@ def blocks(images: Tensor, sides: Tensor) -> Tensor:
     totals = torch.zeros((n, height + 1, width + 1, 3), dtype=torch.int64, device=images.device)
     totals[:, 1:, 1:] = images.to(torch.int64).cumsum(1).cumsum(2)
     image = torch.arange(n, device=images.device)[:, None, None]
-    starts, stops = [], []
+    edges = []
     for side in (height, width):
-        number = side // sides
-        border = (side - number * sides) // 2
+        border, last = side % sides // 2, side // sides - 1
         place = torch.arange(side, device=images.device) - border[:, None]
-        block = torch.minimum(place.clamp(min=0) // sides[:, None], number[:, None] - 1)
-        starts.append(block * sides[:, None])
-        stops.append((block + 1) * sides[:, None])
-    (top, left), (bottom, right) = starts, stops
-    rows, columns = (top[:, :, None], bottom[:, :, None]), (left[:, None], right[:, None])
-    inner = totals[image, rows[1], columns[1]] - totals[image, rows[0], columns[1]]
-    inner = inner - totals[image, rows[1], columns[0]] + totals[image, rows[0], columns[0]]
+        block = torch.minimum(place.clamp(min=0) // sides[:, None], last[:, None])
+        edges.append(torch.stack([block, block + 1]) * sides[:, None])
+    (top, bottom), (left, right) = edges[0][..., None], edges[1][:, :, None]
+    inner = totals[image, bottom, right] - totals[image, top, right]
+    inner = inner - totals[image, bottom, left] + totals[image, top, left]
     return (inner // (sides * sides)[:, None, None, None]).to(torch.uint8)
 
 
@@ -65,10 +61,9 @@ def resample(
 def _resampled(
     images: Tensor, dim: int, start: Tensor, length: Tensor, target: Tensor, shrink: float
 ) -> Tensor:
-    """See noc_shapes.bilinear; a division of two tensors is rounded once everywhere."""
+    """See filter_weights.bilinear; a division of two tensors is rounded once everywhere."""
     side = images.shape[dim]
-    shape = [len(images), 1, 1, 1]
-    shape[dim] = side
+    shape = (-1, side, 1, 1) if dim == 1 else (-1, 1, side, 1)
     scale = (length.double() / target.double())[:, None]
     reach = scale.clamp(min=1.0)
     narrow = torch.ones_like(reach) / reach
@@ -86,8 +81,7 @@ def _resampled(
     out = torch.full(images.shape, 1 << 21, dtype=torch.int32, device=images.device)
     for tap, weight in zip(taps, weights, strict=True):
         fixed = (weight / total * (1 << 22) + 0.5).to(torch.int32).reshape(shape)
-        picked = torch.take_along_dim(images, tap.reshape(shape), dim)
-        out = out + fixed * picked
+        out = out + fixed * torch.take_along_dim(images, tap.reshape(shape), dim)
     return (out >> 22).to(torch.uint8)
 
 
@@ -103,34 +97,22 @@ def nearest(images: Tensor, maps: Tensor) -> Tensor:
     return torch.where(inside[..., None], picked, 0)
 
 
-def _places(
-    rows: Tensor, columns: Tensor, used: Tensor, stamp: Any, size: tuple[int, int]
+def _stamps(
+    rows: Tensor, columns: Tensor, used: Tensor, stamp: Any, size: tuple[int, int], counted: bool
 ) -> Tensor:
-    """(N, stamps, pixels): places in a flat image; what is not drawn lies just behind its end."""
-    height, width = size
+    """How many stamps lie on each pixel, or the number of the last; see cpu.noc_ops.stamps."""
+    n, (height, width) = len(rows), size
     offsets = constant(stamp, rows.device)
     y, x = rows[..., None] + offsets[:, 0], columns[..., None] + offsets[:, 1]
     drawn = used[..., None] & (y >= 0) & (y < height) & (x >= 0) & (x < width)
-    return torch.where(drawn, y * width + x, height * width)
-
-
-def last_stamp(
-    rows: Tensor, columns: Tensor, used: Tensor, stamp: Any, size: tuple[int, int]
-) -> Tensor:
-    places = _places(rows, columns, used, stamp, size)
+    # What is not drawn goes to a pixel behind the end of the flat image.
+    places = torch.where(drawn, y * width + x, height * width)
     numbers = torch.arange(1, rows.shape[1] + 1, device=rows.device)[:, None].expand(places.shape)
-    return _gathered(places, numbers, size, "amax")
-
-
-def stamp_counts(
-    rows: Tensor, columns: Tensor, used: Tensor, stamp: Any, size: tuple[int, int]
-) -> Tensor:
-    places = _places(rows, columns, used, stamp, size)
-    return _gathered(places, torch.ones_like(places), size, "sum")
-
-
-def _gathered(places: Tensor, numbers: Tensor, size: tuple[int, int], how: str) -> Tensor:
-    n, pixels = len(places), size[0] * size[1]
-    flat = torch.zeros((n, pixels + 1), dtype=torch.int64, device=places.device)
-    flat.scatter_reduce_(1, places.flatten(1), numbers.flatten(1), how)
+    values, how = (torch.ones_like(places), "sum") if counted else (numbers, "amax")
+    flat = torch.zeros((n, height * width + 1), dtype=torch.int64, device=rows.device)
+    flat.scatter_reduce_(1, places.flatten(1), values.flatten(1), how)
     return flat[:, :-1].reshape(n, *size)
+
+
+last_stamp = partial(_stamps, counted=False)
+stamp_counts = partial(_stamps, counted=True)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
-import numpy as np
 import torch
 import triton
 import triton.language as tl
-from numpy.typing import NDArray
 from torch import Tensor
 
+from hardy.engine.door import UInt8
 from hardy.engine.tables import filter_weights as tables
+from hardy.engine.torch.boxes import laid_out
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import launch, parts, pixels_of
 
@@ -87,13 +86,6 @@ def pixelate(images: Tensor, small: tuple[int, int]) -> Tensor:
     return out
 
 
-@lru_cache(maxsize=64)
-def _layout(shapes: tuple[tuple[int, int], ...]) -> NDArray[np.int64]:
-    """Height, width and first pixel of pictures laid behind one another, (pictures, 3)."""
-    starts = np.cumsum([0, *(height * width for height, width in shapes)])
-    return np.array([(*shape, start) for shape, start in zip(shapes, starts, strict=False)])
-
-
 @triton.jit
 def _crops(
     pictures, layout, known, which, rows, columns, out, height, width, pieces, BLOCK: tl.constexpr
@@ -112,16 +104,11 @@ def _crops(
 
 
 def crops(
-    sources: Sequence[NDArray[np.uint8]],
-    which: Tensor,
-    rows: Tensor,
-    columns: Tensor,
-    size: tuple[int, int],
+    sources: Sequence[UInt8], which: Tensor, rows: Tensor, columns: Tensor, size: tuple[int, int]
 ) -> Tensor:
     """Windows in pictures of several sizes."""
     device = which.device
-    pictures = torch.cat([constant(source, device).flatten() for source in sources])
-    layout = constant(_layout(tuple((s.shape[0], s.shape[1]) for s in sources)), device)
+    pictures, layout = laid_out(sources, device)
     out = torch.empty((len(which), *size, 3), dtype=torch.uint8, device=device)
     pieces = parts(size[0] * size[1] * 3, _BLOCK)
     launch(

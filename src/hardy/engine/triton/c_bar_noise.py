@@ -15,7 +15,8 @@ from torch import Tensor
 from hardy.engine.tables.c_bar_waves import WavePlan
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of, place_of
-from hardy.engine.triton.maths import cosine, level_of, sine, whole64
+from hardy.engine.triton.levels import level_of, whole64
+from hardy.engine.triton.maths import cosine, sine
 
 # Values of a noise; spectrum, its copy, the transform's room and the field are 32 bytes for each.
 _WAVES_AT_ONCE = 256 * 224 * 224
@@ -79,12 +80,7 @@ def _stir(
 
 
 def stir(
-    images: Tensor,
-    time: Tensor,
-    rounds: Tensor,
-    sharpness: Tensor,
-    scale: Tensor,
-    strength: float,
+    images: Tensor, time: Tensor, rounds: Tensor, sharpness: Tensor, scale: Tensor, strength: float
 ) -> Tensor:
     keep = 1.0 - strength / 255.0
     return by_pixel(_stir, images, images.shape[2], time, rounds, sharpness, scale, keep, strength)
@@ -206,8 +202,5 @@ def wave_noise(phases: Tensor, plan: WavePlan, width: int) -> Tensor:
 
 
 FUSED: dict[str, Callable[..., Tensor]] = {
-    "blacken": blacken,
-    "add_noises": add_noises,
-    "stir": stir,
-    "cloud": cloud,
+    formula.__name__: formula for formula in (blacken, add_noises, stir, cloud)
 }

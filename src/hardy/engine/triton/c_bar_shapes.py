@@ -10,7 +10,8 @@ from torch import Tensor
 
 from hardy.engine import portable
 from hardy.engine.triton.launch import by_pixel, colours_of, pixels_of, place_of, put_colours
-from hardy.engine.triton.maths import PI, arctan2, cosine, level_of, power, quotient, sine, whole64
+from hardy.engine.triton.levels import level_of, whole64
+from hardy.engine.triton.maths import PI, arctan2, cosine, power, quotient, sine
 
 _RAYS_PER_RADIAN = tl.constexpr(0.5 / portable.PI)
 _LEAST = tl.constexpr(2.0**-100)  # above 0 by a power of 2, which a float32 holds
@@ -164,12 +165,7 @@ def _window(
 
 
 def window(
-    images: Tensor,
-    row: Tensor,
-    column: Tensor,
-    rays: Tensor,
-    lengths: Tensor,
-    exponent: float,
+    images: Tensor, row: Tensor, column: Tensor, rays: Tensor, lengths: Tensor, exponent: float
 ) -> Tensor:
     limit = lengths.shape[1]
     return by_pixel(_window, images, images.shape[2], row, column, rays, lengths, limit, exponent)
@@ -206,10 +202,5 @@ def rule(images: Tensor, row: Tensor, column: Tensor, angle: Tensor) -> Tensor:
 
 
 FUSED: dict[str, Callable[..., Tensor]] = {
-    "chequer": chequer,
-    "ring": ring,
-    "stripe": stripe,
-    "sparkle": sparkle,
-    "window": window,
-    "rule": rule,
+    formula.__name__: formula for formula in (chequer, ring, stripe, sparkle, window, rule)
 }

@@ -14,17 +14,8 @@ from torch import Tensor
 
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of, place_of
-from hardy.engine.triton.maths import (
-    TWO_PI,
-    byte_of,
-    cosine,
-    level_of,
-    power,
-    quotient,
-    sine,
-    unit64,
-    whole64,
-)
+from hardy.engine.triton.levels import byte_of, level_of, unit64, whole64
+from hardy.engine.triton.maths import TWO_PI, cosine, power, quotient, sine
 
 _NEARLY = tl.constexpr(1e-9)
 _CAUSTIC_ROUNDS = tl.constexpr(5)
@@ -271,8 +262,5 @@ def spin(images: Tensor, turns: NDArray[np.float64]) -> Tensor:
 
 
 FUSED: dict[str, Callable[..., Tensor]] = {
-    "displace": displace,
-    "caustics": caustics,
-    "refract": refract,
-    "spin": spin,
+    formula.__name__: formula for formula in (displace, caustics, refract, spin)
 }

@@ -19,7 +19,7 @@ from hardy.engine.tables import filter_weights as tables
 from hardy.engine.torch import filters as torch_filters
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.maths import byte_of, unit64
+from hardy.engine.triton.levels import byte_of, unit64
 
 _NEAREST, _REFLECT, _REFLECT_AGAIN = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 # From this many taps a side a filter is cheaper as matrix products; the CPU engine's switch too.

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from hardy.engine.ops import Window
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.maths import unit32, whole64
+from hardy.engine.triton.levels import unit32, whole64
 
 _BLOCK = 512
 

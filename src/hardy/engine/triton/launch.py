@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from hardy.engine.triton.maths import level_of, whole64
+from hardy.engine.triton.levels import level_of, whole64
 
 _BLOCK = 512
 

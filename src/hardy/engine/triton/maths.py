@@ -1,6 +1,4 @@
-"""Numbers in kernels: between bytes and floats in fewer instructions than a conversion and a
-division take; sines, angles and powers by the steps of `cpu.maths`, for float64.
-"""
+"""Sines, angles and powers in kernels: the steps of `cpu.maths`, for float64."""
 
 from __future__ import annotations
 
@@ -21,50 +19,6 @@ _EXP, _EXPS = tl.constexpr(portable.EXP_TERMS), tl.constexpr(len(portable.EXP_TE
 _LN2_HIGH, _LN2_LOW = tl.constexpr(portable.LN2_HIGH), tl.constexpr(portable.LN2_LOW)
 _INVERSE_LN2 = tl.constexpr(portable.INVERSE_LN2)
 _ROOT_HALF_BITS = tl.constexpr(portable.ROOT_HALF_BITS)
-# 1 / 255 in two parts. A byte times the first is exact, so the sum of both products is rounded
-# once, and it is the quotient's own rounding for all 256 levels (a test enumerates them).
-_HIGH_64 = tl.constexpr(float.fromhex("0x1.010101010100p-8"))
-_LOW_64 = tl.constexpr(float.fromhex("0x1.010101010101p-56"))
-_HIGH_32 = tl.constexpr(float.fromhex("0x1.01p-8"))
-_LOW_32 = tl.constexpr(float.fromhex("0x1.010102p-24"))
-_TWO_52 = tl.constexpr(2.0**52)
-_TWO_52_BITS = tl.constexpr(0x4330000000000000)
-
-
-@triton.jit
-def whole64(number):
-    """Whole numbers 0 .. 2**32 - 1 to float64: written into the last bits of 2**52, which goes.
-
-    A conversion runs at a quarter of the speed of this difference.
-    """
-    bits = number.to(tl.uint32).to(tl.uint64) | _TWO_52_BITS
-    return bits.to(tl.float64, bitcast=True) - _TWO_52
-
-
-@triton.jit
-def unit64(levels):
-    """level / 255 in float64."""
-    whole = whole64(levels)
-    return whole * _HIGH_64 + whole * _LOW_64
-
-
-@triton.jit
-def unit32(levels):
-    """level / 255 in float32."""
-    whole = levels.to(tl.float32)
-    return whole * _HIGH_32 + whole * _LOW_32
-
-
-@triton.jit
-def byte_of(unit):
-    """clip to 0..1, times 255, truncate."""
-    return (tl.minimum(tl.maximum(unit, 0.0), 1.0) * 255.0).to(tl.int32).to(tl.uint8)
-
-
-@triton.jit
-def level_of(value):
-    """clip to 0..255, truncate."""
-    return tl.minimum(tl.maximum(value, 0.0), 255.0).to(tl.int32).to(tl.uint8)
 
 
 @triton.jit

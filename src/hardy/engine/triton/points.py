@@ -15,7 +15,7 @@ from torch import Tensor
 
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of
-from hardy.engine.triton.maths import byte_of, unit32, unit64, whole64
+from hardy.engine.triton.levels import byte_of, unit32, unit64, whole64
 
 _BLOCK = 512
 # Pixels that one step of the running sums reads ahead.
@@ -273,14 +273,8 @@ def to_bytes(unit: Tensor) -> Tensor:
 
 
 FUSED: dict[str, Callable[..., Tensor]] = {
-    "haze": haze,
-    "whiten": whiten,
-    "frosted": frosted,
-    "splash": splash,
-    "cover": cover,
-    "stretch": stretch,
-    "recolour": recolour,
-    "blanket": blanket,
+    formula.__name__: formula
+    for formula in (haze, whiten, frosted, splash, cover, stretch, recolour, blanket)
 }
 
 

@@ -15,7 +15,7 @@ from hardy.engine import rng
 from hardy.engine.torch import random as torch_random
 from hardy.engine.torch.constants import constant, moved
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.maths import whole64
+from hardy.engine.triton.levels import whole64
 
 _ROUNDS = tl.constexpr(rng.ROUNDS)
 _SEGMENT_BITS = tl.constexpr(rng.SEGMENT_BITS)

@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.maths import whole64
+from hardy.engine.triton.levels import whole64
 
 _WEAK, _STRONG = tl.constexpr(50), tl.constexpr(150)
 _TAN_22 = tl.constexpr(13573)  # tan 22.5 degrees in 15-bit fixed point

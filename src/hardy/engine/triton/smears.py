@@ -17,7 +17,7 @@ from torch import Tensor
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.maths import whole64
+from hardy.engine.triton.levels import whole64
 
 _BLOCK = 32
 

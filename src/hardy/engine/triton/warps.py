@@ -17,7 +17,7 @@ from torch import Tensor
 
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.triton.launch import launch, parts
-from hardy.engine.triton.maths import byte_of, unit32
+from hardy.engine.triton.levels import byte_of, unit32
 
 
 class _Zooms(NamedTuple):
