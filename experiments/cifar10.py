@@ -61,13 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     kinds = parser.add_subparsers(dest="what", required=True)
     table = kinds.add_parser("table")
     table.add_argument("files", type=Path, nargs="+", help="JSON files, or folders of them")
-    table.add_argument(
-        "--again",
-        type=Path,
-        nargs="*",
-        default=[],
-        help="as the files: other rounds of the tuning, one each",
-    )
+    told = "as the files: other rounds of the tuning, one each"
+    table.add_argument("--again", type=Path, nargs="*", default=[], help=told)
     table.add_argument("-o", "--out", type=Path, default=Path("results"))
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--work", type=Path, required=True)
@@ -97,10 +92,8 @@ def _place(options: argparse.Namespace) -> Place:
     from experiments.runs import Place
     from hardy.train.hyperparameters import Hyperparameters
 
-    name = options.device
-    if name == "auto":
-        name = "cuda:0" if torch.cuda.is_available() else "cpu"
-    device = torch.device(name)
+    best = "cuda:0" if torch.cuda.is_available() else "cpu"
+    device = torch.device(best if options.device == "auto" else options.device)
     recipe = Hyperparameters(
         net=options.net, batch=options.batch, lr=options.lr, precision=options.precision
     )

@@ -105,7 +105,7 @@ def _commit(record: Mapping[str, Any]) -> str:
 
 
 def seen_by(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """By what is known of the method today: a record may be older than a suite."""
+    """The corruptions that the method shows, as known today: a record may be older than a suite."""
     return make_method(record["method"], record["settings"]).seen
 
 

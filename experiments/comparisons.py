@@ -11,9 +11,9 @@ import numpy as np
 from bench.bars import Bar
 from experiments import score_files
 from experiments.plan import FINE_TUNED, PAPER, REPEATED, STANDARD, UNDEFENDED
-from experiments.score_files import FLIPS, SHIFT_FLIPS, WITHOUT_NOISE, Records
+from experiments.score_files import SHIFT_FLIPS, WITHOUT_NOISE, Records
 from hardy.errors import InputError
-from hardy.metrics import METRICS
+from hardy.metrics.stability import flip_rate, flips
 from hardy.scores.paired_scores import ScoreDifference, compare_scores
 from hardy.scores.score import Score, score_of
 
@@ -46,7 +46,7 @@ def scores_of(name: str, records: Records) -> dict[str, Score]:
     """All that were kept, and the mFR against the standard model."""
     found = {entry["name"]: score_files.restore(entry) for entry in records[name]["scores"]}
     standard = records.get(baseline(records[name]))
-    if standard is not None and "flip probability" in found:
+    if standard is not None and flips.mean in found:
         theirs = {entry["name"]: score_files.restore(entry) for entry in standard["scores"]}
         if rate := mean_flip_rate(found, theirs):
             found["mFR"] = rate
@@ -56,8 +56,9 @@ def scores_of(name: str, records: Records) -> dict[str, Score]:
 def mean_flip_rate(ours: Mapping[str, Score], theirs: Mapping[str, Score]) -> Score | None:
     """100 times the mean over perturbations of our share of flips over theirs; none where one of
     theirs may be 0."""
-    around = ours["flip probability"].circumstances
-    pairs = [(ours[FLIPS + name], theirs[FLIPS + name]) for name in around.names]
+    around = ours[flips.mean].circumstances
+    labels = [flips.single_label(name) for name in around.names]
+    pairs = [(ours[label], theirs[label]) for label in labels]
     for one, two in pairs:
         compare_scores(two, one)  # refuses what was not made alike
     if not all(two.value > 0 and two.replicates.min() > 0 for _, two in pairs):
@@ -70,12 +71,12 @@ def mean_flip_rate(ours: Mapping[str, Score], theirs: Mapping[str, Score]) -> Sc
         100 * np.mean(spread, axis=0),
         replace(around, reference=STANDARD),
         pairs[0][0].resampling,
-        metric=METRICS["FR"],
+        metric=flip_rate,
     )
 
 
 def differences(records: Records) -> dict[tuple[str, str], dict[str, ScoreDifference]]:
-    """Of every configuration to the standard one, and of the pairs that the paper speaks of."""
+    """Differences of every configuration to the standard one, and of the pairs in the paper."""
     groups = ("methods", "architecture", "repeats", "defences", "grid", FINE_TUNED)
     others = {name: record for name, record in records.items() if record.get("group") in groups}
     wanted = [(baseline(record), name) for name, record in others.items()]
@@ -157,7 +158,7 @@ def _attack(records: Records) -> Iterator[Bar]:
 
 
 def _speed(records: Records) -> Iterator[Bar]:
-    """By what ran alone: trainings may have shared the GPU with others."""
+    """Bars of what ran alone: trainings may have shared the GPU with others."""
     if "speed" in records:
         speed = records["speed"]["speed"]
         epochs = PAPER["epochs"]

@@ -111,10 +111,7 @@ def _ignore(_: Tensor) -> None:
 
 
 def _pass(
-    training: Training,
-    loss_of: Callable[[Tensor, Tensor], Tensor],
-    pixels: Tensor,
-    labels: Tensor,
+    training: Training, loss_of: Callable[[Tensor, Tensor], Tensor], pixels: Tensor, labels: Tensor
 ) -> None:
     training.optimizer.zero_grad()
     with training.mixed():
@@ -123,7 +120,7 @@ def _pass(
 
 
 def _seconds(function: Callable[..., None], training: Training, *tensors: Tensor) -> float:
-    """Of a call, in the mean of many; recorded where the training's steps are."""
+    """The mean time of many calls; recorded where the training's steps are."""
     device = training.device
     ready = can_record(device, training.ranks)
     call = Recorded(function, training.draw.there) if ready else function

@@ -42,7 +42,7 @@ from hardy.metrics.classification import Floats
 from hardy.schema import TEXT, Field, check_fields, is_whole
 from hardy.suites import load
 from hardy.suites.cells import NONE
-from hardy.train.checkpoint import read_log
+from hardy.train.record import read_log
 
 FORMAT = 1
 
@@ -178,7 +178,7 @@ def write(measured: MeasuredOverlap, out: Path) -> None:
 
 
 def _picture(heat: Heat) -> bytes:
-    """In a palette of as many colours as can be told apart: a third of the bytes."""
+    """The heat map in as many colours as can be told apart: a third of the bytes."""
     small = io.BytesIO()
     with Image.open(io.BytesIO(draw(heat, "png"))) as drawn:
         drawn.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(small, "PNG")

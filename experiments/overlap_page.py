@@ -10,7 +10,8 @@ import numpy as np
 
 from bench.bars import Bar
 from bench.table import grid
-from hardy.design.categories import ENOUGH, Categories, categorise, measure
+from hardy.design.balanced_sets import measure
+from hardy.design.categories import ENOUGH, Categories, categorise
 from hardy.design.independent_sets import select
 from hardy.design.matrix import Matrix
 from hardy.design.overlap_score import Overlap, resample_accuracy, scores

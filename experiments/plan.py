@@ -66,12 +66,7 @@ def stability(amplitude: float, weight: float) -> dict[str, str]:
 
 def plan() -> list[Configuration]:
     bands = ("standard", "augmix", "patch_gaussian")
-    trio = {
-        "standard": None,
-        "gauss_single": "gauss_single",
-        "ant": "ant",
-        "ant3x3": "ant",
-    }
+    trio = {"standard": None, "gauss_single": "gauss_single", "ant": "ant", "ant3x3": "ant"}
     others = {
         "augmix": {},
         "patch_gaussian": {},
@@ -121,7 +116,7 @@ def plan() -> list[Configuration]:
 
 
 def select(words: Sequence[str]) -> list[Configuration]:
-    """By names, groups and patterns such as tune-*; nothing said means all."""
+    """Configurations by names, groups and patterns such as tune-*; all if nothing is said."""
     everything = plan()
     found: dict[str, Configuration] = {}
     for word in words or ["*"]:

@@ -22,10 +22,9 @@ from hardy.evaluation import Evaluation, Run
 from hardy.models import facts_of
 from hardy.scores import Scores
 from hardy.store.provenance import session
-from hardy.train.checkpoint import read_log
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import run_training
-from hardy.train.record import MODEL, read_run
+from hardy.train.record import MODEL, read_log, read_run
 from hardy.train.training_data import Data, read_data
 
 # Of the suites; validation corruptions choose settings and count in no mean.
@@ -95,14 +94,22 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
         "measured": _measured(configuration, place),
     }
     if record := finished.get(configuration.name):
-        _check_same(record, asked)
+        for what, value in asked.items():
+            if record.get(what) != value:
+                raise InputError(
+                    f"{record['name']} was run with the {what} {record.get(what)}, not with "
+                    f"{value}; name another --work"
+                )
         return record
     for other in (configuration.of, configuration.init_of):
         if other is not None and other not in finished:
             raise Waits(other)
     folder = place.work / "models" / (configuration.of or configuration.name)
     if configuration.of is None:
-        _allow_many_shapes(place.device)
+        # What is compiled serves all nets of one shape, and is kept; torch would give up on the
+        # ninth shape of batches, modes and nets.
+        if place.device.type == "cuda":
+            torch.compiler.config.recompile_limit = MOST_COMPILED
         first = configuration.init_of
         run_training(
             configuration.method,
@@ -116,15 +123,6 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
     record = _measure(configuration, place, folder, asked)
     place.keep(record)
     return record
-
-
-def _check_same(record: dict[str, Any], asked: dict[str, Any]) -> None:
-    for what, value in asked.items():
-        if record.get(what) != value:
-            raise InputError(
-                f"{record['name']} was run with the {what} {record.get(what)}, not with {value}; "
-                "name another --work"
-            )
 
 
 def _measure(
@@ -158,13 +156,6 @@ def _measure(
         "seconds": {what: round(figure, 1) for what, figure in seconds.items()},
         "session": session(),
     }
-
-
-def _allow_many_shapes(device: torch.device) -> None:
-    """What is compiled serves all nets of one shape, and is kept; torch would give up on the ninth
-    shape of batches, modes and nets."""
-    if device.type == "cuda":
-        torch.compiler.config.recompile_limit = MOST_COMPILED
 
 
 def _settled(

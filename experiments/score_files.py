@@ -19,13 +19,13 @@ from hardy.errors import InputError
 from hardy.files import whole_file
 from hardy.metrics import Interval, error
 from hardy.metrics.frame_distance import is_noise
+from hardy.metrics.stability import flips
 from hardy.scores import Scores
 from hardy.scores.score import Circumstances, Score, score_of
 
 FORMAT = 1
-# Names of scores that no suite has, and how those of single perturbations begin.
+# Names of scores that no suite has.
 WITHOUT_NOISE, SHIFT_FLIPS = "error without noise", "shift flips"
-FLIPS = "FP "
 # The first to look at of a run.
 PAIRED = ("clean error", "mean error", "validation error")
 REPEATED_TUNING, AGAIN = "tuning again", "-again"  # a group, and what its names go on with
@@ -66,9 +66,9 @@ def of_corruptions(scores: Scores) -> list[dict[str, Any]]:
 
 
 def of_sequences(scores: Scores) -> list[dict[str, Any]]:
-    found = [scores["flip probability"]]
-    found += [scores[FLIPS + name] for name in found[0].circumstances.names]
-    return [keep(score) for score in found]
+    whole = scores[flips.mean]
+    singles = [scores[flips.single_label(name)] for name in whole.circumstances.names]
+    return [keep(score) for score in (whole, *singles)]
 
 
 def without_noise(scores: Scores) -> Score:
@@ -106,7 +106,7 @@ def read(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
 
 
 def repeated_tuning(rounds: Iterable[Records]) -> dict[str, dict[str, Any]]:
-    """To be shown beside those that chose a setting, and to choose none."""
+    """Records of tuning that was repeated, shown beside those that chose a setting."""
     return {
         (again := f"{name}{AGAIN}{number}"): {**record, "name": again, "group": REPEATED_TUNING}
         for number, records in enumerate(rounds, 1)
@@ -127,7 +127,7 @@ def _content(file: Path) -> Any:
 
 
 def validation_errors(records: Records) -> dict[str, float]:
-    """Of those trainings that settings are chosen from."""
+    """The validation errors of the trainings that settings are chosen from."""
     return {
         name: entry["value"]
         for name, record in records.items()

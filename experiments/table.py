@@ -63,19 +63,15 @@ def write(records: Records, out: Path) -> str:
 
 
 def page(records: Records) -> str:
-    parts = [
-        ["# Training methods on CIFAR-10", *circumstances(records)],
-        [f"* {bar}" for bar in judge(records)],
-        *(
-            section(records)
-            for section in (
-                *(_bands, _methods, _pairs, fine_tuned, defences, noise, choice, _grid, speed),
-                *(_missing, commands),
-            )
-        ),
-    ]
-    return "\n\n".join("\n".join(part) if part and part[0].startswith("*") else "\n\n".join(part)
-                       for part in map(list, parts) if part) + "\n"  # fmt: skip
+    parts = ["# Training methods on CIFAR-10", *circumstances(records)]
+    if bars := [f"* {bar}" for bar in judge(records)]:
+        parts.append("\n".join(bars))
+    for section in (
+        *(_bands, _methods, _pairs, fine_tuned, defences, noise, choice, _grid, speed),
+        *(_missing, commands),
+    ):
+        parts += section(records)
+    return "\n\n".join(parts) + "\n"
 
 
 def _bands(records: Records) -> Iterator[str]:
@@ -220,8 +216,8 @@ def figures(records: Records) -> dict[str, Any]:
         if "method" in about:  # what was recorded may be older, and the page says the same
             about["seen_corruptions"] = list(seen_by(about))
         if "scores" in records[name]:
-            about["scores"] = {score.name: _numbers(score)
-                               for score in scores_of(name, records).values()}  # fmt: skip
+            found = scores_of(name, records).values()
+            about["scores"] = {score.name: _numbers(score) for score in found}
         return about
 
     return {

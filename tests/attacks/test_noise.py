@@ -6,15 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from hardy.attacks.noise_generator import (
-    BATCH,
-    KINDS,
-    STEPS,
-    check_kind,
-    fit_generator,
-    measure,
-    smallest_distance,
-)
+from hardy.attacks.measurement import measure, smallest_distance
+from hardy.attacks.noise_generator import BATCH, KINDS, STEPS, check_kind, fit_generator
 from hardy.errors import InputError
 from hardy.train.adversarial_noise import Generator, project, usual_epsilon
 from hardy.train.method import Draw

@@ -1,28 +1,16 @@
-"""The published grouping, on matrices whose groups are known, and what is drawn from it."""
+"""The published grouping, on matrices whose groups are known."""
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import product
-from math import comb
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from hardy.design.categories import (
-    Categories,
-    categorise,
-    correlations,
-    draw_balanced,
-    k_means,
-    measure,
-    possible,
-    within,
-)
+from hardy.design.categories import categorise, correlations, k_means, possible, within
 from hardy.design.matrix import read_matrix
-from hardy.errors import InputError
 from tests.design.matrices import blocks, named, random_matrix
 
 OVERLAPS = Path(__file__).parents[2] / "results/overlap/overlap_raw.csv"
@@ -123,58 +111,3 @@ def test_more_groups_than_different_rows() -> None:
 def test_a_seed_decides() -> None:
     matrix = random_matrix(20, seed=2)
     assert categorise(matrix, 3) == categorise(matrix, 3)
-
-
-FOUR = Categories((("a", "b", "c"), ("d", "e"), ("f",), ("g", "h")), 0.6)
-
-
-def test_coverage_and_balance_by_hand() -> None:
-    found = measure(FOUR, ["a", "b", "d", "g"])
-    assert found.counts == (2, 1, 0, 1)
-    assert found.coverage == 0.75
-    assert found.balance == pytest.approx(np.sqrt(2) / 3)  # of 2, 1, 1
-    assert measure(FOUR, ["a", "d", "f", "g"])[1:] == (1.0, 0.0)
-    assert str(found).startswith("coverage 0.75 (3 of 4 categories), balance 0.47")
-
-
-def test_measuring_what_is_not_there() -> None:
-    with pytest.raises(InputError, match='unknown corruption of the matrix "fog"'):
-        measure(FOUR, ["a", "fog"])
-    with pytest.raises(InputError, match="expected a set of corruptions to measure"):
-        measure(FOUR, [])
-
-
-def test_balanced_sets_are_different_and_balanced() -> None:
-    sets = draw_balanced(FOUR, 2, 2, 5, seed=1)
-    # Of categories with 2 or more: 3·1 + 3·1 + 1·1 sets.
-    assert len({*map(frozenset, sets)}) == 5
-    for one in sets:
-        assert sorted(measure(FOUR, one).counts)[-2:] == [2, 2]
-        assert len(one) == 4
-    assert sets == draw_balanced(FOUR, 2, 2, 5, seed=1)
-    assert sets != draw_balanced(FOUR, 2, 2, 5, seed=2)
-
-
-def test_all_sets_are_found_and_equally_likely() -> None:
-    every = draw_balanced(FOUR, 2, 2, 7)
-    assert len(every) == 7
-    with pytest.raises(InputError, match="but there are 7: 3 of 4 categories have 2 or more"):
-        draw_balanced(FOUR, 2, 2, 8)
-    drawn = Counter(draw_balanced(FOUR, 2, 2, 1, seed)[0] for seed in range(1400))
-    assert len(drawn) == 7
-    assert min(drawn.values()) > 140  # of 200 expected; 140 is 4.6 standard deviations off
-
-
-def test_more_than_there_is() -> None:
-    with pytest.raises(InputError, match="but there are 0"):
-        draw_balanced(FOUR, 5, 1)
-    with pytest.raises(InputError, match="but there are 0: 0 of 4"):
-        draw_balanced(FOUR, 1, 4)
-    with pytest.raises(InputError, match="expected 1 or more"):
-        draw_balanced(FOUR, 0, 1)
-
-
-def test_many_categories() -> None:
-    groups = tuple((f"{k}a", f"{k}b") for k in range(25))
-    assert len(draw_balanced(Categories(groups, 1.0), 12, 1, 3)) == 3
-    assert comb(25, 12) * 2**12 > 3

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hardy.design.accuracy import square_csv
+from hardy.design.results import square_csv
 from hardy.errors import HardyError, InputError
 from hardy.suites import load
 from tests.design.commands import NO_ROOM, full_disk, run
@@ -110,19 +110,19 @@ def test_pictures(run, matrix) -> None:
         (("--below", "0.01"), "leaves two corruptions or more, got 0.01"),
         (
             ("--below", "0.5", "--categories", "2"),
-            "--categories, --measure, got --below and --categories",
+            "expected one of below, categories, measure, got below and categories",
         ),
-        (("--below", "0.5", "-o", "x.toml"), "expected --suite, which the corruptions come from"),
+        (("--below", "0.5", "-o", "x.toml"), "expected suite, which the corruptions come from"),
         (
             ("--suite", "cifar10_c", "-o", "x.toml"),
-            "expected --below or --categories, which choose",
+            "expected below or categories, which choose",
         ),
         (
             ("--measure", "cifar10_c", "--suite", "cifar10_c", "-o", "x.toml"),
-            "which choose what -o writes, got --measure, which chooses nothing; name one",
+            "which choose what output is to hold, got measure, which chooses nothing; name one",
         ),
-        (("--each", "1"), "expected --each with --categories N, got it without"),
-        (("--below", "0.5", "--count", "1"), "expected --count with --categories N, got it"),
+        (("--each", "1"), "expected each with categories, got it without"),
+        (("--below", "0.5", "--count", "1"), "expected count with categories, got it"),
         (("--categories", "2", "--each", "0"), "expected 1 or more categories, corruptions each"),
         (("--categories", "3"), "but there are 0"),
         (("--categories", "1000000000"), "but there are 0: 2 of 2 categories have 1 or more"),

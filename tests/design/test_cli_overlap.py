@@ -162,5 +162,5 @@ def test_what_is_trained(run, monkeypatch) -> None:
 
 
 def test_half_a_request(run) -> None:
-    with pytest.raises(InputError, match="expected both --suite and --data to train"):
+    with pytest.raises(InputError, match="expected both suite and data to train"):
         run("overlap", "--out", "x", "--suite", "cifar10_c")

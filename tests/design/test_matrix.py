@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardy.design.accuracy import square_csv
 from hardy.design.matrix import Matrix, read_matrix
+from hardy.design.results import square_csv
 from hardy.errors import InputError
 from tests.design.matrices import random_matrix
 

@@ -14,9 +14,9 @@ import torch
 
 from hardy.errors import HardyError, InputError
 from hardy.train import loop
-from hardy.train.checkpoint import CHECKPOINT, read_tensors, write_tensors
+from hardy.train.checkpoint import read_tensors, write_tensors
 from hardy.train.loop import run_training
-from hardy.train.record import MODEL, alone_in
+from hardy.train.record import CHECKPOINT, MODEL, alone_in
 from hardy.train.trained_model import trained_net
 from hardy.train.training_data import Data, read_data
 from tests.train.small import CPU, NARROW, narrow, small_data
@@ -195,7 +195,7 @@ def test_a_full_disk_before_anything_was_saved(tmp_path, narrow, monkeypatch) ->
         raise HardyError(todo)
 
     monkeypatch.setattr(loop, "SAVE_SECONDS", math.inf)
-    monkeypatch.setattr("hardy.train.checkpoint.write_file", full)
+    monkeypatch.setattr("hardy.train.record.write_file", full)
     with pytest.raises(HardyError, match=r"nothing had been saved; .* trains from the beginning"):
         run_training("standard", small_data(tmp_path), tmp_path / "out", NARROW)
 

@@ -16,7 +16,8 @@ from hardy.train import METHODS
 from hardy.train.loop import run_training
 from hardy.train.method import Draw, Method, make_method
 from hardy.train.methods import augmix
-from hardy.train.methods.augmix import NOTHING, OPERATIONS, jsd
+from hardy.train.methods.augmix import jsd
+from hardy.train.methods.augmix_operations import NOTHING, OPERATIONS
 from hardy.train.methods.patch import patches
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, NEEDED, narrow, small_data

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from hardy.attacks.noise_generator import STEPS, NoiseEffect, fit_generator, measure
+from hardy.attacks.noise_generator import STEPS, Classify, fit_generator
 from hardy.errors import InputError
 from hardy.execute import Threads
 from hardy.images.display import encode
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 # Images measured at a time: few enough values for the projection's copies in float64.
 VALUES, MOST = 10_000_000, 512
+# The search for a distance: 1.8^0 .. 1.8^10, then as many halvings.
+GROWTH, COARSE, HALVINGS = 1.8, 11, 40
 # Pictures of each kind, and their side, cut from the middle so that pixels stay pixels.
 SHOWN, SIDE = 2, 64
 # The density of the noise, in units of its root mean square: bins, and images of noise counted.
@@ -72,7 +75,7 @@ def run_attack(
     device = torch.device(target.device)
     draw = Draw(seed, device)
     images, labels = map(torch.cat, zip(*_batches(fitted, MOST, device, workers), strict=True))
-    hashes = _hashes(images)
+    hashes = pixel_hashes(images.permute(0, 2, 3, 1).cpu().numpy())
     _check_apart(hashes, chosen)
     steps = STEPS if steps is None else steps
     first, _ = next(_batches(measured, SHOWN, device, 1))
@@ -80,20 +83,12 @@ def run_attack(
     radius = epsilon or usual_epsilon(values)
     with target.from_pixels() as classify:
         generator = fit_generator(
-            classify,
-            images,
-            labels,
-            draw,
-            noise=noise,
-            epsilon=radius,
-            steps=steps,
-            follow=follow,
+            classify, images, labels, draw, noise=noise, epsilon=radius, steps=steps, follow=follow
         )
+        size = max(1, min(MOST, VALUES // values))
         outcomes = [
             measure(classify, some, theirs, generator, draw, epsilon=radius)
-            for some, theirs in _batches(
-                measured, max(1, min(MOST, VALUES // values)), device, workers
-            )
+            for some, theirs in _batches(measured, size, device, workers)
         ]
     outcome = NoiseEffect(*(torch.cat(column).cpu() for column in zip(*outcomes, strict=True)))
     return Attacked(
@@ -113,9 +108,67 @@ def run_attack(
     )
 
 
-def _hashes(images: Tensor) -> npt.NDArray[np.uint64]:
-    """The hashes of images uint8 (N, 3, H, W), as the store has them."""
-    return pixel_hashes(images.permute(0, 2, 3, 1).cpu().numpy())
+class NoiseEffect(NamedTuple):
+    """Whether each answer is right, and how far the nearest noise is that spoils it."""
+
+    clean: Tensor
+    adversarial: Tensor
+    gaussian: Tensor
+    distance: Tensor
+
+
+@torch.no_grad()
+def measure(
+    classify: Classify,
+    images: Tensor,
+    labels: Tensor,
+    generator: Generator,
+    draw: Draw,
+    *,
+    epsilon: float,
+) -> NoiseEffect:
+    """The effect of the noise, and of Gaussian noise: that which was fed, at the same norm."""
+    pixels = to_pixels(images)
+    fed = generator.white(draw, pixels.shape)
+    noise, plain = generator(fed), generator.inner(fed)
+
+    def right(shown: Tensor) -> Tensor:
+        return classify(shown).argmax(1) == labels
+
+    return NoiseEffect(
+        right(pixels),
+        right(project(pixels, noise, epsilon)),
+        right(project(pixels, plain, epsilon)),
+        smallest_distance(classify, pixels, noise, labels),
+    )
+
+
+@torch.no_grad()
+def smallest_distance(classify: Classify, pixels: Tensor, noise: Tensor, labels: Tensor) -> Tensor:
+    """The L2 distance, after clipping, at which noise of each image's direction first spoils the
+    answer: η grows while that is right, then the last step is halved. An image whose answer stays
+    right gets the number of its values; one that is wrong from the start ends near 0.
+    """
+    direction = functional.normalize(noise.flatten(1)).view_as(noise)
+
+    def shown(eta: Tensor) -> Tensor:
+        return (pixels + eta.to(pixels).view(-1, 1, 1, 1) * direction).clamp(0, 1)
+
+    def wrong(eta: Tensor) -> Tensor:
+        return classify(shown(eta)).argmax(1) != labels
+
+    high = torch.ones(len(pixels), dtype=torch.float64, device=pixels.device)
+    spoiled = wrong(high)
+    for _ in range(COARSE - 1):
+        high = torch.where(spoiled, high, high * GROWTH)
+        spoiled = wrong(high)
+    low = torch.zeros_like(high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        found = wrong(middle)
+        low, high = torch.where(found, low, middle), torch.where(found, middle, high)
+    reached = (shown(high) - pixels).flatten(1).double().norm(dim=1)
+    return torch.where(spoiled, reached, float(pixels[0].numel()))
 
 
 def _check_apart(hashes: npt.NDArray[np.uint64], chosen: FitAndMeasure) -> None:

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 
 def overlap_corruptions(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where all goes; the same resumes.")],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of the experiment; kept work resumes.")
+    ],
     suite: Annotated[
-        str | None, typer.Option(metavar="SUITE", help="Whose corruptions; a name or a .toml.")
+        str | None,
+        typer.Option(metavar="SUITE", help="Its corruptions are compared; name or .toml."),
     ] = None,
     data: Annotated[
         str | None, typer.Option(metavar="SRC", help="Training images, such as cifar10.")
@@ -37,9 +40,13 @@ def overlap_corruptions(
     images: Annotated[
         str | None, typer.Option(metavar="SRC", help="Test images; cifar10 has its own.")
     ] = None,
-    only: Annotated[str, typer.Option(metavar="NAMES", help="Such as fog,snow.")] = "counted",
+    only: Annotated[
+        str, typer.Option(metavar="NAMES", help="Corruptions, as fog,snow.")
+    ] = "counted",
     net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_16_4.")] = "wrn_16_4",
-    epochs: Annotated[int, typer.Option(help="Of each model; half of the images corrupted.")] = 15,
+    epochs: Annotated[
+        int, typer.Option(help="Epochs of each model; half of its images are corrupted.")
+    ] = 15,
     batch: TrainBatch = 128,
     lr: LearningRate = 0.1,
     device: Device = None,
@@ -55,24 +62,9 @@ def overlap_corruptions(
     accuracies, both published scores with intervals, and heat maps.
     Without --suite and --data, what DIR holds is computed and drawn again.
     """
+    asked = locals() | {"only": words(only)}  # as `hardy.overlap` names them
     with resumable():
-        results = hardy.overlap(
-            out,
-            suite=suite,
-            data=data,
-            images=images,
-            only=words(only),
-            net=net,
-            epochs=epochs,
-            batch=batch,
-            lr=lr,
-            device=device,
-            precision=precision,
-            proxy=proxy,
-            seed=seed,
-            say=typer.echo,
-            track=watch,
-        )
+        results = hardy.overlap(**asked, say=typer.echo, track=watch)
     for one in results.overlaps:
         for reason in one.undefined:
             typer.secho(f"undefined ({one.form}): {printable(reason)}", fg="yellow", err=True)
@@ -111,28 +103,31 @@ def _next(results: OverlapResults, out: Path) -> str:
 def design_suite(
     matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help="A CSV of overlaps.")],
     below: Annotated[
-        float | None, typer.Option(metavar="T", help="A largest set with all overlaps below.")
+        float | None,
+        typer.Option(metavar="T", help="Choose a largest set with all overlaps below T."),
     ] = None,
     categories: Annotated[
-        int | None, typer.Option(metavar="N", help="A balanced set from N categories.")
+        int | None, typer.Option(metavar="N", help="Choose a balanced set from N categories.")
     ] = None,
     each: Annotated[
-        int | None, typer.Option(metavar="K", help="Of each of these; 1 if left out.")
+        int | None, typer.Option(metavar="K", help="Corruptions from each category; 1 if left out.")
     ] = None,
     count: Annotated[
-        int | None, typer.Option(metavar="M", help="Different balanced sets; 1 if left out.")
+        int | None,
+        typer.Option(metavar="M", help="Number of balanced sets to choose; 1 if left out."),
     ] = None,
     measure: Annotated[
-        str | None, typer.Option(metavar="SUITE", help="Coverage and balance of this one.")
+        str | None, typer.Option(metavar="SUITE", help="Say how this suite covers the categories.")
     ] = None,
     suite: Annotated[
-        str | None, typer.Option(metavar="SUITE", help="That the corruptions come from.")
+        str | None, typer.Option(metavar="SUITE", help="Suite that the corruptions come from.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="A new suite, .toml.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the choice as a suite, .toml."),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Categories and members: .html, .png.")
+        Path | None, typer.Option(metavar="FILE", help="Draw categories and members: .html, .png.")
     ] = None,
     without: Annotated[
         str, typer.Option(metavar="NAMES", help="Corruptions to leave out of the matrix.")
@@ -146,21 +141,8 @@ def design_suite(
     exists covers the categories. -o and --suite write what was chosen as a
     suite that every command takes: hardy eval ... --suite FILE.
     """
-    found = hardy.design(
-        matrix,
-        below=below,
-        categories=categories,
-        each=each,
-        count=count,
-        measure=measure,
-        suite=suite,
-        output=output,
-        picture=picture,
-        without=words(without),
-        seed=seed,
-        say=lambda line: typer.echo(line, err=True),
-        track=watch,
-    )
+    asked = locals() | {"without": words(without)}  # as `hardy.design` names them
+    found = hardy.design(**asked, say=lambda line: typer.echo(line, err=True), track=watch)
     if found.categories is not None:
         _print_categories(found.categories)
     if below is not None:
@@ -202,13 +184,15 @@ def correlate_shifts(
         typer.Argument(metavar="RESULTS...", help="Stores, or CSV: model,suite,clean,accuracy."),
     ],
     target: Annotated[
-        str | None, typer.Option("--with", metavar="SUITE", help="All others with this one.")
+        str | None,
+        typer.Option("--with", metavar="SUITE", help="Correlate all other suites with this one."),
     ] = None,
     family: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help='Suites as one, their mean: "noc_*".')
+        str | None,
+        typer.Option(metavar="PATTERN", help='Suites to take as one, by their mean: "noc_*".'),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="A CSV.")
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write a CSV.")
     ] = None,
     seed: Seed = 0,
 ) -> None:

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hardy
-from hardy.cli.options import (
-    Device,
-    Labels,
-    LearningRate,
-    Seed,
-    TrainBatch,
-    TrainPrecision,
-    resumable,
-)
+from hardy.cli import options
 from hardy.errors import InputError, printable
 from hardy.progress import watch
 
@@ -26,22 +18,21 @@ if TYPE_CHECKING:
 
 def train_model(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="Such as standard or augmix.")],
-    data: Annotated[
-        str, typer.Option(metavar="SRC", help="cifar10, class folders, arrays, tars, Parquet.")
+    data: options.Images,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder to train in; then a model, hardy:DIR.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write; hardy:DIR then.")],
     net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_40_2.")] = "wrn_40_2",
     epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 100,
-    lr: LearningRate = 0.1,
+    lr: options.LearningRate = 0.1,
     schedule: Annotated[str, typer.Option(help="How it falls: cosine or step.")] = "cosine",
-    batch: TrainBatch = 128,
-    weight_decay: Annotated[float, typer.Option(help="Of all parameters.")] = 5e-4,
+    batch: options.TrainBatch = 128,
+    weight_decay: Annotated[float, typer.Option(help="Weight decay of all parameters.")] = 5e-4,
     antialias: Annotated[
         int, typer.Option(metavar="N", help="Blur by N taps before down-sampling; 1: do not.")
     ] = 1,
     blur_after_conv: Annotated[
-        bool,
-        typer.Option("--blur-after-conv", help="BlurAfterConv, as we reconstruct it."),
+        bool, typer.Option("--blur-after-conv", help="BlurAfterConv, as we reconstruct it.")
     ] = False,
     init: Annotated[
         Path | None,
@@ -49,28 +40,26 @@ def train_model(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Of the method, as step=2/255; once for each."
-        ),
+        typer.Option("--set", metavar="NAME=VALUE", help="One setting of the method: step=2/255."),
     ] = None,
     stylised: Annotated[
         str | None,
         typer.Option(metavar="SRC", help="For ant: stylised images, in a fifth of each batch."),
     ] = None,
-    labels: Labels = None,
+    labels: options.Labels = None,
     recipe: Annotated[
         str, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
     ] = "none@1",
     input: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A filter before it, in tests too, such as clahe."),
+        typer.Option(metavar="NAME", help="A filter of all images, in tests too, such as clahe."),
     ] = None,
-    device: Device = None,
-    precision: TrainPrecision = None,
+    device: options.Device = None,
+    precision: options.TrainPrecision = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same weights each time, more slowly.")
     ] = False,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Train a net that holds up better, or one to compare it with.
 
@@ -84,34 +73,14 @@ def train_model(
 
     For several GPUs: torchrun --nproc-per-node N -m hardy.cli train ...
     """
-    with resumable("the same command goes on after the last epoch that was saved, if any was"):
-        trained = hardy.train(
-            method,
-            data=data,
-            out=out,
-            net=net,
-            epochs=epochs,
-            lr=lr,
-            schedule=schedule,
-            batch=batch,
-            weight_decay=weight_decay,
-            antialias=antialias,
-            blur_after_conv=blur_after_conv,
-            init=init,
-            settings=_settings(settings or []),
-            stylised=stylised,
-            labels=labels,
-            recipe=recipe,
-            input=input,
-            device=device,
-            precision=precision,
-            deterministic=deterministic,
-            seed=seed,
-            say=lambda line: typer.echo(printable(line)),
-            track=watch,
-        )
+    asked = locals() | {"settings": _settings(settings or [])}  # as `hardy.train` names them
+    with options.resumable(
+        "the same command goes on after the last epoch that was saved, if any was"
+    ):
+        trained = hardy.train(**asked, say=lambda line: typer.echo(printable(line)), track=watch)
     if trained.rank:
         return  # the first process prints
+    line = f"{out} was finished before"
     if trained.epochs:
         last = trained.log[-1]
         before = len(trained.log) - trained.epochs
@@ -120,9 +89,7 @@ def train_model(
             f"trained {net} by {method}{resumed}, the loss is {last['loss']:.4f} after epoch "
             f"{last['epoch']}; corruptions seen: {_seen(trained)}"
         )
-        typer.echo(printable(line))
-    else:
-        typer.echo(printable(f"{out} was finished before"))
+    typer.echo(printable(line))
     from hardy.images.datasets import NAMES
 
     own = "" if data in NAMES else ", with --own-classes if these classes are not its own"

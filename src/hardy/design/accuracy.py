@@ -1,8 +1,6 @@
 """The accuracy matrix, from stored predictions: a row for each model, trained with one corruption
 or with none, and a column for each corruption that the test images show, or none."""
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,10 +42,6 @@ class Accuracy:
                 f"{every[row]} on {every[column]}; divide per cents by 100"
             )
 
-    def as_csv(self) -> str:
-        every = (NONE, *self.names)
-        return square_csv("trained_with", every, self.values)
-
 
 def check_names(names: Sequence[str]) -> None:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
@@ -56,22 +50,11 @@ def check_names(names: Sequence[str]) -> None:
         raise InputError(f'expected two or more corruptions, each once, none "{NONE}", got {got}')
 
 
-def square_csv(corner: str, names: Sequence[str], values: Floats) -> str:
-    """Names across and down; every digit, and nothing for NaN."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([corner, *names])
-    for name, row in zip(names, values, strict=True):
-        writer.writerow([name, *("" if np.isnan(value) else repr(float(value)) for value in row)])
-    return out.getvalue()
-
-
 class Collected(NamedTuple):
     """The accuracies, and what their intervals are drawn from."""
 
     accuracy: Accuracy
-    # (images, n + 1 models, n + 1 corruptions): at how many severities the model was right.
-    correct: npt.NDArray[np.uint8]
+    correct: npt.NDArray[np.uint8]  # (images, models, corruptions): right at so many severities
     severities: Floats  # (n + 1,) of each corruption
     how: Resampling
 
@@ -79,11 +62,9 @@ class Collected(NamedTuple):
 def collect(
     runs: Mapping[str, StoredRun], cells: Sequence[Cell], images: str | None = None
 ) -> Collected:
-    """The accuracies of models, each named by what it was trained with, "none" among them.
-
-    `cells` are all severities of these corruptions, over which an accuracy is the mean; `images` is
-    the hash of the images that all models were to be tested on.
-    """
+    """The accuracies of models, each named by what it was trained with, "none" among them. `cells`
+    are all severities of these corruptions, over which an accuracy is the mean; `images` is the
+    hash of the images that all models were to be tested on."""
     names = tuple(name for name in runs if name != NONE)
     missing = [name for name in (NONE, *(cell.name for cell in cells)) if name not in runs]
     if missing:
@@ -98,9 +79,7 @@ def collect(
         raise InputError(f"expected each corruption among the cells, got none of {lacking}")
     first = runs[NONE]
     if len(np.unique(first.labels)) < 2:
-        raise InputError(
-            "expected test images of two or more classes, got one: every model is always right"
-        )
+        raise InputError("expected test images of two or more classes, got one: all are right")
     if images is not None and images_hash(first, sorted_places(first)) != images:
         raise InputError(
             "expected predictions on the test images that the overlap was begun with, got others; "
@@ -109,15 +88,11 @@ def collect(
     correct = np.empty((len(first.ids), len(runs), len(columns)), np.uint8)
     for row, name in enumerate((NONE, *names)):
         run = runs[name]
-        if run.ids != first.ids or not np.array_equal(run.labels, first.labels):
-            raise InputError(
-                f"expected all models on the same images, but {name} has others than {NONE}"
-            )
-        if not np.array_equal(run.pixels, first.pixels):
-            raise InputError(
-                f"expected all models on the same images, but {name} has other pixels than {NONE}; "
-                "begin anew in another folder"
-            )
+        same = run.ids == first.ids and np.array_equal(run.labels, first.labels)
+        if not same or not np.array_equal(run.pixels, first.pixels):
+            other = f"other pixels than {NONE}; begin anew in another folder"
+            other = other if same else f"others than {NONE}"
+            raise InputError(f"expected all models on the same images, but {name} has {other}")
         correct[:, row] = times_right(run, columns)
     how = resampling(first, np.arange(len(first.ids)), None)
     return from_counts(names, correct, severities, how)
@@ -131,9 +106,8 @@ def columns_of(names: Sequence[str], cells: Sequence[Cell]) -> list[list[Cell]]:
 def times_right(run: StoredRun, columns: Sequence[Sequence[Cell]]) -> npt.NDArray[np.uint8]:
     """(images, columns): at how many cells of each column the model was right."""
     ranks = run.read([cell for column in columns for cell in column], ["rank"])["rank"]
-    ends = np.cumsum([len(column) for column in columns])[:-1]
-    parts = np.split(~wrong(ranks), ends, axis=1)
-    return np.stack([part.sum(axis=1, dtype=np.uint8) for part in parts], axis=1)
+    starts = np.cumsum([0, *(len(column) for column in columns[:-1])])
+    return np.add.reduceat(~wrong(ranks), starts, axis=1, dtype=np.uint8)
 
 
 def from_counts(

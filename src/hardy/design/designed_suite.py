@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hardy.design.categories import Categories, Measures, categorise, check_known, draw_balanced
-from hardy.design.categories import measure as measure_set
+from hardy.design.balanced_sets import Measures, check_known, draw_balanced
+from hardy.design.balanced_sets import measure as measure_set
+from hardy.design.categories import Categories, categorise
 from hardy.design.heat_map import category_map, check_format, draw
 from hardy.design.independent_sets import QUICK, select
 from hardy.design.matrix import read_matrix
@@ -70,8 +71,8 @@ def design(
     """
     matrix = Path(matrix)
     output, picture = (None if path is None else Path(path) for path in (output, picture))
-    ways = {"--below": below, "--categories": categories, "--measure": measure}
-    _check_asked(ways, {"--each": each, "--count": count}, suite, output)
+    ways = {"below": below, "categories": categories, "measure": measure}
+    _check_asked(ways, {"each": each, "count": count}, suite, output)
     if output is not None:
         check_file_name(output)
     if picture is not None:
@@ -123,16 +124,16 @@ def _check_asked(
     if len(given) > 1:
         raise InputError(f"expected one of {', '.join(ways)}, got {' and '.join(given)}")
     for option, number in balanced.items():
-        if number is not None and "--categories" not in given:
-            raise InputError(f"expected {option} with --categories N, got it without; name both")
-    if output is not None and given in ([], ["--measure"]):
-        got = "--measure, which chooses nothing" if given else "neither"
+        if number is not None and "categories" not in given:
+            raise InputError(f"expected {option} with categories, got it without; name both")
+    if output is not None and given in ([], ["measure"]):
+        got = "measure, which chooses nothing" if given else "neither"
         raise InputError(
-            f"expected --below or --categories, which choose what -o writes, got {got}; name one "
-            "of them, or leave -o out"
+            f"expected below or categories, which choose what output is to hold, got {got}; name "
+            "one of them, or leave output out"
         )
     if output is not None and suite is None:
-        raise InputError("expected --suite, which the corruptions come from, to write a new suite")
+        raise InputError("expected suite, which the corruptions come from, to write a new suite")
 
 
 def _format(picture: Path) -> str:
@@ -152,10 +153,19 @@ def _write_suites(
 
 
 def write_suite(target: Path, base: str, counted: Sequence[str], source: str) -> Path:
-    """Write a suite of these corruptions of a base suite, called as the file is."""
-    text = suite_toml(base, _name(target), counted, source)
+    """Write a suite of these corruptions of a base suite, called as the file is; not over a file
+    that `hardy design` did not write, nor over the base suite."""
+    check_file_name(target)
+    if target.stem in own_suites():
+        raise InputError(f"{target.stem} is a suite of Hardy's own; give the new one another name")
+    text = suite_toml(base, target.stem, counted, source)
     check_target(target)
-    _check_target(target, base)
+    if target.exists():
+        if base.endswith(".toml") and target.samefile(base):
+            raise InputError(
+                f"cannot write {target}: it is the suite that is chosen from; name another file"
+            )
+        check_ours(target, MARK, "suite that `hardy design` wrote")
     write_file(target, f"{MARK}\n{text}".encode())
     return target
 
@@ -193,26 +203,6 @@ def check_file_name(target: Path) -> None:
         raise InputError(
             f"expected a file of small letters, digits and _ such as my_suite.toml, got {target}"
         )
-
-
-def _name(target: Path) -> str:
-    """The name of the suite that goes into a file."""
-    check_file_name(target)
-    name = target.stem
-    if name in own_suites():
-        raise InputError(f"{name} is a suite of Hardy's own; give the new one another name")
-    return name
-
-
-def _check_target(target: Path, base: str) -> None:
-    """Refuse to write over a file that `hardy design` did not write, or over the base suite."""
-    if not target.exists():
-        return
-    if base.endswith(".toml") and target.samefile(base):
-        raise InputError(
-            f"cannot write {target}: it is the suite that is chosen from; name another file"
-        )
-    check_ours(target, MARK, "suite that `hardy design` wrote")
 
 
 def _lines(table: Mapping[str, Any], above: str = "") -> Iterator[str]:

@@ -142,11 +142,9 @@ def correlate_drops(
     groups = {one: [one] for one in drops if one not in (*members, *few)}
     if family:
         groups = {family: members, **groups}
-    pairs = (
-        list(combinations(groups, 2))
-        if target is None
-        else [(one, target) for one in groups if one != target]
-    )
+    pairs = list(combinations(groups, 2))
+    if target is not None:
+        pairs = [(one, target) for one in groups if one != target]
     counts = {one: _counted(one, len(models)) for one, models in drops.items()}
     if not pairs:
         raise InputError(
@@ -183,26 +181,21 @@ def _common(drops: Drops, suites: Sequence[str]) -> list[str]:
 
 def _by_suite(rows: Sequence[ModelDrop]) -> dict[str, dict[str, float]]:
     drops: dict[str, dict[str, float]] = {}
-    first: dict[str, ModelDrop] = {}
+    first: dict[str, tuple[str, Score]] = {}
     for row in rows:
         of_suite = drops.setdefault(row.suite, {})
         if row.model in of_suite:
             raise InputError(f"expected each model once on {row.suite}, got {row.model} twice")
         of_suite[row.model] = row.drop
         if row.made is not None:
-            _check_alike(first.setdefault(row.suite, row), row)
+            model, made = first.setdefault(row.suite, (row.model, row.made))
+            # On other images or corruptions, a model may lose more or less for that alone.
+            if apart := differences(made, row.made):
+                raise InputError(
+                    f"expected the runs of {model} and {row.model} alike on {row.suite}, got "
+                    f"{', '.join(apart)}; run both on the same"
+                )
     return drops
-
-
-def _check_alike(one: ModelDrop, two: ModelDrop) -> None:
-    """Refuse runs that differ in more than the model: on other images or corruptions, a model may
-    lose more or less for that alone."""
-    apart = differences(one.made, two.made) if one.made and two.made else []
-    if apart:
-        raise InputError(
-            f"expected the runs of {one.model} and {two.model} alike on {one.suite}, got "
-            f"{', '.join(apart)}; run both on the same"
-        )
 
 
 def _correlate(
@@ -287,17 +280,18 @@ def stored_drops(store: Path) -> list[ModelDrop]:
     rows = []
     for run in find_runs(store):
         scores = score_run(run, reference=None)
-        name = "mean error" if scores.kind == "corruptions" else "flip probability"
-        needed = (name, "clean error") if scores.kind == "corruptions" else (name,)
+        corrupted = scores.kind == "corruptions"
+        needed = ("mean error", "clean error") if corrupted else ("flip probability",)
         lacking = [one for one in needed if one not in scores]
         if lacking:
             raise InputError(
                 f"expected the {' and '.join(lacking)} of {run.model} on {run.suite}, "
                 "which was not run on what that needs; run it on all of the suite"
             )
-        lost = scores[name].value / 100
-        if scores.kind == "corruptions":
+        made = scores[needed[0]]
+        lost = made.value / 100
+        if corrupted:
             what = f"{run.model} on {run.suite}"
             lost = drop(1 - scores["clean error"].value / 100, 1 - lost, what)
-        rows.append(ModelDrop(run.model, run.suite, lost, scores[name]))
+        rows.append(ModelDrop(run.model, run.suite, lost, made))
     return rows

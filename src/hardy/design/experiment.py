@@ -169,17 +169,11 @@ def _run_model(experiment: Experiment, name: str) -> float:
     if name == NONE:
         found = measure_features(folder, subject, experiment.device, experiment.track)
         write_features(experiment.out / FEATURES, found)
-    accuracy = _clean_accuracy(outcome.folders[0])
-    write_record(
-        folder / FINISHED, {"predictions": outcome.folders[0].name, "clean_accuracy": accuracy}
-    )
+    stored = outcome.folders[0]
+    accuracy = float((open_run(stored).read([CLEAN], ["rank"])["rank"] == 0).mean())
+    write_record(folder / FINISHED, {"predictions": stored.name, "clean_accuracy": accuracy})
     (folder / MODEL).unlink()
     return accuracy
-
-
-def _clean_accuracy(folder: Path) -> float:
-    ranks = open_run(folder).read([CLEAN], ["rank"])["rank"]
-    return float((ranks == 0).mean())
 
 
 def _test_hash(subject: Subject, track: Track) -> str:

@@ -19,10 +19,7 @@ BATCH = 1024
 
 
 def measure_features(
-    folder: Path,
-    subject: Subject,
-    device: torch.device,
-    track: Track = untracked,
+    folder: Path, subject: Subject, device: torch.device, track: Track = untracked
 ) -> Features:
     """The features over all images of a subject; a corruption's shift is its severities' mean."""
     extract = _Extractor(folder, device)

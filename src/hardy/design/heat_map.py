@@ -69,11 +69,10 @@ def ordered(values: Floats) -> list[int]:
     similar = np.nan_to_num(values, nan=0.0)
     groups = [[place] for place in range(len(similar))]
     while len(groups) > 1:
-        best = max(
+        a, b = max(
             ((a, b) for a in range(len(groups)) for b in range(a + 1, len(groups))),
             key=lambda pair: float(similar[np.ix_(groups[pair[0]], groups[pair[1]])].mean()),
         )
-        a, b = best
         groups[a] = _joined(groups[a], groups[b], similar)
         del groups[b]
     return groups[0]

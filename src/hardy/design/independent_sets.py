@@ -5,9 +5,7 @@ without an edge between any two. The search takes what costs nothing (a node wit
 neighbour left), works on parts that hang together one by one, and else tries both with and without
 the node that has the most neighbours. The second try is spared where a cover by cliques shows that
 it cannot do better: a set has at most one node of each clique. It ends when nothing is left to be
-tried, which is the proof that no set is larger.
-
-Sets of nodes are the bits of whole numbers.
+tried, which is the proof that no set is larger. Sets of nodes are the bits of whole numbers.
 """
 
 from collections.abc import Iterator
@@ -15,7 +13,6 @@ from math import fsum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from hardy.design.matrix import Matrix
 from hardy.errors import InputError
@@ -39,11 +36,18 @@ def select(matrix: Matrix, threshold: float) -> Selection:
         raise InputError(f"expected a threshold above 0, got {threshold}; no overlap is below 0")
     number = len(matrix.names)
     clash = matrix.values >= threshold
-    search = Search([_bits(np.flatnonzero(row), but=node) for node, row in enumerate(clash)])
+    np.fill_diagonal(clash, False)
+    search = Search([sum(1 << node for node in np.flatnonzero(row).tolist()) for row in clash])
     left = (1 << number) - 1
     size = search.largest(left)
     if size < 2:
-        raise _nothing(matrix, threshold)
+        values = matrix.values + np.diag(np.full(number, np.inf))
+        row, column = np.unravel_index(values.argmin(), values.shape)
+        raise InputError(
+            f"expected a threshold that leaves two corruptions or more, got {threshold:g}; the "
+            f"least overlap of all is {values[row, column]:.4g}, of {matrix.names[row]} and "
+            f"{matrix.names[column]}; name a higher one"
+        )
     chosen: list[int] = []
     sums = [fsum(row) for row in matrix.values]  # exact: the order of the columns must not decide
     for node in sorted(range(number), key=sums.__getitem__):
@@ -112,17 +116,3 @@ def _each(nodes: int) -> Iterator[int]:
         lowest = nodes & -nodes
         yield lowest.bit_length() - 1
         nodes ^= lowest
-
-
-def _bits(nodes: npt.NDArray[np.int64], but: int) -> int:
-    return sum(1 << node for node in nodes.tolist() if node != but)
-
-
-def _nothing(matrix: Matrix, threshold: float) -> InputError:
-    values = matrix.values + np.diag(np.full(len(matrix.names), np.inf))
-    row, column = np.unravel_index(values.argmin(), values.shape)
-    return InputError(
-        f"expected a threshold that leaves two corruptions or more, got {threshold:g}; the least "
-        f"overlap of all is {values[row, column]:.4g}, of {matrix.names[row]} and "
-        f"{matrix.names[column]}; name a higher one"
-    )

@@ -1,25 +1,19 @@
 """`hardy.overlap`: which corruptions measure the same thing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hardy.design.heat_map import draw, heat_map
 from hardy.design.results import OverlapResults, summarise, write_results
 from hardy.errors import InputError, MissingResource, need
 from hardy.files import write_output
 from hardy.progress import Track, untracked
-
-if TYPE_CHECKING:
-    from hardy.run.selection import Images
+from hardy.run.selection import Images
 
 PICTURES = ("html", "png")
-# The similarity that agrees best with overlap so far; from 0 to 1, and 1 on the diagonal, so that a
-# design can be made from it.
+# The similarity that agrees best with overlap so far; 0 to 1, 1 on the diagonal, as designs ask.
 STAND_IN = "errors"
 
 
@@ -89,7 +83,7 @@ def overlap(
             track=track,
         )
     elif suite is not None or data is not None:
-        raise InputError("expected both --suite and --data to train, or neither to draw again")
+        raise InputError("expected both suite and data to train, or neither to draw again")
     results = summarise(out)
     written = write_results(results, out)
     drawn, undrawn = _draw(results, out)
@@ -117,8 +111,7 @@ def _draw(results: OverlapResults, out: Path) -> tuple[list[Path], dict[str, str
         path = out / f"{name}.{form}"
         try:
             write_output(path, draw(heats[name], form))
+            drawn.append(path)
         except MissingResource as error:
             undrawn[path.name] = str(error)
-        else:
-            drawn.append(path)
     return drawn, undrawn

@@ -138,21 +138,17 @@ def _undefined(accuracy: Accuracy, form: Form) -> tuple[str, ...]:
         reasons.append("the clean model is never right on clean images")
     for place, name in enumerate(accuracy.names, 1):
         own, clean = values[place], values[0]
-        if form == "ratio" and own[0] <= 0:
+        by, by_clean, told = 1.0, 1.0, ""
+        if form == "ratio":
+            by, by_clean = own[0], clean[0]
+            told = f" ({100 * own[0]:.2f} % and {100 * clean[0]:.2f} % on clean images)"
+        if by <= 0:
             reasons.append(f"{name}: its model is never right on clean images")
-            continue
-        divisors = (own[0], clean[0]) if form == "ratio" else (1.0, 1.0)
-        if divisors[1] <= 0:
-            continue
-        if own[place] / divisors[0] - clean[place] / divisors[1] <= LEAST_GAIN:
+        elif by_clean > 0 and own[place] / by - clean[place] / by_clean <= LEAST_GAIN:
             reasons.append(
                 f"{name}: training with it does not help against it, accuracy "
                 f"{100 * own[place]:.2f} % against {100 * clean[place]:.2f} % of the clean model"
-                + (
-                    f" ({100 * own[0]:.2f} % and {100 * clean[0]:.2f} % on clean images)"
-                    if form == "ratio"
-                    else ""
-                )
+                f"{told}"
             )
     return tuple(reasons)
 

@@ -10,26 +10,21 @@ torch nor the images are needed.
 | `features.npz`    | how corruptions move the clean model's features (`hardy.design.proxy`)       |
 """
 
+import csv
+import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hardy.design.accuracy import (
-    Accuracy,
-    Collected,
-    check_names,
-    collect,
-    columns_of,
-    square_csv,
-    times_right,
-)
+from hardy.design.accuracy import Accuracy, Collected, check_names, collect, columns_of, times_right
 from hardy.design.overlap_score import FORMS, Overlap, resample_accuracy, resampled_overlap
 from hardy.design.proxy import (
     Agreement,
@@ -123,16 +118,20 @@ class OverlapResults:
 
     def pairs(self) -> Iterator[dict[str, Any]]:
         """A row for each pair of corruptions; None for what is undefined."""
-        for row, first in enumerate(self.names):
-            for column in range(row + 1, len(self.names)):
-                made: dict[str, Any] = {"first": first, "second": self.names[column]}
-                for one in self.overlaps:
-                    for end, matrix in (("", one.values), ("_low", one.low), ("_high", one.high)):
-                        if matrix is not None:
-                            made[f"{one.form}{end}"] = _known(matrix[row, column])
-                for kind, matrix in self.similarities.items():
-                    made[kind] = _known(matrix[row, column])
-                yield made
+        columns: dict[str, Floats | None] = {}
+        for one in self.overlaps:
+            columns |= {
+                one.form: one.values,
+                f"{one.form}_low": one.low,
+                f"{one.form}_high": one.high,
+            }
+        columns |= self.similarities
+        for a, b in combinations(range(len(self.names)), 2):
+            yield {"first": self.names[a], "second": self.names[b]} | {
+                name: None if math.isnan(matrix[a, b]) else float(matrix[a, b])
+                for name, matrix in columns.items()
+                if matrix is not None
+            }
 
 
 class MeasuredOverlap(NamedTuple):
@@ -202,13 +201,24 @@ def write_results(results: OverlapResults, out: Path) -> list[Path]:
     }
     texts["overlap_pairs.csv"] = to_csv(list(results.pairs()))
     if results.accuracy is not None:
-        texts["accuracy.csv"] = results.accuracy.as_csv()
+        every, values = (NONE, *results.names), results.accuracy.values
+        texts["accuracy.csv"] = square_csv("trained_with", every, values)
     for one in results.overlaps:
         texts[f"overlap_{one.form}.csv"] = square_csv("corruption", one.names, one.values)
     for name, text in texts.items():
         write_file(out / name, text.encode())
     write_record(out / "overlap.json", _as_json(results))
     return [out / name for name in (*texts, "overlap.json")]
+
+
+def square_csv(corner: str, names: Sequence[str], values: Floats) -> str:
+    """Names across and down; every digit, and nothing for NaN."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([corner, *names])
+    for name, row in zip(names, values, strict=True):
+        writer.writerow([name, *("" if np.isnan(value) else repr(float(value)) for value in row)])
+    return out.getvalue()
 
 
 def _begun(out: Path) -> tuple[dict[str, Any], list[Cell], tuple[str, ...]]:
@@ -228,10 +238,6 @@ def _stand_in(
 ) -> dict[str, Floats]:
     """The stand-in's similarities, of all kinds; `correct` (images, n + 1) is the clean model's."""
     return {**similarities(features), "errors": shared_errors(correct, severities)}
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 def _run(out: Path, name: str) -> StoredRun:

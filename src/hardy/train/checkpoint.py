@@ -1,28 +1,21 @@
-"""What is saved of a training: the log, and a checkpoint, all that a resumed run needs."""
+"""A checkpoint of a training: all that a resumed run needs."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from hardy.errors import InputError
-from hardy.files import write_file
 from hardy.models.weights import packed, unpacked
-from hardy.train.record import is_figure, read_text, run_hash
+from hardy.train.record import check_log, run_hash, write_log, write_whole
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
-
-CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
-COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
-SHOWN = 100  # characters of what is wrong with a log
 
 
 def save(training: Training, path: Path) -> None:
@@ -89,14 +82,6 @@ def _check_alike(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None
             raise ValueError(f"{name} is {its} instead of {ours}")
 
 
-def write_whole(target: Path, content: bytes) -> None:
-    if (target.parent / CHECKPOINT).exists():
-        todo = "what was saved before is kept, and the same command resumes from there"
-    else:
-        todo = "nothing had been saved; make room, and the same command trains from the beginning"
-    write_file(target, content, todo)
-
-
 def write_tensors(target: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:
     write_whole(target, packed(tensors, notes, target))
 
@@ -104,37 +89,3 @@ def write_tensors(target: Path, tensors: Mapping[str, Tensor], notes: Mapping[st
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors of a checkpoint, and the notes beside them."""
     return unpacked(path, "delete it to begin anew")
-
-
-def read_log(folder: Path) -> list[dict[str, float]]:
-    """The log of a finished run."""
-    path = folder / LOG
-    try:
-        return check_log([json.loads(line) for line in read_text(path).splitlines()])
-    except (OSError, ValueError, RecursionError) as error:
-        why = error.strerror if isinstance(error, OSError) else repr(error)[:SHOWN]
-        raise InputError(
-            f"the training in {folder} has finished, and its net is whole (hardy:{folder}), but "
-            f"its log {path} cannot be read ({why}); bring back the file, or do without"
-        ) from error
-
-
-def check_log(rows: Any) -> list[dict[str, float]]:
-    """Check that the log has a row of numbers for each of the epochs 1, 2, ..."""
-    for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
-        whole = isinstance(row, dict) and tuple(row) == COLUMNS
-        if not whole or row["epoch"] != number or not all(map(is_figure, row.values())):
-            raise ValueError(f"its log has no numbers of epoch {number}")
-    if not rows:
-        raise ValueError("its log is empty")
-    return rows  # type: ignore[no-any-return]
-
-
-def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    write_whole(folder / LOG, lines.encode())
-    table = io.StringIO()
-    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_whole(folder / "log.csv", table.getvalue().encode())

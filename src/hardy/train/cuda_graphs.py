@@ -49,17 +49,14 @@ class Recorded:
         self.graph = torch.cuda.CUDAGraph()
         self.graph.register_generator_state(self.generator)
         # "thread_local": a thread that decodes images elsewhere in the process does no harm.
-        with torch.cuda.graph(
-            self.graph,
-            stream=torch.cuda.current_stream(),
-            capture_error_mode="thread_local",
-        ):
+        stream = torch.cuda.current_stream()
+        with torch.cuda.graph(self.graph, stream=stream, capture_error_mode="thread_local"):
             self.function(*self.inputs)
 
 
 def can_record(device: torch.device, ranks: Ranks) -> bool:
-    """Several processes exchange gradients in a step; and what is asked to give the same each time
-    goes the plain way."""
+    """Whether steps can be recorded: not where several processes exchange gradients in a step, nor
+    where the same is to come out each time."""
     alone = device.type == "cuda" and ranks.world == 1
     return alone and not torch.are_deterministic_algorithms_enabled()
 

@@ -24,15 +24,26 @@ from torch import Tensor, nn
 from hardy.errors import HardyError, InputError
 from hardy.models.weights import load_checkpoint
 from hardy.progress import Track, untracked
-from hardy.train.checkpoint import CHECKPOINT, read_log, restore, save, write_log, write_tensors
+from hardy.train.checkpoint import restore, save, write_tensors
 from hardy.train.cuda_graphs import Recorded, can_record, fitting, running
 from hardy.train.hyperparameters import Hyperparameters, learning_rate
 from hardy.train.method import Classifier, Draw, Method, make_method, to_pixels
 from hardy.train.nets import make_net, normalisation
 from hardy.train.processes import ALONE, Ranks
-from hardy.train.record import MODEL, alone_in, describe_run, open_run, seen_before, seen_in
+from hardy.train.record import (
+    CHECKPOINT,
+    MODEL,
+    Log,
+    alone_in,
+    describe_run,
+    open_run,
+    read_log,
+    seen_before,
+    seen_in,
+    write_log,
+)
 from hardy.train.trained_model import load_last
-from hardy.train.training import Log, TrainingResult
+from hardy.train.training import TrainingResult
 from hardy.train.training_data import Data, batches, crop_and_flip, endless, give_stylised
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
@@ -173,7 +184,7 @@ class Training:
         method.all_steps = hyper.epochs * self.steps
         method.begin(self.draw, data.shape)
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
-        self.log: list[dict[str, float]] = []
+        self.log: Log = []
         self.total = torch.zeros((), device=device)  # of the losses in the epoch
         self.first_bad = torch.zeros((), device=device)  # step in which the loss was no number
         # But for the last batch of an epoch, which is smaller.
@@ -226,17 +237,14 @@ class Training:
         for step, (images, labels) in enumerate(track(epoch, self.steps, unit)):
             number = self.epoch * self.steps + step
             rate = learning_rate(hyper, number, hyper.epochs * self.steps)
-            self._step(images, labels, step, rate, self.method.has_extra(number))
+            self.rate.fill_(rate)
+            cropped = crop_and_flip(images, self.draw)
+            batch = (cropped, labels, torch.full((), step, device=self.device))
+            self._descend(self.method.loss, True, *batch)
+            if self.method.has_extra(number):
+                self._descend(self.method.extra_loss, False, *batch)
             seen += len(labels)
         return rate, seen
-
-    def _step(self, images: Tensor, labels: Tensor, step: int, rate: float, extra: bool) -> None:
-        self.rate.fill_(rate)
-        images = crop_and_flip(images, self.draw)
-        batch = (images, labels, torch.full((), step, device=self.device))
-        self._descend(self.method.loss, True, *batch)
-        if extra:
-            self._descend(self.method.extra_loss, False, *batch)
 
     def _descend(self, loss_of: Loss, counts: bool, *batch: Tensor) -> None:
         """One step down a loss, by a recording where that is possible; `counts` says whether the

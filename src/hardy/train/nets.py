@@ -205,20 +205,10 @@ def _initialise(net: nn.Module) -> None:
             nn.init.zeros_(part.bias)
 
 
-def wrn_40_2(classes: int, halving: Halving) -> nn.Module:
-    return WideResNet(40, 2, classes, halving)
-
-
-def wrn_16_4(classes: int, halving: Halving) -> nn.Module:
-    return WideResNet(16, 4, classes, halving)
-
-
-def resnext_29_4x32(classes: int, halving: Halving) -> nn.Module:
-    return ResNeXt29(4, 32, classes, halving)
-
-
-def resnet_18(classes: int, halving: Halving) -> nn.Module:
-    return ResNet18(classes, halving)
+wrn_40_2 = partial(WideResNet, 40, 2)
+wrn_16_4 = partial(WideResNet, 16, 4)
+resnext_29_4x32 = partial(ResNeXt29, 4, 32)
+resnet_18 = ResNet18
 
 
 def make_net(

@@ -15,7 +15,6 @@ from torch import Tensor, distributed
 
 from hardy.errors import HardyError, InputError
 
-# What a name that `torchrun` sets is wrong for.
 TODO = "start several processes by torchrun, or unset WORLD_SIZE"
 
 # How gloo and NCCL say that a process which they wait for is gone.
@@ -39,7 +38,9 @@ class Ranks:
             one = tensors[0].new_ones(1)
             flat = torch.cat([*(tensor.flatten() for tensor in tensors), one]) * weight
             distributed.all_reduce(flat)
-            self._put(flat[:-1] / flat[-1], tensors)
+            parts = (flat[:-1] / flat[-1]).split([tensor.numel() for tensor in tensors])
+            for tensor, part in zip(tensors, parts, strict=True):
+                tensor.copy_(part.view_as(tensor))
 
     def take_first(self, tensors: Sequence[Tensor]) -> None:
         """Overwrite the tensors, in place, by those of the first process."""
@@ -59,13 +60,6 @@ class Ranks:
     def wait(self) -> None:
         if self.world > 1:
             distributed.barrier()
-
-    @staticmethod
-    def _put(flat: Tensor, tensors: Sequence[Tensor]) -> None:
-        start = 0
-        for tensor in tensors:
-            tensor.copy_(flat[start : start + tensor.numel()].view_as(tensor))
-            start += tensor.numel()
 
 
 ALONE = Ranks()

@@ -1,4 +1,4 @@
-"""A training run's folder: what lies in it, and the record `run.json`, written and read.
+"""A training run's folder: what lies in it; its record `run.json` and its log, written and read.
 
 | file                     | what                                                                  |
 |--------------------------|-----------------------------------------------------------------------|
@@ -13,10 +13,12 @@ The checkpoint is one file, so that its parts always belong together.
 
 from __future__ import annotations
 
+import csv
 import errno
+import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
@@ -50,6 +52,10 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 RUN, MODEL = "run.json", "model.safetensors"
+CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
+Log = list[dict[str, float]]  # a row for each epoch
+COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
+SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
 OF_THE_SESSION = ("versions", "device", "data.images", "note", "seen_corruptions")
@@ -135,13 +141,17 @@ def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
     yet may be another: it is begun anew, and the record it had stays beside the new one."""
     if wanted["recipe"]["blur_after_conv"]:
         wanted = {**wanted, "note": RECONSTRUCTED}
+    path = folder / RUN
     if _only_begun(folder):
-        wanted = _with_its_mark(read_run(folder), wanted)
-        _keep_other(folder / RUN, wanted)
-        write_record(folder / RUN, wanted)
+        before = read_run(folder)
+        wanted = _with_its_mark(before, wanted)
+        if before != json.loads(json.dumps(wanted)):  # whose finished net may have been moved away
+            places = (path.with_name(f"{RUN}.old{number}") for number in count(1))
+            write_file(next(place for place in places if not place.exists()), path.read_bytes())
+        write_record(path, wanted)
     else:
         begin(
-            folder / RUN,
+            path,
             wanted,
             lambda path: read_run(path.parent),
             "a training run",
@@ -154,11 +164,8 @@ def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
 def _only_begun(folder: Path) -> bool:
     """Whether the folder has only records of trainings that saved nothing."""
     shown = {path.name for path in folder.glob("[!.]*") if not path.match(f"{RUN}.old*")}
-    return shown == {RUN} and _is_training(read_run(folder))
-
-
-def _is_training(record: Mapping[str, Any]) -> bool:
     said = {"method": "name", "data": "sha256", "recipe": "net"}
+    record = read_run(folder) if shown == {RUN} else {}
     return all(
         TABLE.fits(record.get(part)) and TEXT.fits(record[part].get(name))
         for part, name in said.items()
@@ -173,14 +180,6 @@ def _with_its_mark(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> Mapp
     if not same or now["init"] is None:
         return wanted
     return {**wanted, "seen_corruptions": before.get("seen_corruptions")}
-
-
-def _keep_other(path: Path, wanted: Mapping[str, Any]) -> None:
-    """Keep the record of another run, whose finished net may have been moved elsewhere."""
-    if read_run(path.parent) == json.loads(json.dumps(wanted)):
-        return
-    places = (path.with_name(f"{RUN}.old{number}") for number in count(1))
-    write_file(next(place for place in places if not place.exists()), path.read_bytes())
 
 
 def read_run(folder: Path) -> dict[str, Any]:
@@ -255,10 +254,51 @@ _INSIDE = {
 
 def check_run(run: Mapping[str, Any], path: Path) -> None:
     """Check what a net is made by, since the file may have been edited."""
-    check_fields(run, _PARTS, str(path), ANEW)
-    check_fields(run, _SCHEMA, str(path), ANEW)
+    check_fields(run, _PARTS | _SCHEMA, str(path), ANEW)
     for part, schema in _INSIDE.items():
         check_fields(run[part], schema, f"{path}: {part}", ANEW)
     names, classes = run["data"]["names"], run["data"]["classes"]
     right = names is None or len(names) == classes
     expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
+
+
+def read_log(folder: Path) -> Log:
+    """The log of a finished run."""
+    path = folder / LOG
+    try:
+        return check_log([json.loads(line) for line in read_text(path).splitlines()])
+    except (OSError, ValueError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) else repr(error)[:SHOWN]
+        raise InputError(
+            f"the training in {folder} has finished, and its net is whole (hardy:{folder}), but "
+            f"its log {path} cannot be read ({why}); bring back the file, or do without"
+        ) from error
+
+
+def check_log(rows: Any) -> Log:
+    """Check that the log has a row of numbers for each of the epochs 1, 2, ..."""
+    for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
+        whole = isinstance(row, dict) and tuple(row) == COLUMNS
+        if not whole or row["epoch"] != number or not all(map(is_figure, row.values())):
+            raise ValueError(f"its log has no numbers of epoch {number}")
+    if not rows:
+        raise ValueError("its log is empty")
+    return rows  # type: ignore[no-any-return]
+
+
+def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    write_whole(folder / LOG, lines.encode())
+    table = io.StringIO()
+    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(folder / "log.csv", table.getvalue().encode())
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    if (target.parent / CHECKPOINT).exists():
+        todo = "what was saved before is kept, and the same command resumes from there"
+    else:
+        todo = "nothing had been saved; make room, and the same command trains from the beginning"
+    write_file(target, content, todo)

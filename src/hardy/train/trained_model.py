@@ -47,12 +47,8 @@ def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
         )
     check_run(run, folder / RUN)
     recipe = run["recipe"]
-    net = make_net(
-        recipe["net"],
-        run["data"]["classes"],
-        recipe["antialias"],
-        recipe["blur_after_conv"],
-    )
+    classes = run["data"]["classes"]
+    net = make_net(recipe["net"], classes, recipe["antialias"], recipe["blur_after_conv"])
     load_last(net, folder)
     return net, run
 

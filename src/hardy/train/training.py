@@ -7,15 +7,13 @@ from typing import NamedTuple
 from hardy.errors import InputError, need
 from hardy.progress import Track, untracked
 
-Log = list[dict[str, float]]
-
 
 class TrainingResult(NamedTuple):
     """A finished training: `hardy:FOLDER` is its model."""
 
     folder: Path
     epochs: int  # of this call; 0 where the run was finished before
-    log: Log  # a row for each epoch: epoch, loss, lr, seconds, images_per_second
+    log: list[dict[str, float]]  # a row for each epoch: epoch, loss, lr, seconds, images_per_second
     seen: list[str] | None  # the benchmarks' corruptions it was trained on; None: nobody says
     all_seen: bool  # False where nothing says what the weights of `init` had seen
     rank: int = 0  # of this process, of those that torchrun started
@@ -54,8 +52,7 @@ def train(
     `stylised` ones take a fifth of each batch of ant. `init` is a file of weights to start from.
     `input` names a filter of `hardy.names("defences")` that all images pass, in tests too. The
     device and the precision are the best there are, if left out. `out` then has the weights, a log,
-    and run.json, which says how the net was trained and which of the benchmarks' corruptions it has
-    seen. Started by torchrun, the processes share each batch.
+    and run.json, the record of the run. Processes that torchrun started share each batch.
 
     ```python
     import hardy
@@ -69,29 +66,22 @@ def train(
     """
     need("torch", "torch", "training")
     from hardy.models.adapters.torch_sources import find_device
-    from hardy.models.defences.input_filters import input_filter
     from hardy.models.model import Options, existing
     from hardy.train.hyperparameters import Hyperparameters, best_device
     from hardy.train.loop import run_training
     from hardy.train.method import make_method
     from hardy.train.nets import check_net
     from hardy.train.processes import joined
-    from hardy.train.training_data import check_stylised, need_taker, read_data
+    from hardy.train.training_data import check_stylised, read_data
 
-    out, init = Path(out), None if init is None else Path(init)
     # What is wrong without a look at the images is said before they are read.
     asked = make_method(method, settings)
-    if stylised is not None:
-        need_taker(asked)
-    if input is not None:
-        input_filter(input)
+    check_stylised(asked, stylised)
     check_net(net, antialias, blur_after_conv)
-    if init is not None:
-        existing(init, "weights to start from")
+    init = None if init is None else existing(Path(init), "weights to start from")
+    out = Path(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"expected a folder to train in, got the file {out}; name another")
-    if stylised is not None:
-        check_stylised(str(stylised))
     kind, precision = best_device(device, precision)
     with joined(kind.partition(":")[0]) as ranks:
         where = find_device(Options("training", device=kind))

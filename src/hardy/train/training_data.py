@@ -48,7 +48,7 @@ def read_data(
 ) -> Data:
     """Read all images of a source, or the training part of a data set that is known by its name.
     `input` is a filter of `hardy.models.defences` that they pass first."""
-    passed = input_filter(input) if input else None
+    passed = None if input is None else input_filter(input)
     source = open_images(f"{where}:train" if where in NAMES else where, labels=labels)
     if source.labels is None:
         raise InputError(f"{where} has no labels to train with; bring them by --labels FILE")
@@ -130,8 +130,12 @@ class TakesStylised(Method):
         )
 
 
-def check_stylised(where: str) -> None:
-    """Stylised images bring their labels: `labels` is for the others."""
+def check_stylised(method: Method, where: str | Path | None) -> None:
+    """Refuse stylised images that the method does not take, or that come without labels: the
+    training images' `labels` are not theirs."""
+    if where is None:
+        return
+    need_taker(method)
     if where not in NAMES and open_images(where).labels is None:
         raise InputError(
             f"{where}: expected stylised images with their labels, got none; put them into one "
@@ -150,30 +154,23 @@ def need_taker(method: Method) -> TakesStylised:
 def give_stylised(method: Method, stylised: Data, data: Data, device: torch.device) -> None:
     """Hand stylised images to a method that trains on `data`, if they are of its kind."""
     taker = need_taker(method)
-    for what, wanted, came in (
-        ("classes", data.classes, stylised.classes),
-        ("shape", data.shape, stylised.shape),
-        ("input", data.input, stylised.input),
-    ):
+    for what in ("classes", "shape", "input"):
+        wanted, came = getattr(data, what), getattr(stylised, what)
         if wanted != came:
             raise InputError(
                 f"expected stylised images of the {what} of the others, {wanted}, got {came}"
             )
-    _check_names(stylised.names, data.names)
-    if stylised.images.device.type != device.type:
-        raise InputError(
-            f"expected stylised images that fit on the {device.type} device beside the others, got "
-            f"{stylised.images.nbytes / 1e9:.1f} GB; bring fewer, or smaller ones"
-        )
-    taker.stylised = stylised
-
-
-def _check_names(came: tuple[str, ...] | None, wanted: tuple[str, ...] | None) -> None:
-    """Refuse classes of other names, whose numbers would fit as well."""
-    for number, (its, ours) in enumerate(zip(came or (), wanted or (), strict=False)):
+    # Classes of other names, whose numbers would fit as well.
+    for number, (its, ours) in enumerate(zip(stylised.names or (), data.names or (), strict=False)):
         if its != ours:
             raise InputError(
                 "expected stylised images of the classes of the others, by the same names and in "
                 f"their order: label {number} is {ours!r}, got {its!r}; name the classes alike, or "
                 "bring an array with the numbers of the others as labels"
             )
+    if stylised.images.device.type != device.type:
+        raise InputError(
+            f"expected stylised images that fit on the {device.type} device beside the others, got "
+            f"{stylised.images.nbytes / 1e9:.1f} GB; bring fewer, or smaller ones"
+        )
+    taker.stylised = stylised

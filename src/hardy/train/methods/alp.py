@@ -31,9 +31,8 @@ class AdversarialLogitPairing(Method):
     weight: float = 0.5
 
     def __post_init__(self) -> None:
-        need_positive("epsilon", self.epsilon)
-        need_positive("step", self.step)
-        need_positive("weight", self.weight)
+        for name in ("epsilon", "step", "weight"):
+            need_positive(name, getattr(self, name))
         if self.steps < 1:
             raise InputError(f"expected steps of at least 1, got {self.steps}")
 

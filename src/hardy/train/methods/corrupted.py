@@ -21,7 +21,7 @@ from hardy.train.method import Draw, Method
 
 @dataclass
 class Corrupted(Method):
-    """In each epoch half of the images, drawn anew, are under the `corruption` of the `suite`.
+    """Half of the images, drawn anew in each epoch, are under the `corruption` of the `suite`.
 
     Each image's severity is drawn from those of the suite; the corruption "none" leaves all images
     clean.
