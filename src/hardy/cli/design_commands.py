@@ -62,9 +62,24 @@ def overlap_corruptions(
     accuracies, both published scores with intervals, and heat maps.
     Without --suite and --data, what DIR holds is computed and drawn again.
     """
-    asked = locals() | {"only": words(only)}  # as `hardy.overlap` names them
     with resumable():
-        results = hardy.overlap(**asked, say=typer.echo, track=watch)
+        results = hardy.overlap(
+            out,
+            suite=suite,
+            data=data,
+            images=images,
+            only=words(only),
+            net=net,
+            epochs=epochs,
+            batch=batch,
+            lr=lr,
+            device=device,
+            precision=precision,
+            proxy=proxy,
+            seed=seed,
+            say=typer.echo,
+            track=watch,
+        )
     for one in results.overlaps:
         for reason in one.undefined:
             typer.secho(f"undefined ({one.form}): {printable(reason)}", fg="yellow", err=True)
@@ -141,8 +156,21 @@ def design_suite(
     exists covers the categories. -o and --suite write what was chosen as a
     suite that every command takes: hardy eval ... --suite FILE.
     """
-    asked = locals() | {"without": words(without)}  # as `hardy.design` names them
-    found = hardy.design(**asked, say=lambda line: typer.echo(line, err=True), track=watch)
+    found = hardy.design(
+        matrix,
+        below=below,
+        categories=categories,
+        each=each,
+        count=count,
+        measure=measure,
+        suite=suite,
+        output=output,
+        picture=picture,
+        without=words(without),
+        seed=seed,
+        say=lambda line: typer.echo(line, err=True),
+        track=watch,
+    )
     if found.categories is not None:
         _print_categories(found.categories)
     if below is not None:

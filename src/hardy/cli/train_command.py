@@ -73,11 +73,34 @@ def train_model(
 
     For several GPUs: torchrun --nproc-per-node N -m hardy.cli train ...
     """
-    asked = locals() | {"settings": _settings(settings or [])}  # as `hardy.train` names them
     with options.resumable(
         "the same command goes on after the last epoch that was saved, if any was"
     ):
-        trained = hardy.train(**asked, say=lambda line: typer.echo(printable(line)), track=watch)
+        trained = hardy.train(
+            method,
+            data=data,
+            out=out,
+            net=net,
+            epochs=epochs,
+            lr=lr,
+            schedule=schedule,
+            batch=batch,
+            weight_decay=weight_decay,
+            antialias=antialias,
+            blur_after_conv=blur_after_conv,
+            init=init,
+            settings=_settings(settings or []),
+            stylised=stylised,
+            labels=labels,
+            recipe=recipe,
+            input=input,
+            device=device,
+            precision=precision,
+            deterministic=deterministic,
+            seed=seed,
+            say=lambda line: typer.echo(printable(line)),
+            track=watch,
+        )
     if trained.rank:
         return  # the first process prints
     line = f"{out} was finished before"
