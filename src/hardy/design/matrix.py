@@ -26,37 +26,40 @@ class Matrix:
     values: Floats  # (n, n)
 
     def __post_init__(self) -> None:
-        names, values, side = self.names, self.values, len(self.names)
-        if side > MOST:
-            raise InputError(f"expected up to {MOST} corruptions, got {side:,}; leave some out")
-        check_names(names)
-        if values.shape != (side, side):
+        side = len(self.names)
+        _check_number(side)
+        check_names(self.names)
+        if self.values.shape != (side, side):
             raise InputError(
                 f"expected an overlap for each pair of {side} corruptions, {side} x {side}, got "
-                f"{values.shape}"
+                f"{self.values.shape}"
             )
-        if np.isnan(values).any():
-            raise InputError(_missing(names, np.isnan(values)))
-        for row, column in np.argwhere((values < 0) | (values > LARGEST))[:1]:
+        missing = np.isnan(self.values)
+        if missing.any():
+            raise InputError(_missing(self.names, missing))
+        for row, column in np.argwhere((self.values < 0) | (self.values > LARGEST))[:1]:
             raise InputError(
-                f"expected overlaps from 0 to {LARGEST:,}, got {values[row, column]} for "
-                f"{names[row]} and {names[column]}; of a stand-in, take similarity_errors.csv"
+                f"expected overlaps from 0 to {LARGEST:,}, got {self.values[row, column]} for "
+                f"{self._pair(row, column)}; of a stand-in, take similarity_errors.csv"
             )
-        for place in np.flatnonzero(np.abs(np.diagonal(values) - 1) > ROUNDING)[:1]:
+        for place in np.flatnonzero(np.abs(np.diagonal(self.values) - 1) > ROUNDING)[:1]:
             raise InputError(
-                f"expected 1 on the diagonal, got {values[place, place]} for {names[place]}; is "
-                "this a matrix of overlaps?"
+                f"expected 1 on the diagonal, got {self.values[place, place]} for "
+                f"{self.names[place]}; is this a matrix of overlaps?"
             )
-        for row, column in np.argwhere(np.abs(values - values.T) > ROUNDING)[:1]:
+        for row, column in np.argwhere(np.abs(self.values - self.values.T) > ROUNDING)[:1]:
             raise InputError(
-                f"expected the same overlap both ways, got {values[row, column]} and "
-                f"{values[column, row]} for {names[row]} and {names[column]}"
+                f"expected the same overlap both ways, got {self.values[row, column]} and "
+                f"{self.values[column, row]} for {self._pair(row, column)}"
             )
+
+    def _pair(self, row: int, column: int) -> str:
+        return f"{self.names[row]} and {self.names[column]}"
 
 
 def read_matrix(path: Path, without: Sequence[str] = ()) -> Matrix:
     """Read a CSV with the names across and, in any order, down."""
-    names, values = _read(path)
+    names, values = _read(path, len(set(without)))
     for name in without:
         if name not in names:
             raise unknown(f"corruption of {path}", name, names)
@@ -67,7 +70,12 @@ def read_matrix(path: Path, without: Sequence[str] = ()) -> Matrix:
         raise InputError(f"{path}: {error}") from None
 
 
-def _read(path: Path) -> tuple[list[str], Floats]:
+def _check_number(number: int) -> None:
+    if number > MOST:
+        raise InputError(f"expected up to {MOST} corruptions, got {number:,}; leave some out")
+
+
+def _read(path: Path, left_out: int) -> tuple[list[str], Floats]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = [line for line in csv.reader(file) if any(cell.strip() for cell in line)]
@@ -76,9 +84,11 @@ def _read(path: Path) -> tuple[list[str], Floats]:
     if len(lines) < 2 or len(lines[0]) < 2:
         raise InputError(f"{path}: expected a matrix with names across and down, got none")
     names = [name.strip() for name in lines[0][1:]]
+    _check_number(len(names) - left_out)
+    check_names(names)
     down = [line[0].strip() for line in lines[1:]]
     for name in (*down, *names):
-        if names.count(name) != 1 or down.count(name) != 1:
+        if (name in names) != (name in down) or down.count(name) > 1:
             raise InputError(
                 f'{path}: expected the same names across and down, each once, but "{name}" is '
                 f"{down.count(name)} times down and {names.count(name)} times across"
@@ -90,25 +100,26 @@ def _read(path: Path) -> tuple[list[str], Floats]:
 
 
 def _numbers(line: list[str], names: list[str], path: Path) -> list[float]:
-    where = f"{path}: {line[0]}"
     cells = line[1:] + [""] * (len(names) - len(line) + 1)
     if len(cells) > len(names):
-        raise InputError(f"{where}: expected {len(names)} numbers, got {len(cells)}")
+        raise InputError(f"{path}: {line[0]}: expected {len(names)} numbers, got {len(cells)}")
     numbers = []
     for name, cell in zip(names, cells, strict=True):
         try:
             numbers.append(float(cell) if cell.strip() else float("nan"))
         except ValueError:
-            raise InputError(f'{where} and {name}: expected a number, got "{cell}"') from None
+            raise InputError(
+                f'{path}: {line[0]} and {name}: expected a number, got "{cell}"'
+            ) from None
     return numbers
 
 
 def _missing(names: tuple[str, ...], missing: npt.NDArray[np.bool_]) -> str:
     """Whole rows are what an undefined overlap leaves; those corruptions can be left out."""
-    whole = missing.sum(axis=1) >= max(2, len(names) - 1)
-    gone = [name for name, lone in zip(names, whole, strict=True) if lone]
+    others = len(names) - 1
+    gone = [name for name, row in zip(names, missing, strict=True) if row.sum() >= max(2, others)]
     row, column = np.argwhere(missing)[0]
-    todo = f"leave out {','.join(gone)} by `without`" if gone else "complete it, or use `without`"
+    todo = f"leave out {','.join(gone)} (--without)" if gone else "complete it, or use --without"
     if len(names) - len(gone) < 2:
         todo = NO_OVERLAP
     return (
