@@ -86,7 +86,7 @@ def _cpu() -> float:
 def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
     """Process-CPU milliseconds per photograph and step, in one process, after a warm-up."""
     from hardy.suites.cells import choose_cells
-    from hardy.variants.disk.build_worker import TOGETHER
+    from hardy.variants.disk.build import TOGETHER
     from hardy.variants.disk.layout import open_layout
     from hardy.variants.disk.manifest import UNFINISHED, content_hash, write_built
 

@@ -19,7 +19,7 @@ from experiments.plan import ATTACKED, TUNED, Configuration, chosen
 from hardy.attacks.attack import attack
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation, Run
-from hardy.models import facts_of
+from hardy.models.model import facts_of
 from hardy.scores import Scores
 from hardy.store.provenance import session
 from hardy.train.hyperparameters import Hyperparameters

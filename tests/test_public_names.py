@@ -40,9 +40,10 @@ def test_type_checkers_see_the_same_names() -> None:
     module = ast.parse(inspect.getsource(hardy))
     (guarded,) = (node for node in module.body if isinstance(node, ast.If))
     imports = [node for node in guarded.body if isinstance(node, ast.ImportFrom)]
-    assert len(imports) == len(guarded.body)
-    seen = [alias.asname or alias.name for node in imports for alias in node.names]
-    assert sorted(seen) == sorted(hardy._LATER)
+    # A name imported as itself is public to type checkers; rooms have functions of other names.
+    seen = [one.name for node in imports for one in node.names if one.asname == one.name]
+    rooms = ast.unparse(guarded.body[-1]).partition(" = ")[0].strip("()").split(", ")
+    assert sorted([*seen, *rooms]) == sorted(hardy._LATER)
     assert set(hardy._LATER) < set(hardy.__all__) == set(dir(hardy))
 
 

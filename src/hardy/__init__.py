@@ -9,31 +9,39 @@ from typing import TYPE_CHECKING, Any
 
 from hardy.errors import HardyError, InputError, MissingResource
 
-if TYPE_CHECKING:
-    from hardy.attacks.attack import attack
-    from hardy.catalogue import names
-    from hardy.corrupt.calls import corrupt, corruptions, draw, perturbations, replay
-    from hardy.demonstration import demo
-    from hardy.design.designed_suite import design
-    from hardy.design.drops import correlate
-    from hardy.design.overlap import overlap
-    from hardy.diagnosis import doctor
-    from hardy.evaluation import Run, evaluate, runs
-    from hardy.images.datasets import fetch
-    from hardy.pictures import show
-    from hardy.report.leaderboard import leaderboard
-    from hardy.report.serve import view
-    from hardy.report.write import plot
-    from hardy.report.write import write_report as report
-    from hardy.scores.comparison import compare
-    from hardy.scores.scoring import score
-    from hardy.scores.similarity import describe
-    from hardy.suites import names as suites
-    from hardy.train.training import train
-    from hardy.variants.base_picture import perturb
-    from hardy.variants.disk.build import build
-    from hardy.variants.disk.verify import verify
-    from hardy.variants.mirror import corrupt_files
+if TYPE_CHECKING:  # `as` tells type checkers that the name is public
+    from hardy.attacks.attack import attack as attack
+    from hardy.catalogue import names as names
+    from hardy.corrupt.calls import corrupt as corrupt
+    from hardy.corrupt.calls import corruptions as corruptions
+    from hardy.corrupt.calls import draw as draw
+    from hardy.corrupt.calls import perturbations as perturbations
+    from hardy.corrupt.calls import replay as replay
+    from hardy.demonstration import demo as demo
+    from hardy.design.designed_suite import design as design
+    from hardy.design.drops import correlate as correlate
+    from hardy.design.overlap import overlap as overlap
+    from hardy.diagnosis import doctor as doctor
+    from hardy.evaluation import Run as Run
+    from hardy.evaluation import evaluate as evaluate
+    from hardy.evaluation import runs as runs
+    from hardy.images.datasets import fetch as fetch
+    from hardy.pictures import show as show
+    from hardy.report.leaderboard import leaderboard as leaderboard
+    from hardy.report.serve import view as view
+    from hardy.report.write import plot as plot
+    from hardy.report.write import write_report
+    from hardy.scores.comparison import compare as compare
+    from hardy.scores.scoring import score as score
+    from hardy.scores.similarity import describe as describe
+    from hardy.suites import names as suite_names
+    from hardy.train.training import train as train
+    from hardy.variants.base_picture import perturb as perturb
+    from hardy.variants.disk.build import build as build
+    from hardy.variants.disk.verify import verify as verify
+    from hardy.variants.mirror import corrupt_files as corrupt_files
+
+    report, suites = write_report, suite_names
 
 __version__ = "0.1.0"
 
@@ -71,6 +79,8 @@ _LATER = {
     "view": "hardy.report.serve",
 }
 
+__all__ = ["HardyError", "InputError", "MissingResource", "__version__", *_LATER]
+
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
@@ -81,41 +91,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-__all__ = [
-    "HardyError",
-    "InputError",
-    "MissingResource",
-    "Run",
-    "__version__",
-    "attack",
-    "build",
-    "compare",
-    "correlate",
-    "corrupt",
-    "corrupt_files",
-    "corruptions",
-    "demo",
-    "describe",
-    "design",
-    "doctor",
-    "draw",
-    "evaluate",
-    "fetch",
-    "leaderboard",
-    "names",
-    "overlap",
-    "perturb",
-    "perturbations",
-    "plot",
-    "replay",
-    "report",
-    "runs",
-    "score",
-    "show",
-    "suites",
-    "train",
-    "verify",
-    "view",
-]

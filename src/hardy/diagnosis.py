@@ -55,7 +55,7 @@ def doctor() -> list[Finding]:
         Finding("hardy", version("hardy")),
         Finding("python", system),
         *packages,
-        _threads(),
+        Finding("processors", f"{processors()} usable of {os.cpu_count() or 1}"),
         *([] if missing else [_compiled()]),
         _engine(),
         _textures(),
@@ -76,19 +76,11 @@ def _installs(extra: str) -> list[str]:
 
 
 def _package(name: str) -> Finding:
-    # Imported, not only looked up: a package that lacks a system library fails here as it would
-    # later.
-    try:
+    try:  # imported, not only looked up: what lacks a system library fails here as it would later
         loaded = importlib.import_module(MODULES.get(name, name))
     except ImportError as error:
         return Finding(name, f"missing ({error})", f"pip install {name}")
     return Finding(name, str(getattr(loaded, "__version__", None) or version(name)))
-
-
-def _threads() -> Finding:
-    cores = os.cpu_count() or 1
-    usable = processors()
-    return Finding("processors", f"{usable} usable of {cores}")
 
 
 def _compiled() -> Finding:

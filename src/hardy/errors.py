@@ -44,7 +44,7 @@ class MissingResource(HardyError):
 
 
 def printable(text: str) -> str:
-    """For a terminal: what a file name may hold, line breaks and escape codes, is spelled out."""
+    """Spell out for a terminal what a file name may hold: line breaks and escape codes."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 

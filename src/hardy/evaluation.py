@@ -19,15 +19,14 @@ from hardy.errors import InputError
 from hardy.execute import Executor, Serial, Threads, count_workers
 from hardy.images.source import Fault
 from hardy.metrics import stratified_subset
-from hardy.models import Model, Override, Preprocessing, facts_of
+from hardy.models import Model, Override, Preprocessing
 from hardy.models.defences import defend as behind
-from hardy.models.model import in_words
+from hardy.models.model import facts_of, in_words
 from hardy.progress import Track, untracked
 from hardy.run import runner
 from hardy.run.batching import mixed
-from hardy.run.labels import check_trained_on
 from hardy.run.plan import RunPlan, plan_run
-from hardy.run.preflight import check
+from hardy.run.preflight import check, check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
 from hardy.scores import Scores, score_run

@@ -238,3 +238,12 @@ def byte_size(size: int) -> str:
             return f"{value:,.3g} {unit}"
         value /= 1000
     return f"{value:,.3g} TB"
+
+
+def check_apart(source: Path, target: Path) -> None:
+    """Refuse an output that would become part of the source, or the source of the output."""
+    one, other = source.resolve(), target.resolve()
+    if one.is_relative_to(other) or other.is_relative_to(one):
+        raise InputError(
+            f"{source} and {target} lie one within the other; name an output folder elsewhere"
+        )

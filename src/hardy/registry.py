@@ -96,12 +96,16 @@ class Registry(Generic[T]):
         return str(getattr(thing, "category", getattr(thing, "group", "")))
 
     def __getitem__(self, name: str) -> T:
+        return self.find(name)
+
+    def find(self, name: str, asked_for: str | None = None) -> T:
+        """The object of that name; `asked_for` is what the user typed, for a missing package."""
         plugins = self._entry_points()
         if name in self._objects:
             return self._objects[name]
         # setdefault, because a plug-in may register its object itself while it is imported.
         if name in self._rows:
-            return self._objects.setdefault(name, self._from_row(name))
+            return self._objects.setdefault(name, self._from_row(name, asked_for))
         if name in plugins:
             return self._objects.setdefault(name, self._load(plugins[name]))
         raise unknown(self.kind, name, self.names())
@@ -115,10 +119,10 @@ class Registry(Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self.names()
 
-    def _from_row(self, name: str) -> T:
+    def _from_row(self, name: str, asked_for: str | None) -> T:
         row = self._rows[name]
         if row.needs is not None:
-            need(row.needs, row.extra or row.needs, f"the {self.kind} {name}")
+            need(row.needs, row.extra or row.needs, asked_for or f"the {self.kind} {name}")
         module, _, attribute = row.place.partition(":")
         obj: T = getattr(import_module(module), attribute)
         return obj

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hardy.suites.published import PrintedNumber
+from hardy.suites.published.printed_table import PrintedNumber
 
 # Float arithmetic is not rounded outwards here; this is far below any printed digit and far above
 # the error of a few dozen operations.

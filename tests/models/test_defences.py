@@ -13,10 +13,11 @@ import torch
 from PIL import Image
 
 from hardy.errors import InputError
-from hardy.models import Model, ModelFacts, Preprocessing, load
+from hardy.models import Model, Preprocessing, load
 from hardy.models.defences import DEFENCES, Defended, defend, undefended
 from hardy.models.defences.input_filters import input_filter, median, trained_behind
 from hardy.models.defences.tencrop import views
+from hardy.models.model import ModelFacts
 from hardy.run.preflight import check
 from tests.models.echo import Echo
 from tests.models.tiny import tiny

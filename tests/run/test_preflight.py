@@ -7,9 +7,9 @@ from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 
 from hardy.errors import InputError
-from hardy.models import ModelFacts, Preprocessing, load
+from hardy.models import Preprocessing, load
 from hardy.models.adapters.function_model import FakeModel
-from hardy.models.model import AS_TRAINED
+from hardy.models.model import AS_TRAINED, ModelFacts
 from hardy.run.preflight import STANDARD, binomial_tail, check
 from tests.photos import random_images
 

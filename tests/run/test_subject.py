@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hardy.evaluation import Run, evaluate
-from hardy.models import ModelFacts
 from hardy.models.adapters.function_model import FakeModel
+from hardy.models.model import ModelFacts
 from hardy.run.selection import open_subject
 from hardy.suites import load
 from tests.suites.helpers import write_rows

@@ -14,6 +14,7 @@ from hardy.errors import HardyError, InputError
 from hardy.execute import executor
 from hardy.images.readers import open_images
 from hardy.report.gathered import gather
+from hardy.run.selection import open_subject
 from hardy.scores import score_run
 from hardy.scores.scored_cells import suite_of
 from hardy.store.reader import find_runs
@@ -178,6 +179,12 @@ def test_a_recipe_that_nobody_knows_is_refused_before_images_are_read(tmp_path) 
     source = open_images(write_rows(tmp_path / "rows", 4))
     with pytest.raises(InputError, match='unknown recipe "nonesuch@1"'):
         Generated(suite, source)
+
+
+def test_a_recipe_that_nobody_knows_is_refused_before_images_are_listed() -> None:
+    suite = parse(MINE.replace("none@1", "nonesuch@1"), "mine")
+    with pytest.raises(InputError, match='unknown recipe "nonesuch@1"'):
+        open_subject(suite, images="nowhere")
 
 
 def test_no_file(tmp_path) -> None:

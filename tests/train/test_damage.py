@@ -12,7 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from hardy.errors import InputError
-from hardy.models.weights import SUM
+from hardy.models.weight_files import SUM
 from hardy.train import loop
 from hardy.train.checkpoint import read_tensors, write_tensors
 from hardy.train.loop import run_training

@@ -32,7 +32,7 @@ from hardy.images.recipes import RECIPES
 from hardy.models.adapters.torch_sources import find_device
 from hardy.models.model import Options
 from hardy.progress import Item, Track, untracked
-from hardy.run.labels import check_trained_on
+from hardy.run.preflight import check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
 from hardy.scores.scored_cells import hash_images

@@ -1,13 +1,9 @@
 """Where work runs: here, in threads, in processes. Whoever has work receives an executor."""
 
-from hardy.execute.executor import (
-    Executor,
-    Processes,
-    Serial,
-    Threads,
-    count_workers,
-    executor,
-    processors,
-)
-
-__all__ = ["Executor", "Processes", "Serial", "Threads", "count_workers", "executor", "processors"]
+from hardy.execute.executor import Executor as Executor
+from hardy.execute.executor import Processes as Processes
+from hardy.execute.executor import Serial as Serial
+from hardy.execute.executor import Threads as Threads
+from hardy.execute.executor import count_workers as count_workers
+from hardy.execute.executor import executor as executor
+from hardy.execute.executor import processors as processors

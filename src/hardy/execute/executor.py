@@ -41,7 +41,7 @@ class Executor(Protocol):
 
 
 class Serial:
-    """In this process, one after the other."""
+    """Work in this process, one item after the other."""
 
     def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]:
         work = setup()
@@ -50,7 +50,7 @@ class Serial:
 
 
 class Threads:
-    """In this process, `workers` items at a time; results in the order of the items.
+    """Work in this process, `workers` items at a time; results in the order of the items.
 
     For work that leaves the interpreter lock and whose results would be costly to copy. Threads
     work a little ahead of the consumer, and never further.
@@ -81,7 +81,7 @@ class Threads:
 
 
 class Processes:
-    """In `workers` processes, started anew so that no thread or lock is copied half-way."""
+    """Work in `workers` processes, started anew: no thread or lock is copied half-way."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

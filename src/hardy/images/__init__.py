@@ -3,11 +3,17 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from hardy.images.loading import Batch, load
-    from hardy.images.readers import READERS, Reader, Request, open_images
-    from hardy.images.recipes import RECIPES, Recipe
-    from hardy.images.source import Fault, Source
+if TYPE_CHECKING:  # `as` tells type checkers that the name is public
+    from hardy.images.loading import Batch as Batch
+    from hardy.images.loading import load as load
+    from hardy.images.readers import READERS as READERS
+    from hardy.images.readers import Reader as Reader
+    from hardy.images.readers import Request as Request
+    from hardy.images.readers import open_images as open_images
+    from hardy.images.recipes import RECIPES as RECIPES
+    from hardy.images.recipes import Recipe as Recipe
+    from hardy.images.source import Fault as Fault
+    from hardy.images.source import Source as Source
 
 # Imported when they are asked for: `hardy --help` lists the readers, and reads no image.
 _LATER = {
@@ -22,17 +28,3 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)
-
-
-__all__ = [
-    "READERS",
-    "RECIPES",
-    "Batch",
-    "Fault",
-    "Reader",
-    "Recipe",
-    "Request",
-    "Source",
-    "load",
-    "open_images",
-]

@@ -25,7 +25,7 @@ from hardy.errors import InputError
 from hardy.images.image_files import Convert, rgb
 from hardy.images.numpy_files import Rows, numbered
 from hardy.images.readers import Reader, Request, no_splits
-from hardy.images.source import Labels, Listing, check_id_rule, check_label_count
+from hardy.images.source import Labels, Listing, check_by_row, check_label_count
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
@@ -49,39 +49,19 @@ class CifarLayout(NamedTuple):
     head: int  # bytes before the pixels of a binary record; the last of them is the label
 
 
+_TEN = {"train": TRAIN, "test": ("test_batch",)}
+_FINE = {"train": ("train",), "test": ("test",)}
+
+
+def _bin(splits: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    return {split: tuple(f"{name}.bin" for name in names) for split, names in splits.items()}
+
+
 LAYOUTS = (
-    CifarLayout(
-        "CIFAR-10, python form,",
-        10,
-        {"train": TRAIN, "test": ("test_batch",)},
-        "batches.meta:label_names",
-        "labels",
-        0,
-    ),
-    CifarLayout(
-        "CIFAR-100, python form,",
-        100,
-        {"train": ("train",), "test": ("test",)},
-        "meta:fine_label_names",
-        "fine_labels",
-        0,
-    ),
-    CifarLayout(
-        "CIFAR-10, binary form,",
-        10,
-        {"train": tuple(f"{name}.bin" for name in TRAIN), "test": ("test_batch.bin",)},
-        "batches.meta.txt",
-        "",
-        1,
-    ),
-    CifarLayout(
-        "CIFAR-100, binary form,",
-        100,
-        {"train": ("train.bin",), "test": ("test.bin",)},
-        "fine_label_names.txt",
-        "",
-        2,
-    ),
+    CifarLayout("CIFAR-10, python form,", 10, _TEN, "batches.meta:label_names", "labels", 0),
+    CifarLayout("CIFAR-100, python form,", 100, _FINE, "meta:fine_label_names", "fine_labels", 0),
+    CifarLayout("CIFAR-10, binary form,", 10, _bin(_TEN), "batches.meta.txt", "", 1),
+    CifarLayout("CIFAR-100, binary form,", 100, _bin(_FINE), "fine_label_names.txt", "", 2),
 )
 
 
@@ -116,27 +96,18 @@ class CifarReader(Reader):
         return open_cifar_files([request.path], request.path, layout, rule)
 
     def _layout(self, request: Request) -> CifarLayout | None:
-        if request.folder is not None:
-            return find_cifar(request.folder)
-        return find_cifar_file(request.file) if request.file is not None else None
+        """The layout of the file, or of files in the folder; a folder "train" may be a class."""
+        top, file = request.folder, request.file
+        for layout in LAYOUTS:
+            files = [name for names in layout.splits.values() for name in names]
+            if file is not None and file.name in files:
+                return layout
+            if top is not None and any((top / name).is_file() for name in files):
+                return layout
+        return None
 
 
 READER = CifarReader()
-
-
-def find_cifar(folder: Path) -> CifarLayout | None:
-    """The layout whose files lie in the folder. (A folder "train" may well be a class or split.)"""
-    for layout in LAYOUTS:
-        if any((folder / name).is_file() for files in layout.splits.values() for name in files):
-            return layout
-    return None
-
-
-def find_cifar_file(path: Path) -> CifarLayout | None:
-    for layout in LAYOUTS:
-        if any(path.name in files for files in layout.splits.values()):
-            return layout
-    return None
 
 
 def open_cifar(folder: Path, layout: CifarLayout, split: str | None, id_rule: str) -> CifarSource:
@@ -156,11 +127,7 @@ def open_cifar(folder: Path, layout: CifarLayout, split: str | None, id_rule: st
 def open_cifar_files(
     paths: list[Path], where: Path, layout: CifarLayout, id_rule: str
 ) -> CifarSource:
-    if check_id_rule(id_rule) != "row_index":
-        raise InputError(
-            f"{where}: expected the id rule row_index, got {id_rule}: the images of CIFAR go by "
-            "their place"
-        )
+    check_by_row(id_rule, where)
     for path in paths:
         if not path.is_file():
             raise InputError(f"{path} is missing: expected {', '.join(p.name for p in paths)}")

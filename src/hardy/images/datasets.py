@@ -79,20 +79,18 @@ class DataSets(Reader):
         return request.text in NAMES and not request.paths
 
     def open(self, request: Request) -> ArraySource:
-        return open_dataset(request.text, request.split, request.id_rule or "row_index")
+        name, split = request.text, request.split
+        if split is None:
+            raise InputError(f"{name} has a training and a test set: {name}:test or {name}:train")
+        if bad := faults(split):
+            what = f"{name}:{split} is not here ({'; '.join(bad)})"
+            raise MissingResource(f"{what}: hardy fetch {name}")
+        images, labels = (folder() / f"{split}_{what}.npy" for what in ("images", "labels"))
+        source = open_npy(images, labels, request.id_rule or "row_index")
+        return replace(source, kind=f"CIFAR-10 {split} set in", classes=CLASSES)
 
 
 READER = DataSets()
-
-
-def open_dataset(name: str, split: str | None, id_rule: str) -> ArraySource:
-    if split is None:
-        raise InputError(f"{name} has a training and a test set: {name}:test or {name}:train")
-    if bad := faults(split):
-        raise MissingResource(f"{name}:{split} is not here ({'; '.join(bad)}): hardy fetch {name}")
-    images, labels = (folder() / f"{split}_{what}.npy" for what in ("images", "labels"))
-    source = open_npy(images, labels, id_rule)
-    return replace(source, kind=f"CIFAR-10 {split} set in", classes=CLASSES)
 
 
 def faults(split: str = "") -> list[str]:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError, need
+from hardy.errors import need
 from hardy.files import write_file
-from hardy.images.image_files import WRITERS, write_image
+from hardy.images.image_files import WRITERS, check_output, write_image
 
 PAPER, INK, GAP = (255, 255, 255), (30, 30, 30), 4
 PER_SECOND = 10  # frames of a moving picture
@@ -47,26 +47,19 @@ def contact_sheet(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[UIn
 
 def check_clip(path: Path, source: Path) -> None:
     """Refuse, before any work, what cannot be written."""
-    known = (".gif", ".mp4", *WRITERS)
-    if path.suffix.lower() not in known:
-        raise InputError(
-            f"cannot write {path}: expected a name that ends in one of {' '.join(known)}; "
-            ".gif and .mp4 move, the others show all frames on a sheet"
-        )
-    if path.exists() and path.samefile(source):
-        raise InputError(f"cannot write {path}: it is the input itself; name another output")
+    hint = ".gif and .mp4 move, the others show all frames on a sheet"
+    check_output(path, source, (".gif", ".mp4", *WRITERS), hint)
     if path.suffix.lower() == ".mp4":
         need("av", "video", "an .mp4 (unlike a .gif)")
 
 
 def write_clip(path: Path, frames: Iterable[UInt8]) -> None:
-    suffix = path.suffix.lower()
+    pictures, suffix = list(frames), path.suffix.lower()
     if suffix == ".mp4":
-        _write_mp4(path, list(frames))
+        _write_mp4(path, pictures)
     elif suffix == ".gif":
-        _write_gif(path, list(frames))
+        _write_gif(path, pictures)
     else:
-        pictures = list(frames)
         starts = range(0, len(pictures), ACROSS)
         rows = [(f"frame {start}", pictures[start : start + ACROSS]) for start in starts]
         write_image(path, contact_sheet([f"+{k}" for k in range(ACROSS)], rows))
@@ -101,8 +94,7 @@ def encode(image: UInt8) -> bytes:
     """WebP, small enough for a page."""
     from PIL import Image
 
-    lossless = min(image.shape[:2]) <= TINY
-    data = io.BytesIO()
+    data, lossless = io.BytesIO(), min(image.shape[:2]) <= TINY
     Image.fromarray(image).save(data, "WEBP", quality=QUALITY, lossless=lossless, method=2)
     return data.getvalue()
 

@@ -16,7 +16,7 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.image_files import SUFFIXES, Convert, read_image, rgb
 from hardy.images.readers import Reader, Request
-from hardy.images.source import Faults, Ids, Labels, Listing, identify, number_labels, refuse
+from hardy.images.source import Faults, Labels, Listing, identify, number_labels, refuse
 
 LABELS = "labels.csv"
 # What a first line may call the two columns, in this order of choice.
@@ -36,8 +36,29 @@ class ClassFolders(Reader):
         return bool(request.names.folders) and find_labels(request) is None
 
     def open(self, request: Request) -> FolderSource:
-        rule = request.id_rule or "relative_path"
-        return class_folders(request.path, rule, request.faults)
+        """One class per folder, sorted by name; in each, files sorted by folder and name."""
+        root, faults = request.path, request.faults
+        top = scan(os.fspath(root), faults)
+        if top.images:
+            refuse(
+                faults,
+                f"{root / top.images[0]} lies beside class folders ({len(top.images):,} such "
+                f"files); put it into one, or write all labels into {root / LABELS}",
+            )
+        files: list[str] = []
+        classes: list[int] = []
+        for number, name in enumerate(top.folders):
+            inside = list(_tree(os.fspath(root), name, faults))
+            if not inside:
+                refuse(
+                    faults, f"the class folder {root / name} has no image files; fill or remove it"
+                )
+            files += inside
+            classes += [number] * len(inside)
+        if not files:
+            raise InputError(f"there are no image files in {root} or its folders")
+        labels = np.array(classes, np.int64)
+        return _source("class folders in", request, files, labels, tuple(top.folders))
 
 
 class FlatFolder(Reader):
@@ -47,8 +68,22 @@ class FlatFolder(Reader):
         return bool(request.names.images) or find_labels(request) is not None
 
     def open(self, request: Request) -> FolderSource:
-        rule = request.id_rule or "relative_path"
-        return flat_folder(request.path, find_labels(request), rule, request.faults)
+        """All images below the folder, sorted, with the labels of a CSV file if there is one."""
+        root, labels, faults = request.path, find_labels(request), request.faults
+        files = sorted(_tree(os.fspath(root), "", faults))
+        if labels is not None:
+            named = _read_csv(labels, faults)
+            for missing in sorted(named.keys() - set(files)):
+                refuse(faults, f"{labels} has a label for {missing}, which is not in {root}")
+            for file in files:
+                if file not in named:
+                    refuse(faults, f"{root / file} has no label in {labels}; add a line for it")
+            files = [file for file in files if named.get(file)]
+        if not files:
+            raise InputError(f"there are no image files in {root}")
+        if labels is None:
+            return _source("folder", request, files, None, None)
+        return _source("folder", request, files, *number_labels(named[file] for file in files))
 
 
 CLASSES, FLAT = ClassFolders(), FlatFolder()
@@ -96,59 +131,15 @@ def scan(folder: str, faults: Faults) -> Scan:
     return Scan(sorted(images), sorted(folders), sorted(others))
 
 
-def class_folders(root: Path, id_rule: str, faults: Faults) -> FolderSource:
-    """One class per folder, sorted by name; in each, files sorted by folder and name."""
-    top = scan(os.fspath(root), faults)
-    if top.images:
-        refuse(
-            faults,
-            f"{root / top.images[0]} lies beside class folders ({len(top.images):,} such files); "
-            f"put it into one, or write all labels into {root / LABELS}",
-        )
-    files: list[str] = []
-    classes: list[int] = []
-    for number, name in enumerate(top.folders):
-        inside = list(_tree(os.fspath(root), name, faults))
-        if not inside:
-            refuse(faults, f"the class folder {root / name} has no image files; fill or remove it")
-        files += inside
-        classes += [number] * len(inside)
-    if not files:
-        raise InputError(f"there are no image files in {root} or its folders")
-    kept, ids = identify(files, id_rule, faults, lambda index: str(root / files[index]))
-    labels = np.array(classes, np.int64)
-    return _source("class folders in", root, files, kept, ids, labels, tuple(top.folders))
-
-
-def flat_folder(root: Path, labels: Path | None, id_rule: str, faults: Faults) -> FolderSource:
-    """All images below the folder, sorted, with the labels of a CSV file if there is one."""
-    files = sorted(_tree(os.fspath(root), "", faults))
-    if labels is not None:
-        named = _read_csv(labels, faults)
-        for missing in sorted(named.keys() - set(files)):
-            refuse(faults, f"{labels} has a label for {missing}, which is not in {root}")
-        for file in files:
-            if file not in named:
-                refuse(faults, f"{root / file} has no label in {labels}; add a line for it")
-        files = [file for file in files if named.get(file)]
-    if not files:
-        raise InputError(f"there are no image files in {root}")
-    kept, ids = identify(files, id_rule, faults, lambda index: str(root / files[index]))
-    if labels is None:
-        return _source("folder", root, files, kept, ids, None, None)
-    numbers, classes = number_labels(named[file] for file in files)
-    return _source("folder", root, files, kept, ids, numbers, classes)
-
-
 def _source(
     kind: str,
-    root: Path,
+    request: Request,
     files: list[str],
-    kept: list[int],
-    ids: Ids,
     labels: Labels | None,
     classes: tuple[str, ...] | None,
 ) -> FolderSource:
+    root, rule = request.path, request.id_rule or "relative_path"
+    kept, ids = identify(files, rule, request.faults, lambda index: str(root / files[index]))
     files = files if len(kept) == len(files) else [files[index] for index in kept]
     labels = None if labels is None else labels[kept]
     return FolderSource(kind, os.fspath(root), files, ids, labels, classes)

@@ -8,7 +8,7 @@ transparency, further frames.
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,18 +30,10 @@ SUFFIXES = (
     *(".avif", ".bmp", ".gif", ".jp2", ".jpe", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm"),
     *(".ppm", ".tif", ".tiff", ".webp"),
 )
+WRITERS = {".bmp": "BMP", ".jpeg": "JPEG", ".jpg": "JPEG", ".png": "PNG", ".ppm": "PPM"}
+WRITERS |= {".tif": "TIFF", ".tiff": "TIFF", ".webp": "WEBP"}
 # JPEG as the benchmark stores it; everything else keeps the pixels as they are.
-JPEG = {"format": "JPEG", "quality": 85, "optimize": True}
-WRITERS: dict[str, dict[str, Any]] = {
-    ".bmp": {"format": "BMP"},
-    ".jpeg": JPEG,
-    ".jpg": JPEG,
-    ".png": {"format": "PNG"},
-    ".ppm": {"format": "PPM"},
-    ".tif": {"format": "TIFF"},
-    ".tiff": {"format": "TIFF"},
-    ".webp": {"format": "WEBP", "lossless": True},
-}
+SETTINGS: dict[str, Any] = {"JPEG": {"quality": 85, "optimize": True}, "WEBP": {"lossless": True}}
 
 
 def rgb(picture: Picture) -> UInt8:
@@ -56,21 +48,16 @@ def read_image(path: Path, convert: Convert = rgb) -> UInt8:
     """
     try:
         status = path.stat()
-    except FileNotFoundError as error:
-        raise InputError(f"cannot read {path}: there is no such file") from error
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error}") from error
+        why = "there is no such file" if isinstance(error, FileNotFoundError) else error
+        raise InputError(f"cannot read {path}: {why}") from error
     if S_ISDIR(status.st_mode):
         raise InputError(f"cannot read {path}: expected an image file, got a folder")
-    return _decode(path if status.st_size else b"", str(path), convert)
+    return decode_image(path if status.st_size else b"", str(path), convert)
 
 
-def decode_image(data: bytes, name: str, convert: Convert = rgb) -> UInt8:
-    """`read_image` of a file that is in memory; `name` is for the message."""
-    return _decode(data, name, convert)
-
-
-def _decode(file: Path | bytes, name: str, convert: Convert) -> UInt8:
+def decode_image(file: Path | bytes, name: str, convert: Convert = rgb) -> UInt8:
+    """`read_image` of a file that may be in memory; `name` is for the message."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -84,35 +71,31 @@ def _decode(file: Path | bytes, name: str, convert: Convert) -> UInt8:
         raise InputError(
             f"cannot read {name}: {error}; if you trust it, raise PIL.Image.MAX_IMAGE_PIXELS"
         ) from error
-    # Pillow's decoders meet broken data with OSError, SyntaxError, struct.error, EOFError,
-    # ValueError...
-    except Exception as error:
+    except Exception as error:  # Pillow's decoders meet broken data with nearly any kind
         raise InputError(f"cannot read {name}: {error or type(error).__name__}") from error
 
 
-def check_output(path: Path, source: Path) -> None:
-    """Refuse, before any work, a format that is not written and a name that is the input's."""
-    _writer(path)
-    if os.path.exists(path) and os.path.samefile(path, source):
+def check_output(
+    path: Path,
+    source: Path | None = None,
+    known: Collection[str] = WRITERS.keys(),
+    hint: str = ".png keeps every byte",
+) -> None:
+    """Refuse a format that is not written and, before any work, a name that is the input's."""
+    if path.suffix.lower() not in known:
+        expected = f"a name that ends in one of {' '.join(known)}"
+        raise InputError(f"cannot write {path}: expected {expected}; {hint}")
+    if source is not None and path.exists() and path.samefile(source):
         raise InputError(f"cannot write {path}: it is the input itself; name another output")
-
-
-def _writer(path: Path) -> dict[str, Any]:
-    suffix = path.suffix.lower()
-    if suffix not in WRITERS:
-        raise InputError(
-            f"cannot write {path}: expected a name that ends in one of {' '.join(WRITERS)}; "
-            ".png keeps every byte"
-        )
-    return WRITERS[suffix]
 
 
 def write_image(path: Path, pixels: UInt8) -> None:
     from PIL import Image
 
-    data, options = io.BytesIO(), _writer(path)
+    check_output(path)
+    data, format = io.BytesIO(), WRITERS[path.suffix.lower()]
     try:
-        Image.fromarray(pixels).save(data, **options)
+        Image.fromarray(pixels).save(data, format, **SETTINGS.get(format, {}))
     except (OSError, ValueError) as error:  # such as too large for the format
         raise HardyError(f"cannot write {path}: {error}") from error
     write_file(path, data.getvalue(), wait=False)  # there may be thousands
@@ -125,18 +108,11 @@ def walk(folder: Path) -> tuple[list[Path], int, list[str]]:
     folders are not followed.
     """
     images: list[Path] = []
-    others, closed = 0, []
-
-    def report(error: OSError) -> None:
-        closed.append(f"cannot list {error.filename}: {error.strerror}")
-
-    for where, folders, files in os.walk(folder, onerror=report):
+    others, closed = 0, list[OSError]()
+    for where, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if name.startswith("."):
-                continue
-            if Path(name).suffix.lower() in SUFFIXES:
-                images.append(Path(where, name).relative_to(folder))
-            else:
-                others += 1
-    return sorted(images), others, closed
+        shown = [Path(where, name) for name in files if not name.startswith(".")]
+        found = [path.relative_to(folder) for path in shown if path.suffix.lower() in SUFFIXES]
+        images += found
+        others += len(shown) - len(found)
+    return sorted(images), others, [f"cannot list {e.filename}: {e.strerror}" for e in closed]

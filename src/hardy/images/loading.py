@@ -48,7 +48,9 @@ def load(
     depend on them. An image that cannot be read is raised, or, given a list `faults`, is put there
     and left out.
     """
-    _check_count(batch, "batches of at least 1 image")
+    if not isinstance(batch, int | np.integer) or batch < 1:
+        expected = "expected batches of at least 1 image"
+        raise InputError(f"{expected}, got {batch!r}; give a whole number")
     count = count_workers(workers)
     check_faults(faults)
     prepare = (RECIPES[recipe] if isinstance(recipe, str) else recipe).prepare
@@ -76,11 +78,6 @@ def load(
                 ready = []
     if ready:
         yield _batch(source, ready)
-
-
-def _check_count(count: int, expected: str) -> None:
-    if not isinstance(count, int | np.integer) or count < 1:
-        raise InputError(f"expected {expected}, got {count!r}; give a whole number")
 
 
 def _chunks(indices: Sequence[int], size: int) -> Iterator[list[int]]:

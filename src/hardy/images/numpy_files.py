@@ -19,7 +19,7 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.image_files import Convert, rgb
 from hardy.images.readers import Reader, Request
-from hardy.images.source import Labels, Listing, check_id_rule, check_label_count, number_labels
+from hardy.images.source import Labels, Listing, check_by_row, check_label_count, number_labels
 
 NO_SOURCE = (SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
@@ -126,10 +126,7 @@ def array_source(
     id_rule: str,
 ) -> ArraySource:
     """`shape` is that of all images, (N, H, W, 3)."""
-    if check_id_rule(id_rule) != "row_index":
-        raise InputError(
-            f"{path}: expected the id rule row_index, got {id_rule}: the images have no file names"
-        )
+    check_by_row(id_rule, path)
     count, height, width, channels = shape
     if labels is not None:
         check_label_count(len(labels), count, str(path))

@@ -23,7 +23,7 @@ from hardy.engine.door import UInt8
 from hardy.errors import HardyError, InputError
 from hardy.images.image_files import Convert, decode_image, rgb
 from hardy.images.readers import Reader, Request
-from hardy.images.source import Faults, Labels, Listing, identify, number_labels
+from hardy.images.source import Faults, Labels, Listing, check_by_row, identify, number_labels
 
 MAGIC = b"PAR1"
 GROUPS_KEPT = 2
@@ -117,10 +117,8 @@ def open_parquets(
     named = all(names)
     if id_rule is None:
         id_rule = "relative_path" if named else "row_index"
-    if id_rule != "row_index" and not named:
-        raise InputError(
-            f"{where}: expected the id rule row_index, got {id_rule}: images have no file names"
-        )
+    if not named:
+        check_by_row(id_rule, where)
     files = [name or str(row) for row, name in enumerate(names)]
     kept, ids = identify(files, id_rule, faults, lambda row: f"{where}, row {row} ({files[row]})")
     numbers, classes = _numbers(labels, columns, where)

@@ -157,18 +157,15 @@ def open_images(
     extra = None if labels is None else Path(_text(labels, "the path of a file of labels"))
     request = Request(where, tuple(map(Path, there)), split, extra, id_rule, faults)
     for name in READERS:
-        if READERS[name].recognises(request):
-            return _open(name, request)
+        reader = READERS[name]
+        if not reader.recognises(request):
+            continue
+        if request.labels is not None and reader.brings_labels:
+            raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
+        if split is not None and not reader.has_splits:
+            raise no_splits(request, name)
+        return reader.open(request)
     raise _unrecognised(request)
-
-
-def _open(name: str, request: Request) -> Source:
-    reader, split = READERS[name], request.split
-    if request.labels is not None and reader.brings_labels:
-        raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
-    if split is not None and not reader.has_splits:
-        raise no_splits(request, name)
-    return reader.open(request)
 
 
 def no_splits(request: Request, kind: str) -> InputError:
@@ -180,7 +177,7 @@ def no_splits(request: Request, kind: str) -> InputError:
 
 def _kinds() -> str:
     *most, last = READERS
-    return f"{', '.join(most)} or {last} (`hardy ls readers`)"
+    return f"images of a kind that `hardy ls readers` explains: {', '.join(most)} or {last}"
 
 
 def _text(path: str | os.PathLike[str], expected: str) -> str:
@@ -202,7 +199,7 @@ def _unrecognised(request: Request) -> InputError:
 
     text, file = request.text, request.file
     if not request.paths:
-        return InputError(f"there is no {text}: expected {_kinds()}")
+        return InputError(f"there is no file or folder {text}; expected {_kinds()}")
     if file is not None:
         got = "an image" if file.suffix.lower() in SUFFIXES else "another file"
         return InputError(
@@ -212,5 +209,5 @@ def _unrecognised(request: Request) -> InputError:
         got = ", ".join(sorted({path.suffix for path in request.files}))
         return InputError(f"{text}: expected .tar or .parquet files, and not both, got {got}")
     if request.folder is not None:
-        return InputError(f"there are no image files in {text}: expected {_kinds()}")
+        return InputError(f"there are no image files in {text}; expected {_kinds()}")
     return InputError(f"{text} is neither a file nor a folder; expected {_kinds()}")

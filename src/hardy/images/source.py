@@ -22,8 +22,7 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.image_files import Convert, rgb
 from hardy.registry import unknown
-
-ID_RULES = ("file_stem", "row_index", "relative_path")
+from hardy.suites.suite import ID_RULES
 
 Labels = npt.NDArray[np.int64]
 Ids = Sequence[int] | Sequence[str]
@@ -107,6 +106,15 @@ def check_id_rule(rule: str) -> str:
     if rule not in ID_RULES:
         raise unknown("id rule", rule, ID_RULES)
     return rule
+
+
+def check_by_row(rule: str, where: object) -> None:
+    """Refuse a rule that takes names for images that only have places."""
+    if check_id_rule(rule) != "row_index":
+        raise InputError(
+            f"{where}: these images have no file names, by which the suite tells its images apart "
+            f"(id_rule = {rule}); name image files, or a suite of numbered images such as cifar10_c"
+        )
 
 
 def identify(

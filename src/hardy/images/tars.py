@@ -67,51 +67,47 @@ class TarReader(Reader):
         return request.all_end_in(".tar")
 
     def open(self, request: Request) -> TarSource:
-        rule = request.id_rule or "relative_path"
-        return open_tars(request.files, request.text, rule, request.faults)
+        shards, faults, rule = request.files, request.faults, request.id_rule or "relative_path"
+        found: list[tuple[str, Place, str | None]] = []
+        for number, shard in enumerate(shards):
+            for key, sample in _samples(shard, number, faults).items():
+                if len(sample.images) > 1:
+                    names = ", ".join(name for name, _ in sample.images)
+                    refuse(faults, f"{shard}: expected one image under the key {key}, got {names}")
+                elif sample.images:
+                    found.append((*sample.images[0], sample.label))
+        labelled = any(label is not None for _, _, label in found)
+        files, places, texts = [], [], []
+        for file, place, label in found:
+            if labelled and label is None:
+                shard = shards[place.shard]
+                refuse(faults, f"{shard}:{file} has no .{LABEL} beside it; add its label")
+            else:
+                files.append(file)
+                places.append(place)
+                texts.append(label or "")
+        if not files:
+            raise InputError(
+                f"there are no images in {request.text}: expected key.jpg and key.{LABEL}, as "
+                "WebDataset has it; archives of other things have to be unpacked first"
+            )
+        kept, ids = identify(
+            files, rule, faults, lambda index: f"{shards[places[index].shard]}:{files[index]}"
+        )
+        labels, classes = number_labels(texts) if labelled else (None, None)
+        return TarSource(
+            f"{len(shards)} tar shards" if len(shards) > 1 else "tar",
+            request.text,
+            [files[index] for index in kept],
+            ids,
+            None if labels is None else labels[kept],
+            classes,
+            tuple(shards),
+            [places[index] for index in kept],
+        )
 
 
 READER = TarReader()
-
-
-def open_tars(shards: Sequence[Path], where: str, id_rule: str, faults: Faults) -> TarSource:
-    found: list[tuple[str, Place, str | None]] = []
-    for number, shard in enumerate(shards):
-        for key, sample in _samples(shard, number, faults).items():
-            if len(sample.images) > 1:
-                names = ", ".join(name for name, _ in sample.images)
-                refuse(faults, f"{shard}: expected one image under the key {key}, got {names}")
-            elif sample.images:
-                found.append((*sample.images[0], sample.label))
-    labelled = any(label is not None for _, _, label in found)
-    files, places, texts = [], [], []
-    for file, place, label in found:
-        if labelled and label is None:
-            shard = shards[place.shard]
-            refuse(faults, f"{shard}:{file} has no .{LABEL} beside it; add its label")
-        else:
-            files.append(file)
-            places.append(place)
-            texts.append(label or "")
-    if not files:
-        raise InputError(
-            f"there are no images in {where}: expected key.jpg and key.{LABEL}, as WebDataset has "
-            "it; archives of other things have to be unpacked first"
-        )
-    kept, ids = identify(
-        files, id_rule, faults, lambda index: f"{shards[places[index].shard]}:{files[index]}"
-    )
-    labels, classes = number_labels(texts) if labelled else (None, None)
-    return TarSource(
-        f"{len(shards)} tar shards" if len(shards) > 1 else "tar",
-        where,
-        [files[index] for index in kept],
-        ids,
-        None if labels is None else labels[kept],
-        classes,
-        tuple(shards),
-        [places[index] for index in kept],
-    )
 
 
 def _samples(shard: Path, number: int, faults: Faults) -> dict[str, _Sample]:

@@ -12,50 +12,30 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hardy.errors import InputError, printable
-from hardy.models.model import (
-    PRECISIONS,
-    Model,
-    ModelFacts,
-    Options,
-    Override,
-    Preprocessing,
-    facts_of,
-)
+from hardy.models.adapters.function_model import FunctionModel
+from hardy.models.model import NEEDED, Model, Options, Override, Preprocessing, completed
 from hardy.registry import Registry, Row
 
-__all__ = [
-    "MODELS",
-    "Model",
-    "ModelFacts",
-    "Options",
-    "Override",
-    "Preprocessing",
-    "facts_of",
-    "load",
-]
+__all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load"]
 
-Adapter = Callable[[str, Options], Model]
-
-_TORCH = "hardy.models.adapters.torch_sources"
-# One row per kind. What follows the colon is the adapter's first argument, and is not read here.
-MODELS: Registry[Adapter] = Registry(
+MODELS: Registry[Callable[[str, Options], Any]] = Registry(
     "kind of model",
     "hardy.models",
     {
         "torchvision": Row(
-            f"{_TORCH}:torchvision_model",
+            "hardy.models.adapters.torch_sources:torchvision_model",
             "A classifier of torchvision, with its default weights or those that .TAG names.",
             needs="torchvision",
             takes="NAME",
         ),
         "timm": Row(
-            f"{_TORCH}:timm_model",
+            "hardy.models.adapters.torch_sources:timm_model",
             "A classifier of timm, with the weights that its name means there.",
             needs="timm",
             takes="NAME",
         ),
         "torch": Row(
-            f"{_TORCH}:factory_model",
+            "hardy.models.adapters.torch_sources:factory_model",
             "A torch module that a function of yours returns; the current folder counts.",
             needs="torch",
             takes="module:factory",
@@ -100,45 +80,36 @@ def load(
 ) -> Model:
     """A model by name ("timm:resnet50"), a torch module, or a function from uint8 (N, H, W, 3) to
     logits (N, K). A function has no weights to tell apart, so its identity is its name and source:
-    give it another `name` whenever its weights change.
-    """
-    if precision not in PRECISIONS:
-        raise InputError(f"expected a precision of {', '.join(PRECISIONS)}, got {precision!r}")
-    if batch != "auto" and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
-        raise InputError(f'expected a batch of at least 1 image or "auto", got {batch!r}')
-    typed = model if isinstance(model, str) else ""
-    if typed and checkpoint is not None:  # one model with other weights is another model
-        typed += f" @ {Path(checkpoint).name}"
-    options = Options(
-        printable(name or typed),
-        None if checkpoint is None else Path(checkpoint),
-        trust,
-        device or "auto",
-        precision,
-        batch,
-        preprocessing,
-    )
+    give it another `name` whenever its weights change."""
+    file = None if checkpoint is None else Path(checkpoint)
+    other = f" @ {file.name}" if file else ""  # one model with other weights is another model
+    label = printable(name or (f"{model}{other}" if isinstance(model, str) else ""))
+    options = Options(label, file, trust, device or "auto", precision, batch, preprocessing)
     if isinstance(model, str):
         kind, colon, rest = model.partition(":")
-        adapter = MODELS[kind]
-        if not colon or not rest:
+        if not colon and kind not in MODELS:
+            raise InputError(
+                f"expected a model as KIND:NAME, such as timm:{model} or torchvision:{model}, got "
+                f'"{model}" (all kinds: {", ".join(MODELS)})'
+            )
+        adapter = MODELS.find(kind, asked_for=model)
+        if not rest:
             raise InputError(f'expected "{MODELS.form(kind)}", got "{model}"')
-        return adapter(rest, options)
-    if isinstance(model, Model):
+        return completed(adapter(rest, options))
+    if all(hasattr(model, part) for part in NEEDED):
+        made = completed(model)
         ready = "it is made already; decide that where you make it"
         if name is not None:
-            raise InputError(f"{model.name} takes no other name: {ready}")
+            raise InputError(f"{made.name} takes no other name: {ready}")
         decided = ("checkpoint", "device", "precision", "batch", "preprocessing")
-        replace(options, name=model.name).refuse(**dict.fromkeys(decided, ready))
-        return model
+        replace(options, name=made.name).refuse(**dict.fromkeys(decided, ready))
+        return made
     torch = sys.modules.get("torch")  # else nobody can have made a module of it
     if torch is not None and isinstance(model, torch.nn.Module):
         from hardy.models.adapters.torch_sources import given_module
 
         return given_module(model, options)
     if callable(model):
-        from hardy.models.adapters.function_model import FunctionModel
-
         return FunctionModel(model, options)
     raise InputError(
         f'expected a model\'s name such as "timm:resnet50", a torch module or a function, got '

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
+from hardy.schema import is_whole
 
 Logits = npt.NDArray[np.float32]
 Triple = tuple[float, float, float]
@@ -160,6 +161,26 @@ class Model(Protocol):
         """uint8 (N, H, W, 3) -> float32 (N, K). `run.preflight.check` tries other preprocessing."""
 
 
+# The parts that a model must have; where it lacks others, those of `OnHost` hold.
+NEEDED = ("name", "identity", "preprocessing", "logits")
+
+
+class OnHost:
+    """What holds of a model that does not say where and how it computes."""
+
+    device = "cpu"
+    precision = "float32"
+
+
+def completed(model: Any) -> Model:
+    """The model itself, or a whole one of what a user's own class says."""
+    if isinstance(model, Model):
+        return model
+    whole, parts = OnHost(), (*NEEDED, "device", "precision", "facts")
+    vars(whole).update({part: getattr(model, part) for part in parts if hasattr(model, part)})
+    return cast(Model, whole)
+
+
 def facts_of(model: Model) -> ModelFacts:
     """What a model says of itself; a user's own class need not say anything."""
     said: ModelFacts = getattr(model, "facts", NO_FACTS)
@@ -177,6 +198,13 @@ class Options:
     precision: str = "float32"
     batch: int | Literal["auto"] = "auto"
     preprocessing: Preprocessing | Override | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            words = ", ".join(PRECISIONS)
+            raise InputError(f"expected a precision of {words}, got {self.precision!r}")
+        if self.batch != "auto" and not is_whole(self.batch):
+            raise InputError(f'expected a batch of at least 1 image or "auto", got {self.batch!r}')
 
     def prepared_as(self, own: Preprocessing) -> Preprocessing:
         """The model's own preprocessing, overridden by what was asked for."""

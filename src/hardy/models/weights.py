@@ -1,33 +1,20 @@
-"""Weights in files: read without ever running what is in them, and written with a sum of it all,
-by which a byte that changed is noticed. This file imports torch."""
+"""Weights into a module: by its own names, and only where they fit. This file imports torch."""
 
-import hashlib
-import json
-import re
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from hardy.errors import InputError, need
-from hardy.models.calling import SAID, told
-from hardy.models.model import existing
+from hardy.errors import InputError
+from hardy.models.weight_files import read_weights
 
 Shape = tuple[int, ...] | None
 
-# Where training scripts put the weights among other things; under any name where they are alone.
-WRAPPINGS = ("state_dict", "model_state_dict", "model")
 # Before each name: of DataParallel, of torch.compile, and of modules that prepare the images.
 PREFIXES = ("module.", "_orig_mod.", "model.", "net.")
 SHOWN = 3  # names of tensors in a message
 LAST_LAYER = 2  # tensors
-SUM = "hardy_sha256"  # the name of the note that holds the sum
-# How torch says that a file is sound, but names code to be run.
-NAMES_CODE = r"(?:Unsupported global: |Trying to |Can only (?:create|build) )[^\n]*"
 
 
 def load_checkpoint(
@@ -86,34 +73,6 @@ def _check_values(found: torch.Tensor, own: torch.Tensor, where: str) -> None:
             )
 
 
-def read_weights(path: Path, unreadable: str) -> dict[str, Any]:
-    """The tensors by name, whatever they are wrapped in."""
-    existing(path, "a checkpoint")
-    if path.suffix == ".safetensors":
-        found, _ = unpacked(path, unreadable)
-    else:
-        found = _unwrapped(_read_torch(path))
-    if not isinstance(found, Mapping) or not _has_tensors(found):
-        keys = ", ".join(map(str, list(found)[:6])) if isinstance(found, Mapping) else ""
-        raise InputError(
-            f"{path}: expected a dictionary of tensors, by itself, under {', '.join(WRAPPINGS)}, "
-            "or as the only one under another name; got "
-            f"{type(found).__name__}{f' of {keys}' if keys else ''}"
-        )
-    return {str(name): tensor for name, tensor in found.items()}
-
-
-def _unwrapped(found: Any) -> Any:
-    if not isinstance(found, Mapping):
-        return found
-    for key in WRAPPINGS:
-        if isinstance(found.get(key), Mapping):
-            return found[key]
-    inner = [value for value in found.values() if isinstance(value, Mapping)]
-    inner = [value for value in inner if _has_tensors(value)]
-    return inner[0] if len(inner) == 1 and not _has_tensors(found) else found
-
-
 def _renamed(weights: dict[str, Any], own: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The weights by the model's own names: prefixes are taken off where it knows the rest."""
     renamed: dict[str, Any] = {}
@@ -147,61 +106,5 @@ def _other_classes(shapes: list[tuple[Shape, Shape]]) -> str:
     return f": it is for {its} classes and the model for {ours}"
 
 
-def _read_torch(path: Path) -> Any:
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of pickle's protocols
-            return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # of what is damaged, torch raises nearly anything
-        code = re.search(NAMES_CODE, str(error)) if isinstance(error, UnpicklingError) else None
-        if code:
-            raise InputError(
-                f"{path} holds more than weights: reading it would run code out of it, which Hardy "
-                "never does. Where you trust it, load it yourself and save the weights alone: "
-                f"torch.save(model.state_dict(), FILE). (torch says: {code[0][:SAID]})"
-            ) from error
-        why = type(error).__name__ if isinstance(error, UnpicklingError) else told(error)
-        raise InputError(
-            f"{path} is no checkpoint that can be read ({why}); expected a file made by torch.save "
-            "or a .safetensors file"
-        ) from error
-
-
-def _has_tensors(found: Mapping[Any, Any]) -> bool:
-    return any(isinstance(value, torch.Tensor) for value in found.values())
-
-
 def _shape(value: Any) -> Shape:
     return tuple(value.shape) if isinstance(value, torch.Tensor) else None
-
-
-def packed(tensors: Mapping[str, Tensor], notes: Mapping[str, str], target: Path) -> bytes:
-    """The content of a safetensors file."""
-    library = need("safetensors.torch", "torch", str(target))
-    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content: bytes = library.save(ready, metadata={**notes, SUM: _sum(ready, notes)})
-    return content
-
-
-def unpacked(path: Path, todo: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors, and the notes beside them, as they were written; other files have no sum."""
-    existing(path, "a checkpoint")
-    library: Any = need("safetensors", "torch", str(path))
-    try:
-        with library.safe_open(path, "pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            notes = file.metadata() or {}
-    except Exception as error:  # its errors have no base of their own
-        raise InputError(f"{path} is no checkpoint that can be read ({error}); {todo}") from error
-    written = notes.pop(SUM, None)
-    if written not in (None, _sum(tensors, notes)):
-        raise InputError(f"{path} is damaged (it is not as it was written, by its SHA-256); {todo}")
-    return tensors, notes
-
-
-def _sum(tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> str:
-    """SHA-256 of the notes and of names, types, shapes and bytes. The tensors lie on the host."""
-    digest = hashlib.sha256(json.dumps(sorted(notes.items())).encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(json.dumps([name, str(tensor.dtype), tuple(tensor.shape)]).encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()

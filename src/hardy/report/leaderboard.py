@@ -21,6 +21,7 @@ from hardy.scores.result_files import ResultFile
 from hardy.scores.score import Circumstances, Score
 from hardy.store.provenance import read_trained
 from hardy.suites import load, published
+from hardy.suites.published.printed_table import PrintedNumber
 
 
 class BoardRow(NamedTuple):
@@ -93,7 +94,7 @@ class Ranking(NamedTuple):
 
 class PublishedRow(NamedTuple):
     name: str
-    value: published.PrintedNumber
+    value: PrintedNumber
     clean: str
     standalone: str
     source: str

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hardy.report.gathered import Section
 from hardy.scores.score import Circumstances
 from hardy.suites import published
-from hardy.suites.published import PrintedNumber, PublishedTable
+from hardy.suites.published.printed_table import PrintedNumber, PublishedTable
 from hardy.suites.suite import Suite
 
 

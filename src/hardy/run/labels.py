@@ -18,41 +18,40 @@ from hardy.images.datasets import CLASSES
 from hardy.suites.suite import Suite
 
 IMAGENET = 1000  # classes
+Names = tuple[str, ...]
+Numbers = npt.NDArray[np.int64]
 
 
 class Classes(NamedTuple):
     labels: npt.NDArray[np.int32]  # -1 where the images have none
-    names: tuple[str, ...] | None
+    names: Names | None
     width: int  # how many classes the model must tell apart
 
 
-@cache
 def imagenet_classes() -> tuple[str, ...]:
     """The WordNet names, in the order every ImageNet model has."""
-    text = Path(__file__).with_name("imagenet_classes.txt").read_text(encoding="ascii")
-    return tuple(text.split())
+    return _listed("imagenet_classes.txt")
+
+
+def cifar_classes(count: int) -> tuple[str, ...]:
+    """The names of CIFAR-10 or CIFAR-100, in the order of their authors."""
+    return CLASSES if count == len(CLASSES) else _listed("cifar100_classes.txt")
 
 
 @cache
-def cifar_classes(count: int) -> tuple[str, ...]:
-    """The names of CIFAR-10 or CIFAR-100, in the order of their authors."""
-    if count == len(CLASSES):
-        return CLASSES
-    return tuple(Path(__file__).with_name("cifar100_classes.txt").read_text("ascii").split())
+def _listed(file: str) -> tuple[str, ...]:
+    return tuple(Path(__file__).with_name(file).read_text("ascii").split())
 
 
 def classes_of(
     suite: Suite,
-    labels: npt.NDArray[np.int64] | None,
-    names: tuple[str, ...] | None,
+    labels: Numbers | None,
+    names: Names | None,
     count: int,
     *,
     own: bool = False,
 ) -> Classes:
-    """The labels of `count` images as the models of a suite number them.
-
-    `own`: the classes are those of the images, not the suite's.
-    """
+    """The labels of `count` images as models number them: by the suite's classes, or by `own`."""
     if labels is None:
         if suite.kind == "corruptions" or own:
             raise InputError(
@@ -65,7 +64,7 @@ def classes_of(
         width = len(names) if names else int(labels.max()) + 1
     elif names is not None and (known := _known_classes(suite)):
         _check_range(labels, len(names), "these images")
-        labels, names = _by_name(labels, names, known), known.names
+        labels, names = _by_name(labels, names, *known), known[1]
     elif names is not None and len(names) != suite.classes:
         raise InputError(
             f"expected the {suite.classes:,} classes of {suite.name}, got {len(names):,} "
@@ -75,67 +74,29 @@ def classes_of(
     return Classes(labels.astype(np.int32), names, width)
 
 
-def check_trained_on(
-    trained: tuple[str, ...] | None, names: tuple[str, ...] | None, model: str, *, own: bool
-) -> str | None:
-    """Refuse images whose classes have other numbers than the model was trained with, as far as
-    both have names; return a warning where only the names differ.
-
-    A net knows classes by their number alone, and a set that lacks one class numbers the rest anew.
-    """
-    if trained is None or names is None or trained == names:
-        return None
-    number = {name: place for place, name in enumerate(trained)}
-    moved = [(name, place) for place, name in enumerate(names) if number.get(name, place) != place]
-    if not moved and len(names) == len(trained):
-        here, there = next((a, b) for a, b in zip(names, trained, strict=True) if a != b)
-        return (
-            f'{model} was trained on classes of other names, "{there}" where these images '
-            f'have "{here}": if they are not the same classes in the same order, its scores mean '
-            "nothing"
-        )
-    what = f"on {len(trained):,} classes, and these images have {len(names):,}"
-    if moved:
-        name, place = moved[0]
-        what = f'with "{name}" as number {number[name]}, which is {place} here'
-    todo = "bring images of all these classes and no others, or labels that are numbers"
-    raise InputError(
-        f"expected images of the classes that {model} was trained on, but it was trained "
-        f"{what}; {todo if own else 'if these are its own classes, say --own-classes'}"
-    )
-
-
-class _Known(NamedTuple):
-    expected: str
-    names: tuple[str, ...]
-
-
-def _known_classes(suite: Suite) -> _Known | None:
-    """The class names of a suite whose data set has some."""
+def _known_classes(suite: Suite) -> tuple[str, tuple[str, ...]] | None:
+    """What the classes of a data set with names of its own are called, in words and one by one."""
     if suite.classes == IMAGENET:
-        return _Known("class folders with ImageNet's WordNet names", imagenet_classes())
+        return "class folders with ImageNet's WordNet names", imagenet_classes()
     title = f"CIFAR-{suite.classes}"
     # Suites made out of these have the same images; others may well have ten classes, too.
     if title in ("CIFAR-10", "CIFAR-100") and title in suite.images:
-        return _Known(f"the names of {title}'s classes", cifar_classes(suite.classes))
+        return f"the names of {title}'s classes", cifar_classes(suite.classes)
     return None
 
 
-def _by_name(
-    labels: npt.NDArray[np.int64], names: tuple[str, ...], known: _Known
-) -> npt.NDArray[np.int64]:
-    number = {name: index for index, name in enumerate(known.names)}
-    strange = [name for name in names if name not in number]
+def _by_name(labels: Numbers, names: Names, expected: str, known: Names) -> Numbers:
+    strange = [name for name in names if name not in known]
     if strange:
         raise InputError(
-            f"expected {known.expected}, such as {known.names[0]}, got {len(strange):,} others "
+            f"expected {expected}, such as {known[0]}, got {len(strange):,} others "
             f"({_some(strange)}); rename them, or, if the model has classes of its own in the "
             "order of these, as one that was trained on them has, say --own-classes"
         )
-    return np.array([number[name] for name in names], np.int64)[labels]
+    return np.array([known.index(name) for name in names], np.int64)[labels]
 
 
-def _check_range(labels: npt.NDArray[np.int64], width: int, whose: str) -> None:
+def _check_range(labels: Numbers, width: int, whose: str) -> None:
     outside = np.flatnonzero((labels < 0) | (labels >= width))
     if len(outside):
         raise InputError(

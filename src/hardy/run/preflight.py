@@ -263,3 +263,32 @@ def _predict(model: Model, subject: Subject, loaded: Loaded, cell: Cell) -> npt.
     finite = np.asarray(np.isfinite(logits).all(axis=1))
     check_finite(finite, model=model.name, ids=ids)
     return np.asarray(logits)
+
+
+def check_trained_on(
+    trained: tuple[str, ...] | None, names: tuple[str, ...] | None, model: str, *, own: bool
+) -> str | None:
+    """Refuse images whose classes have other numbers than the model was trained with, as far as
+    both have names; return a warning where only the names differ.
+
+    A net knows classes by their number alone, and a set that lacks one class numbers the rest anew.
+    """
+    if trained is None or names is None or trained == names:
+        return None
+    number = {name: place for place, name in enumerate(trained)}
+    moved = [(name, place) for place, name in enumerate(names) if number.get(name, place) != place]
+    if not moved and len(names) == len(trained):
+        here, there = next((a, b) for a, b in zip(names, trained, strict=True) if a != b)
+        return (
+            f'{model} was trained on classes of other names, "{there}" where these images have '
+            f'"{here}": if they are not the same classes in the same order, its scores mean nothing'
+        )
+    what = f"on {len(trained):,} classes, and these images have {len(names):,}"
+    if moved:
+        name, place = moved[0]
+        what = f'with "{name}" as number {number[name]}, which is {place} here'
+    todo = "bring images of all these classes and no others, or labels that are numbers"
+    raise InputError(
+        f"expected images of the classes that {model} was trained on, but it was trained "
+        f"{what}; {todo if own else 'if these are its own classes, say --own-classes'}"
+    )

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial
-from hardy.models import Model, facts_of
+from hardy.models import Model
+from hardy.models.model import facts_of
 from hardy.progress import Track, untracked
 from hardy.run.batching import CellImages, Predictor, Prefetch, batches_of, whole_batches
 from hardy.run.preflight import check_unchanged, rehearse

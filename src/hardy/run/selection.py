@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.images import Source, open_images
+from hardy.images import RECIPES, Source, open_images
 from hardy.images.numpy_files import source_of_array
 from hardy.images.source import Faults
 from hardy.metrics import stratified_subset
@@ -84,6 +84,7 @@ def open_subject(
 
 
 def _open_source(images: Images, suite: Suite, labels: Any, faults: Faults) -> Source:
+    RECIPES[suite.recipe]  # one that nobody knows is refused before the images are listed
     if isinstance(images, str | os.PathLike):
         source = open_images(images, labels=labels, id_rule=suite.id_rule, faults=faults)
     elif isinstance(images, np.ndarray):

@@ -14,7 +14,8 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.recipes import RECIPES
 from hardy.images.source import Ids
-from hardy.models import Model, facts_of
+from hardy.models import Model
+from hardy.models.model import facts_of
 from hardy.run.labels import Classes
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite

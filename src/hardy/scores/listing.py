@@ -7,6 +7,7 @@ from hardy.scores.run_scores import Scores, clean_labels, families, headline_met
 from hardy.scores.score import Score
 from hardy.scores.text_tables import TextTable
 from hardy.suites import published
+from hardy.suites.published.printed_table import PublishedNumber
 
 NOTHING = "–"
 
@@ -81,21 +82,21 @@ def _best(lines: Iterable[Sequence[Score | None]]) -> Iterator[tuple[int, int]]:
 
 def published_tables(suite: str, kind: str) -> list[TextTable]:
     """What others printed under the names of the headline scores, table by table."""
-    found: dict[str, dict[str, dict[str, published.PublishedNumber]]] = {}
+    found: dict[str, dict[str, dict[str, PublishedNumber]]] = {}
     for name in (*(metric.mean for metric in headline_metrics(kind)), *clean_labels()):
         for one in published.find(name, suite):
             found.setdefault(one.table.name, {}).setdefault(one.row, {})[name] = one
     return [_published(rows) for rows in found.values()]
 
 
-def _published(rows: dict[str, dict[str, published.PublishedNumber]]) -> TextTable:
+def _published(rows: dict[str, dict[str, PublishedNumber]]) -> TextTable:
     """Numbers with a remark are marked, and the remarks follow."""
     names = list(dict.fromkeys(name for values in rows.values() for name in values))
     every = [one for values in rows.values() for one in values.values()]
     remarks = list(dict.fromkeys(note for one in every for note in one.notes))
     table = every[0].table
 
-    def cell(one: published.PublishedNumber | None) -> str:
+    def cell(one: PublishedNumber | None) -> str:
         if one is None:
             return NOTHING
         marks = ",".join(str(remarks.index(note) + 1) for note in one.notes)

@@ -14,28 +14,8 @@ from hardy.errors import InputError
 from hardy.files import write_file
 from hardy.registry import unknown
 from hardy.rooms import call_room
-from hardy.suites.reference import PublishedErrors, PublishedFlips
-from hardy.suites.steps import Steps
-from hardy.suites.suite import SEVERITIES, Edition, Suite, parse_edition, parse_suite
-
-__all__ = [
-    "SEVERITIES",
-    "Edition",
-    "PublishedErrors",
-    "PublishedFlips",
-    "Steps",
-    "Suite",
-    "copy_name",
-    "edition",
-    "editions",
-    "keep_beside",
-    "load",
-    "names",
-    "nearest_edition",
-    "parse",
-    "suite_in",
-    "text_of",
-]
+from hardy.suites.suite import SEVERITIES as SEVERITIES
+from hardy.suites.suite import Edition, Suite, parse_edition, parse_suite
 
 _FOLDER = Path(__file__).parent
 
@@ -82,7 +62,7 @@ def _parse(text: str, file: Path) -> Suite:
         raise InputError(
             f"{file}: {file.stem} is a suite of Hardy's own; call the file and its suite otherwise"
         )
-    return replace(parse_suite(_toml(text, file), file.name, edition), toml=text)
+    return replace(parse_suite(parse_toml(text, file), file.name, edition), toml=text)
 
 
 def keep_beside(folder: Path, suite: Suite) -> str:
@@ -145,10 +125,10 @@ def _nearest(side: int, sides: Mapping[str, int]) -> str:
 
 
 def _read(file: str) -> dict[str, Any]:
-    return _toml((_FOLDER / file).read_text(encoding="utf-8"), Path(file))
+    return parse_toml((_FOLDER / file).read_text(encoding="utf-8"), Path(file))
 
 
-def _toml(text: str, file: Path) -> dict[str, Any]:
+def parse_toml(text: str, file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -226,15 +226,9 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     reference, spot = data.get("reference"), f"{where} [reference]"
     measured = kind if "reference" in data else None
     return Suite(
-        name=data["name"],
-        version=data["version"],
+        **{key: data[key] for key in SUITE.keys() - {"edition", "recipe", "counted", "validation"}},
         kind=kind,
-        title=data["title"],
-        source=data["source"],
         edition=its_edition,
-        images=data["images"],
-        classes=data["classes"],
-        id_rule=data["id_rule"],
         storage=data.get("storage"),
         noise_storage=data.get("noise_storage"),
         recipe=recipe["name"],

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hardy.errors import InputError
-from hardy.models.weights import packed, unpacked
+from hardy.models.weight_files import packed, unpacked
 from hardy.train.record import check_log, run_hash, write_log, write_whole
 
 if TYPE_CHECKING:

@@ -206,20 +206,17 @@ def perturb(
             "by one, each with its id"
         )
     # Copies: frames are made later, and the caller may have changed the image by then.
+    if is_tensor(image) and recipe is not None:
+        raise InputError("a recipe expects an array or a PIL image, got a tensor; .cpu().numpy()")
     if is_tensor(image):
-        base = _tensor_base(batch.clone(), recipe)
+        pixels = batch.clone()
+        base = BasePicture(pixels, pixels, None)
     else:
         picture = batch[0].copy() if isinstance(image, np.ndarray) else image
         base = BasePicture.of(picture, _recipe(recipe))
     constants = find_edition(choose_edition(edition, base.size, editions(name)))
     image_ids([id], 1)
     return base.frames(constants, name, int(level), seed=check_seed(seed), id=id)
-
-
-def _tensor_base(batch: Tensor, recipe: object) -> BasePicture:
-    if recipe is not None:
-        raise InputError("a recipe expects an array or a PIL image, got a tensor; .cpu().numpy()")
-    return BasePicture(batch, batch, None)
 
 
 def _recipe(recipe: object) -> Recipe | None:

@@ -121,17 +121,14 @@ class _Corrupted:
         params = suite.edition.params(cell.name, cell.level)
         corruption = CORRUPTIONS[cell.name]
         made: UInt8 = engine.run(corruption, self.clean, params, key=key, ids=self.ids)
-        if self.made_by.stored and suite.storage:
-            made = self._stored(made, encode.jpeg_quality(suite.storage))
-        return made
+        if not self.made_by.stored or not suite.storage:
+            return made
+        ops, count, quality = ops_for(made), len(made), encode.jpeg_quality(suite.storage)
+        done: UInt8 = engine.in_parts(ops, lambda some: ops.jpeg(made[some], quality), count, count)
+        return done
 
     def readable(self, cell: Cell) -> tuple[Chunk, Mapping[int, str]]:
         return self, {}  # made of pixels that were read already
-
-    def _stored(self, made: UInt8, quality: int) -> UInt8:
-        ops, count = ops_for(made), len(made)
-        done: UInt8 = engine.in_parts(ops, lambda some: ops.jpeg(made[some], quality), count, count)
-        return done
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hardy.corrupt.calls import corrupt, draw
 from hardy.errors import InputError
+from hardy.files import check_apart
 from hardy.images.image_files import check_output, read_image, walk, write_image
 from hardy.progress import Track, untracked
 
@@ -91,11 +92,7 @@ def _plan(source: Path, target: Path) -> tuple[list[Path], int, list[str]]:
         raise InputError(
             f"{source} is a folder and {target} is a file; name a folder for the output"
         )
-    inner, outer = source.resolve(), target.resolve()
-    if inner.is_relative_to(outer) or outer.is_relative_to(inner):
-        raise InputError(
-            f"{source} and {target} lie one within the other; name an output folder elsewhere"
-        )
+    check_apart(source, target)
     images, others, closed = walk(source)
     if not images:
         raise InputError(f"there are no image files in {source}")

@@ -33,7 +33,7 @@ from hardy.suites.cells import CLEAN, Cell, cell_folder, choose_cells, levels
 from hardy.suites.suite import Suite
 from hardy.variants import Chunk, DecodedImage
 from hardy.variants.disk import encode
-from hardy.variants.disk.array_layout import map_array, read_rows
+from hardy.variants.disk.array_layout import array_name, map_array, read_rows
 from hardy.variants.disk.layout import open_layout, stack_files, units_of
 from hardy.variants.disk.manifest import read_contents, read_header
 from hardy.variants.generated import Generated
@@ -177,7 +177,7 @@ def _open_arrays(folder: Path, suite: Suite) -> Stored:
     """CIFAR-10-C: five severities of N rows each. CIFAR-10-P: N sequences, no labels."""
     lengths: dict[Cell, int] = {}
     for cell in choose_cells(suite, ["all"]):
-        path = folder / _array_name(suite, cell)
+        path = folder / array_name(suite, cell)
         if path.is_file():
             rows = len(map_array(path))
             parts = len(levels(suite, cell.name)) if suite.kind == "corruptions" else 1
@@ -202,13 +202,9 @@ def _open_arrays(folder: Path, suite: Suite) -> Stored:
 
     def read(cell: Cell, indices: Sequence[int]) -> UInt8:
         first = count * (cell.level - 1) if suite.kind == "corruptions" else 0
-        return read_rows(folder / _array_name(suite, cell), first, indices)
+        return read_rows(folder / array_name(suite, cell), first, indices)
 
     return Stored(suite, tuple(lengths), range(count), labels, None, str(folder), read)
-
-
-def _array_name(suite: Suite, cell: Cell) -> str:
-    return f"{cell.name if suite.kind == 'corruptions' else cell_folder(suite, cell)}.npy"
 
 
 def _open_files(folder: Path, suite: Suite) -> Stored:

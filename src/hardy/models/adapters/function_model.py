@@ -14,13 +14,13 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.models.calling import as_logits, check_images, in_batches, in_its_name
-from hardy.models.model import Logits, Options, Preprocessing, digest
+from hardy.models.model import Logits, OnHost, Options, Preprocessing, digest
 
 SIDE = 8  # it looks at 8 x 8 pixels, spread over the image
 MOST = 100_000  # classes; its weights take 1.5 kB of memory for each
 
 
-class FunctionModel:
+class FunctionModel(OnHost):
     """uint8 (N, H, W, 3) -> logits (N, K); what happens in between is the function's business.
 
     Its identity is its name and, where Python can show it, its source. Weights it closes over are
@@ -28,8 +28,6 @@ class FunctionModel:
     """
 
     preprocessing = None
-    device = "cpu"
-    precision = "float32"
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         self.name = options.name or getattr(function, "__name__", "")
@@ -83,15 +81,13 @@ def fake_model(rest: str, options: Options) -> FakeModel:
     return FakeModel(int(words[1]), int(words[2] or 0), options.name)
 
 
-class FakeModel:
+class FakeModel(OnHost):
     """A model that is linear in 64 pixels, with random whole weights: a corruption moves it a
     little, as it moves a real classifier. Sums of whole numbers below 2⁵³ are exact in float64, so
     the logits of an image do not depend on its batch, the machine or its BLAS.
     """
 
     preprocessing = None
-    device = "cpu"
-    precision = "float32"
 
     def __init__(self, classes: int, seed: int = 0, name: str | None = None) -> None:
         self.name = name or f"fake:{classes}:{seed}"

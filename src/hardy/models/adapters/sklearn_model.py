@@ -9,10 +9,10 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import InputError, need
 from hardy.models.calling import as_logits, in_batches, in_its_name
-from hardy.models.model import Logits, Options, Preprocessing, digest, existing, hash_files
+from hardy.models.model import Logits, OnHost, Options, Preprocessing, digest, existing, hash_files
 
 
-class SklearnModel:
+class SklearnModel(OnHost):
     """Features are the pixels, row by row, RGB, divided by 255.
 
     `predict_proba` gives logarithms of probabilities, and without it `decision_function` counts as
@@ -20,8 +20,6 @@ class SklearnModel:
     """
 
     preprocessing = None
-    device = "cpu"
-    precision = "float32"
 
     def __init__(self, rest: str, options: Options) -> None:
         path = existing(Path(rest), "a file saved by joblib")

@@ -74,7 +74,7 @@ def _enlarged(crop: Any, height: int, width: int) -> Any:
 
 
 def _weights(source: int, target: int) -> tuple[Any, Any, Any]:
-    """For each new pixel: the old pixels before and after it, and the share of the latter."""
+    """The old pixels before and after each new pixel, and the share of the latter."""
     place = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
     low = np.floor(place).astype(np.int64)
     return low, np.minimum(low + 1, source - 1), (place - low).astype(np.float32)

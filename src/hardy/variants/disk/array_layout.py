@@ -34,8 +34,7 @@ class ArrayLayout:
     size: int
 
     def path(self, cell: Cell) -> str:
-        folder = cell_folder(self.suite, cell)
-        return f"{cell.name if self.suite.kind == 'corruptions' else folder}.npy"
+        return array_name(self.suite, cell)
 
     def name(self, unit: range, cell: Cell) -> str:
         first = self.first_row(cell) + unit.start
@@ -124,6 +123,10 @@ class ArrayLayout:
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         yield from dict.fromkeys(self.path(cell) for cell in cells)
+
+
+def array_name(suite: Suite, cell: Cell) -> str:
+    return f"{cell.name if suite.kind == 'corruptions' else cell_folder(suite, cell)}.npy"
 
 
 def read_rows(path: Path, first: int, indices: Sequence[int]) -> UInt8:
