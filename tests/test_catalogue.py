@@ -12,6 +12,13 @@ import hardy
 from hardy.catalogue import KINDS
 
 
+def test_ls_alone_lists_the_kinds(run) -> None:
+    code, out, err = run("ls")
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == list(KINDS)
+    assert [entry.name for entry in hardy.names()] == list(KINDS)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_ls(run, kind: str) -> None:
     code, out, err = run("ls", kind)

@@ -1,8 +1,9 @@
-"""The shape of the house: one word for one thing, and what a room keeps to itself."""
+"""The shape of the house: small files, one word for one thing, whole sentences."""
 
 from __future__ import annotations
 
 import ast
+import statistics
 import tomllib
 from collections import defaultdict
 from pathlib import Path
@@ -15,8 +16,29 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 BACK_ENDS = [HARDY / "engine" / name for name in ("cpu", "torch", "triton")]
 
 
+# A docstring that begins so waits for its subject.
+DANGLING = ("Of", "By", "With", "For", "In", "On", "From", "To")
+
+
 def place(path: Path) -> str:
     return path.relative_to(HARDY).as_posix()
+
+
+def test_files_are_short_and_few() -> None:
+    lines = {place(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {name: count for name, count in lines.items() if count > 350} == {}
+    assert statistics.median(lines.values()) <= 120
+
+
+def test_docstrings_have_a_subject() -> None:
+    faults = []
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                words = (ast.get_docstring(node) or "-").split()
+                if words[0] in DANGLING:
+                    faults.append(f"{place(path)}: {' '.join(words[:8])}")
+    assert faults == []
 
 
 def test_classes_have_names_of_their_own() -> None:

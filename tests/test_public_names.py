@@ -38,7 +38,7 @@ def test_each_name_can_be_called(name: str) -> None:
 
 def test_type_checkers_see_the_same_names() -> None:
     module = ast.parse(inspect.getsource(hardy))
-    (guarded,) = (node for node in module.body if isinstance(node, ast.If))
+    guarded = next(node for node in module.body if isinstance(node, ast.If))
     imports = [node for node in guarded.body if isinstance(node, ast.ImportFrom)]
     # A name imported as itself is public to type checkers; rooms have functions of other names.
     seen = [one.name for node in imports for one in node.names if one.asname == one.name]

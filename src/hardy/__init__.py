@@ -82,11 +82,13 @@ _LATER = {
 __all__ = ["HardyError", "InputError", "MissingResource", "__version__", *_LATER]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(_LATER[name])
-    return module if module.__name__ == f"hardy.{name}" else getattr(module, name)
+if not TYPE_CHECKING:  # a type checker shall notice names that are misspelt
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(_LATER[name])
+        return module if module.__name__ == f"hardy.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -32,11 +32,11 @@ class Listed(NamedTuple):
     summary: str
 
 
-def names(kind: str) -> list[Listed]:
+def names(kind: str | None = None) -> list[Listed]:
     """List what can be named, with a line about each: `hardy ls KIND`.
 
-    Kinds are corruptions, perturbations, suites, methods, nets, defences and so on; an unknown
-    one is refused with the list of all. Plug-ins come after Hardy's own.
+    Without a kind the kinds are listed: corruptions, suites, methods and so on. Plug-ins come
+    after Hardy's own.
 
     ```python
     import hardy
@@ -46,6 +46,8 @@ def names(kind: str) -> list[Listed]:
             print(name, summary)
     ```
     """
+    if kind is None:
+        return [_entry(KINDS, name) for name in KINDS]
     listed = KINDS[kind]
     if kind == "suites":
         from hardy.suites import load

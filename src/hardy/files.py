@@ -96,7 +96,7 @@ def check_same(
     changed = [
         (said or {}).get(name)
         or f"{name} is {brief(now.get(name))} and was {brief(then.get(name))}"
-        for name in sorted({*then, *now})
+        for name in dict.fromkeys((*now, *then))
         if then.get(name) != now.get(name)
     ]
     if changed:

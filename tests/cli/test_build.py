@@ -115,7 +115,7 @@ def test_arrays_labels_seed_and_format(run) -> None:
         ((*BUILD[1:], "--workers", "0"), "--workers"),
         ((*BUILD[1:], "--seed", "-1"), "--seed"),
         ((*BUILD[1:], "--labels", "x.csv"), "x.csv"),
-        (("imagenet_c", "--images", "nowhere", "--out", "c"), "there is no nowhere"),
+        (("imagenet_c", "--images", "nowhere", "--out", "c"), "there is no file or folder nowhere"),
         (("imagenet_c", "--images", "val", "--out", "val/c"), "lie one within the other"),
         (("imagenet_c", "--images", "val", "--out", "."), "lie one within the other"),
         (("imagenet_c", "--images", "val/n00000000", "--out", "val"), "lie one within the other"),

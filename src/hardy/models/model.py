@@ -181,10 +181,18 @@ def completed(model: Any) -> Model:
     return cast(Model, whole)
 
 
+# Facts that a class of the user's own may also state as plain attributes.
+PLAIN_FACTS = ("class_names", "seen_corruptions", "known_accuracy", "takes_tensors", "adapts_in")
+
+
 def facts_of(model: Model) -> ModelFacts:
-    """What a model says of itself; a user's own class need not say anything."""
+    """What a model says of itself; a user's own class need not say anything.
+
+    An attribute called like one of the `PLAIN_FACTS` counts as if it stood in `facts`.
+    """
     said: ModelFacts = getattr(model, "facts", NO_FACTS)
-    return said
+    plain = {name: getattr(model, name) for name in PLAIN_FACTS if hasattr(model, name)}
+    return replace(said, **plain)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class BlurredConv(nn.Conv2d):
 
 @dataclass(frozen=True)
 class Halving:
-    """By stride alone with one tap. With more, what has stride 2 runs at stride 1 and
+    """Halves images by stride alone with one tap. With more, what has stride 2 runs at stride 1 and
 
     * a `BlurPool` follows its ReLU, or comes before the shortcut's 1 x 1 (Zhang, 2019);
     * with `after_conv`, the blur directly follows the 3 x 3 convolution, before normalisation, and

@@ -6,9 +6,10 @@ looked at on the host: work is queued and the host goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hardy.engine.torch import boxes, c_bar_ops, fields, filters, jpeg, noc_ops, random, warps
-from hardy.engine.torch.arithmetic import TorchArithmetic
+from hardy.engine.torch.constants import moved
 from hardy.errors import InputError
 
 # Few enough for the cache: float64 fields of more than two photos at 224 outgrow it.
@@ -26,14 +27,59 @@ _PIXELS_ON_CPU = 2 * 224 * 224
 _PIXELS_ON_GPU = 64 * 224 * 224
 
 
-class TorchOps(TorchArithmetic):
+class TorchOps:
     fused: Mapping[str, Callable[..., Tensor]] = {}
     kernels: frozenset[str] = frozenset()
 
     def __init__(self, device: torch.device) -> None:
-        super().__init__(device)
+        self.device = device
         self.name = f"torch {device.type}"
         self.pixels_at_once = _PIXELS_ON_CPU if device.type == "cpu" else _PIXELS_ON_GPU
+
+    def host(self, table: Any) -> Tensor:
+        return moved(np.asarray(table), self.device)
+
+    def cast(self, array: Tensor, dtype: str) -> Tensor:
+        return array.to(getattr(torch, dtype))
+
+    def float32(self, number: float) -> Tensor:
+        return torch.full((), number, dtype=torch.float32, device=self.device)
+
+    def float64(self, number: float) -> Tensor:
+        return torch.full((), number, dtype=torch.float64, device=self.device)
+
+    def join(self, batches: Sequence[Tensor]) -> Tensor:
+        return torch.cat(list(batches))
+
+    def where(self, condition: Tensor, yes: Any, no: Any) -> Tensor:
+        return torch.where(condition, yes, no)
+
+    def maximum(self, a: Tensor, b: Any) -> Tensor:
+        return a.clamp(min=b)
+
+    def minimum(self, a: Tensor, b: Any) -> Tensor:
+        return a.clamp(max=b)
+
+    def floor(self, array: Tensor) -> Tensor:
+        return torch.floor(array)
+
+    def ceil(self, array: Tensor) -> Tensor:
+        return torch.ceil(array)
+
+    def stack(self, arrays: Sequence[Tensor]) -> Tensor:
+        return torch.stack(list(arrays), dim=-1)
+
+    def largest(self, array: Tensor) -> Tensor:
+        return array.amax(dim=tuple(range(1, array.ndim)), keepdim=True)
+
+    def half_turn(self, array: Tensor) -> Tensor:
+        return array.flip(1, 2)
+
+    def unit(self, images: Tensor, dtype: str) -> Tensor:
+        return filters.quotient(self.cast(images, dtype), 255.0)
+
+    def to_levels(self, levels: Tensor) -> Tensor:
+        return levels.clamp(0, 255).to(torch.uint8)
 
     def words(self, key: int, ids: NDArray[np.uint64], stream: int, count: int) -> Tensor:
         return random.words(key, ids, stream, count, self.device)
