@@ -30,7 +30,7 @@ def training_methods() -> str:
     for name, said in rows("methods"):
         method = METHODS[name]
         settings = [f"{one.name}={typed(one.default)}" for one in dataclasses.fields(method)]
-        seen = ", ".join(method.seen) or "none"
+        seen = ", ".join(method.seen) or ("the one named" if name == "corrupted" else "none")
         lines.append(f"| `{name}` | {said} | {' '.join(settings)} | {seen} |\n")
     return f"| method | what it is | settings | seen |\n|---|---|---|---|\n{''.join(lines)}"
 

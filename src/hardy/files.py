@@ -1,8 +1,8 @@
 """Files that are there whole or not at all, and folders in which work goes on.
 
-`whole_file` is how everything is written: under a temporary name, then renamed. A folder's record
-says what work lies there: it is written once, compared when the work is resumed (`check_same`), and
-held by one process at a time.
+Files are written under a temporary name, then renamed: by `whole_file`, or by `write_quickly` where
+they are thousands. A folder's record says what work lies there: it is written once, compared when
+the work is resumed (`check_same`), and held by one process at a time.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ RECORD = "run.json"  # the record of a run's folder
 
 @contextmanager
 def whole_file(path: Path, *, wait: bool = True) -> Iterator[IO[bytes]]:
-    """Opened to be written: it has its name when all of it is on the disk, and not before.
+    """Open a file under a temporary name; it is renamed to `path` once all of it is on the disk.
 
     Without `wait` that holds unless the machine itself goes down: for files that are many and can
     be made again, since the disk takes some milliseconds for each.
@@ -212,7 +212,7 @@ def check_ours(target: Path, mark: str, what: str) -> None:
 
 
 def _filled(folder: Path) -> bool:
-    """Whether it holds more than a kill in the first instant leaves, which is hidden."""
+    """Whether it has visible files: a process killed at its start leaves only hidden ones."""
     return any(not path.name.startswith(".") for path in folder.iterdir())
 
 

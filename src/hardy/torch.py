@@ -62,7 +62,7 @@ class Corrupt(torch.nn.Module):
         return made[0] if single else made
 
     def _numbered(self, count: int) -> Ids:
-        """Workers that are started anew for each epoch count anew: their seed is then another."""
+        """Ids of the next images. A restarted worker counts from 0 again: its seed is in the id."""
         numbers = range(self._count, self._count + count)
         self._count += count
         worker = torch.utils.data.get_worker_info()

@@ -112,7 +112,7 @@ def test_pictures(run, matrix) -> None:
             ("--below", "0.5", "--categories", "2"),
             "expected one of below, categories, measure, got below and categories",
         ),
-        (("--below", "0.5", "-o", "x.toml"), "expected suite, which the corruptions come from"),
+        (("--below", "0.5", "-o", "x.toml"), "expected the suite that the corruptions come from"),
         (
             ("--suite", "cifar10_c", "-o", "x.toml"),
             "expected below or categories, which choose",

@@ -1,7 +1,7 @@
 """What several commands share: options, lists typed with commas, lists of faults, Ctrl-C."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -11,7 +11,6 @@ from typer.core import TyperCommand
 
 from hardy.catalogue import names
 from hardy.errors import InputError, printable
-from hardy.progress import watch
 
 Item = TypeVar("Item")
 
@@ -60,10 +59,6 @@ def numbers(text: str | None) -> list[int] | None:
     if not parts or not all(part.isdecimal() for part in parts):
         raise InputError(f'expected --severities such as 1,3, got "{text}"')
     return [int(part) for part in parts]
-
-
-def progress(unit: str) -> Callable[[list[Item]], Iterable[Item]]:
-    return lambda items: watch(items, len(items), unit)
 
 
 def tell(reason: str) -> None:

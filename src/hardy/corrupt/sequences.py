@@ -52,7 +52,7 @@ def shot_noise(ops: Ops, scene: Scene, wanted: Wanted, *, photons: float) -> Ite
 
 
 def _trail(ops: Ops, images: Array, radius: float, sigma: float, degrees: float) -> Array:
-    """ImageMagick's motion blur at a given angle; see corrupt.blur.trail."""
+    """ImageMagick's motion blur at a given angle; see corrupt.imagenet_c.blur."""
     weights = trail_weights(radius, sigma)
     cosine, sine = cos_sin(pi * degrees / 180.0)
     taps = range(len(weights))

@@ -133,7 +133,9 @@ def _check_asked(
             "one of them, or leave output out"
         )
     if output is not None and suite is None:
-        raise InputError("expected suite, which the corruptions come from, to write a new suite")
+        raise InputError(
+            "expected the suite that the corruptions come from, to write a new one; name it (suite)"
+        )
 
 
 def _format(picture: Path) -> str:

@@ -72,7 +72,7 @@ def _table(
 
 
 def higher_is_better(section: Section) -> list[str]:
-    """The scores of which that is true; of all others lower is."""
+    """The names of the scores for which higher is better."""
     scores = [one for entry in section.entries for one in entry.scores.values()]
     return [one.name for one in scores if one.part != "single" and not one.lower_is_better]
 

@@ -61,8 +61,8 @@ class Subject:
     sequences_of: int = 1  # in a block their number is a multiple of it
 
     def near(self, models: Sequence[Model]) -> Subject:
-        """Made on the one GPU that all models are on and take tensors from; else, or where it is
-        read, on the host."""
+        """Make the images on the models' GPU if all share one and take tensors; otherwise, or if
+        images are read from disk, on the host."""
         devices = {model.device if facts_of(model).takes_tensors else "cpu" for model in models}
         here = len(devices) == 1 and "cuda" in next(iter(devices))
         if not here or not self.variants.device_can_make:

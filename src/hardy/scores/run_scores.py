@@ -201,7 +201,7 @@ def score_run(
 
 
 def _metrics_for(suite: Suite) -> tuple[list[AnyMetric], list[str]]:
-    """Some benchmarks mean the relative ratio by CE: then there is no other."""
+    """The metrics of a suite: one that is scored by relative mCE has no plain mCE."""
     metrics, notes = usable_metrics(suite.kind)
     usual = RATIOS[0]
     return [one for one in metrics if one.mean != usual or suite.score == usual], notes

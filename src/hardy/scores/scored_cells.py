@@ -121,8 +121,8 @@ def _select_corruptions(
 def _select_sequences(
     run: StoredRun, suite: Suite, places: Places
 ) -> tuple[list[ScoredCells], list[str]]:
-    """Noise is stored per difficulty; of others the compared frames lie further apart. Where the
-    noise of a difficulty was not run, no image has all of its cells."""
+    """Noise has a cell for each difficulty; others have one, whose compared frames lie further apart.
+    Where the noise of a difficulty was not run, no image has all of its cells."""
     there = set(run.cells)
     found = []
     for difficulty in DIFFICULTIES:

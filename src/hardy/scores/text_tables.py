@@ -110,7 +110,7 @@ def _width(table: TextTable, column: int) -> int:
 
 
 def _first_width(widths: Sequence[int], room: int) -> int:
-    """It folds before the table is split, but not to shreds."""
+    """The width of the first column: it is narrowed, down to LEAST, before the table is split."""
     rest = room - sum(width + GAP for width in widths[1:])
     alone = room - max(widths[1:]) - GAP
     return max(1, min(widths[0], FIRST, max(LEAST, rest), alone))

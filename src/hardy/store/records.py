@@ -126,7 +126,7 @@ def read_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int
 
 
 def recover_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:
-    """The images that have predictions; these say all that `read_images` does."""
+    """Rebuild the list of images from their predictions, where the file of it is damaged."""
     tables = [
         table.group_by("image").aggregate([("label", "max")]).rename_columns(["image", "label"])
         for part in list_parts(folder / FOLDER)[0]

@@ -272,7 +272,7 @@ def _with_brought(edition: Edition, names: Iterable[str]) -> Edition:
 
 
 def _check_severities(edition: Edition, names: Iterable[str], where: str) -> None:
-    """Arrays, scores and tables have as many columns for each."""
+    """Refuse unlike numbers of severities: arrays and tables have the same columns for each."""
     some = {len(edition.severities(name)): name for name in names}
     got = " and ".join(f"{number} of {name}" for number, name in sorted(some.items()))
     wanted = "as many severities of each corruption as of others"

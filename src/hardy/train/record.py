@@ -103,8 +103,8 @@ def _seen(shown: tuple[str, ...], init: Path | None) -> tuple[str, ...] | None:
 
 
 def seen_before(init: Path) -> list[str] | None:
-    """The corruptions that first weights had seen, by the record beside them, links followed; None
-    where nobody says."""
+    """The corruptions that the first weights were trained on, from the run.json beside them, links
+    resolved; None if there is none."""
     real = init.resolve()
     return seen_in(real.parent) if real.name == MODEL else None
 

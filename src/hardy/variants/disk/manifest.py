@@ -72,7 +72,7 @@ class ManifestContents:
         return tuple(self._listed)
 
     def listed(self, cell: Cell) -> npt.NDArray[np.bool_]:
-        """Per unit."""
+        """Whether each unit is listed for the cell."""
         return self._listed.get(cell, np.zeros(self._units, np.bool_))
 
     def hash(self, unit: int, cell: Cell) -> str:
