@@ -121,7 +121,7 @@ def _select_corruptions(
 def _select_sequences(
     run: StoredRun, suite: Suite, places: Places
 ) -> tuple[list[ScoredCells], list[str]]:
-    """Noise has a cell for each difficulty; others have one, whose compared frames lie further apart.
+    """Noise has a cell for each difficulty; others have one, of which frames further apart count.
     Where the noise of a difficulty was not run, no image has all of its cells."""
     there = set(run.cells)
     found = []
