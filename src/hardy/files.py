@@ -9,10 +9,11 @@ import fcntl
 import json
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from hardy.errors import HardyError, InputError
 from hardy.schema import brief
@@ -20,6 +21,7 @@ from hardy.schema import brief
 # How a name ends until its file is finished: by it, what a killed process left is known as ours.
 UNFINISHED = ".hardy-unfinished"
 RECORD = "run.json"  # the record of a run's folder
+CHECKPOINT_SECONDS = 5.0
 
 
 @contextmanager
@@ -123,6 +125,46 @@ def hold(file: int | IO[bytes], busy: str) -> None:
             f"expected a folder that can be held for one process, got one on a file system without "
             f"locks ({error.strerror}); name a folder on another"
         ) from error
+
+
+class CheckpointWriter:
+    """Holds a file for this process; what waits goes to the disk now and then, and at the end."""
+
+    def __init__(self, path: Path, busy: str) -> None:
+        self._held = path.open("ab", buffering=0)
+        try:
+            hold(self._held, busy)
+        except InputError:
+            self._held.close()
+            raise
+        self._due = time.monotonic() + CHECKPOINT_SECONDS
+
+    def write_waiting(self) -> None:
+        raise NotImplementedError
+
+    def checkpoint(self) -> None:
+        """Bring all that was added to the disk."""
+        self.write_waiting()
+        self._due = time.monotonic() + CHECKPOINT_SECONDS
+
+    def checkpoint_if_due(self) -> None:
+        if time.monotonic() >= self._due:
+            self.checkpoint()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        try:
+            self.checkpoint()
+        finally:
+            self._held.close()
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Delete what killed processes left unfinished; only while the folder is held."""
+    for path in folder.glob(f".*{UNFINISHED}"):
+        path.unlink(missing_ok=True)
 
 
 def write_record(path: Path, content: Record) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hardy.store import parts, writer
+from hardy import files
+from hardy.store import parts
 from tests.suites.helpers import write_rows
 
 
@@ -18,5 +19,5 @@ def rows(tmp_path: Path) -> Path:
 @pytest.fixture
 def many_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each addition is a file, and of every three one is made."""
-    monkeypatch.setattr(writer, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(files, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(parts, "MERGED", 3)

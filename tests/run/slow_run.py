@@ -10,7 +10,6 @@ from pathlib import Path
 
 from hardy import files as whole
 from hardy.evaluation import Run, evaluate
-from hardy.store import writer
 from tests.store.interference import SlowFile
 
 MODELS = ["fake:10", "fake:10:1"]
@@ -26,5 +25,5 @@ def evaluate_all(store: Path, images: Path) -> list[Run]:
 if __name__ == "__main__":
     mark = Path(sys.argv[1], "inside")
     whole.__dict__["open"] = lambda *a: SlowFile(open(*a), mark)  # noqa: SIM115
-    writer.CHECKPOINT_SECONDS = 0.02
+    whole.CHECKPOINT_SECONDS = 0.02
     evaluate_all(Path(sys.argv[2]), Path(sys.argv[3]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hardy import files as whole
-from hardy.store import parts, writer
+from hardy.store import parts
 from tests.store.stores import extend
 
 PAUSE = 0.002
@@ -44,6 +44,6 @@ class SlowFile:
 if __name__ == "__main__":
     mark = Path(sys.argv[1], "inside")
     whole.__dict__["open"] = lambda *a: SlowFile(open(*a), mark)  # noqa: SIM115
-    writer.CHECKPOINT_SECONDS = 0.0
+    whole.CHECKPOINT_SECONDS = 0.0
     parts.MERGED = 2
     extend(Path(sys.argv[2]), range(int(sys.argv[3])))

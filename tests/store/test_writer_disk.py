@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hardy import files
 from hardy.errors import HardyError, InputError
 from hardy.files import UNFINISHED
-from hardy.store import parts, writer
+from hardy.store import parts
 from hardy.store.reader import contents_hash, find_runs, open_run
 from hardy.store.records import read_details
 from tests.store.stores import CELLS, extend, identity, labels_of, opened, pixels_of, predict
@@ -30,7 +31,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     store = tmp_path / "store"
-    monkeypatch.setattr(writer, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(files, "CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(HardyError, match=r"cannot write to .*No space left.*what was written is k"):  # noqa: PT012, SIM117
         with opened(store, range(3)) as first:
             first.add(np.arange(2), CELLS[0], predict(range(2), CELLS[0]), pixels_of(range(2)))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hardy import files
-from hardy.variants.disk import array_layout, manifest
+from hardy.variants.disk import array_layout
 
 # Given what writes, and what is to be written: how much was.
 Hook = Callable[[Callable[[Any], int], Any], int]
@@ -69,7 +69,7 @@ def _slowly(write: Callable[[Any], int], data: Any) -> int:
 # Not in the main part: workers are started anew, and import this.
 if __name__ in ("__main__", "__mp_main__"):
     intercept(_slowly)
-    manifest.CHECKPOINT_SECONDS = 0.1
+    files.CHECKPOINT_SECONDS = 0.1
 
 if __name__ == "__main__":
     from tests.suites.helpers import built

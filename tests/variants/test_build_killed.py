@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hardy import files
 from hardy.errors import InputError
 from hardy.execute import Processes, Serial
 from hardy.suites import load
@@ -239,6 +240,14 @@ def test_lines_that_did_not_fit_the_disk_leave_no_trace(
     with writer:
         pass
     assert (tmp_path / LINES).read_bytes() == before + b'{"unit":1,"cells":{}}\n'
+
+
+def test_what_was_left_unfinished_goes(tmp_path: Path) -> None:
+    (tmp_path / f".half{files.UNFINISHED}").touch()
+    with ManifestWriter(tmp_path) as writer:
+        writer.add(0, {})
+        writer.finish(1)
+    assert os.listdir(tmp_path) == [LINES]
 
 
 @pytest.mark.parametrize("chosen", [Serial(), Processes(2)])

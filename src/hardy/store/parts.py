@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hardy.errors import InputError
-from hardy.files import UNFINISHED, whole_file
+from hardy.files import remove_unfinished, whole_file
 
 Columns = dict[str, npt.NDArray[Any]]  # what is known of each prediction, by name
 
@@ -107,8 +107,7 @@ def _listed(folder: Path) -> list[str]:
 
 def sweep(folder: Path) -> None:
     """Remove what a killed process left half-written, and files whose rows a merged one has."""
-    for path in folder.glob(f".*{UNFINISHED}"):
-        path.unlink()
+    remove_unfinished(folder)
     for part in list_parts(folder)[1]:
         (folder / part.name).unlink()
 

@@ -7,12 +7,10 @@ lost with the process. Reading needs no lock.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hardy.errors import HardyError, InputError
-from hardy.files import hold
+from hardy.files import CheckpointWriter
 from hardy.images.source import Ids
 from hardy.store.identity import Identity, LabelOf, check_details, check_images, quoted, unlike
 from hardy.store.parts import COLUMNS, FOLDER, GROUP, Columns, append, merge_tail, sweep, table
@@ -38,11 +36,10 @@ from hardy.store.scan import scan
 from hardy.suites.cells import Cell
 
 LOCK = "lock"
-CHECKPOINT_SECONDS = 5.0
 WAITING = {"place": (np.int32, ("image",)), "frame": (np.int16, ("frame",)), **COLUMNS}
 
 
-class RunWriter:
+class RunWriter(CheckpointWriter):
     def __init__(
         self,
         store: Path,
@@ -67,18 +64,16 @@ class RunWriter:
         self._rows = 0
         with self._disk():
             (self.folder / FOLDER).mkdir(parents=True, exist_ok=True)
-            self._lock = (self.folder / LOCK).open("ab")
-        try:
             busy = (
                 f"another process is writing to {self.folder}; wait for it, or name another store"
             )
-            hold(self._lock, busy)
+            super().__init__(self.folder / LOCK, busy)
+        try:
             with self._disk():
                 self._open(identity, wanted, classes, frames or {})
         except BaseException:
-            self._lock.close()
+            self._held.close()
             raise
-        self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def _open(
         self,
@@ -205,18 +200,17 @@ class RunWriter:
         self._waiting.append((cell, kept))
         self._rows += size
         self._there.setdefault(cell, np.zeros(len(self._ids), np.bool_))[places] = True
-        if self._rows >= GROUP or time.monotonic() >= self._due:
+        if self._rows >= GROUP:
             self.checkpoint()
+        self.checkpoint_if_due()
 
-    def checkpoint(self) -> None:
-        """Bring all that was added to the disk."""
+    def write_waiting(self) -> None:
         if self._waiting:
             with self._disk():
                 append(self.folder / FOLDER, self._table())
                 self._waiting.clear()
                 self._rows = 0
                 merge_tail(self.folder / FOLDER)
-        self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def _table(self) -> pa.Table:
         """The rows that wait, in the order in which they came."""
@@ -244,20 +238,6 @@ class RunWriter:
                 f"cannot write to {self.folder}: {error}; what was written is kept: see to the "
                 "disk, then run the same command again"
             ) from error
-
-    def __enter__(self) -> RunWriter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            self.checkpoint()
-        finally:
-            self._lock.close()
 
 
 def _check_own(folder: Path) -> None:

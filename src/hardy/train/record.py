@@ -30,7 +30,7 @@ import torch
 
 from hardy.errors import InputError
 from hardy.execute.machine import versions
-from hardy.files import UNFINISHED, begin, hold, lasting, write_file, write_record
+from hardy.files import begin, hold, lasting, remove_unfinished, write_file, write_record
 from hardy.models.model import hash_files
 from hardy.schema import (
     TABLE,
@@ -128,12 +128,6 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(held)
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Delete files that killed processes left unfinished; only while `alone_in` the folder."""
-    for path in folder.glob(f".*{UNFINISHED}"):
-        path.unlink(missing_ok=True)
 
 
 def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:

@@ -11,24 +11,21 @@ import ctypes
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.files import hold, write_quickly
+from hardy.files import CheckpointWriter, remove_unfinished, whole_file, write_quickly
 from hardy.suites.cells import Cell
 
 HEADER, LINES, UNFINISHED = "manifest.json", "manifest.jsonl", ".unfinished"
 VERSION = 1
-CHECKPOINT_SECONDS = 5.0
 DIGEST = 16  # bytes
 
 
@@ -149,25 +146,20 @@ def parse_cell(text: str) -> Cell:
     return Cell(name, int(level))
 
 
-class ManifestWriter:
+class ManifestWriter(CheckpointWriter):
     """Appends finished units; one process at a time, by a lock on the file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = (folder / LINES).open("ab", buffering=0)
-        try:
-            busy = f"another process is building in {folder}; wait for it, or name another folder"
-            hold(self._file, busy)
-        except InputError:
-            self._file.close()
-            raise
+        busy = f"another process is building in {folder}; wait for it, or name another folder"
+        super().__init__(folder / LINES, busy)
+        remove_unfinished(folder)
         # A line that a crash cut short must not be glued to the next one.
-        self._file.truncate(sum(map(len, _whole_lines(folder / LINES))))
+        self._held.truncate(sum(map(len, _whole_lines(folder / LINES))))
         (folder / UNFINISHED).mkdir(exist_ok=True)
         self._finished = False
         self._waiting: list[bytes] = []
-        self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def _sweep(self) -> None:
         shutil.rmtree(self._folder / UNFINISHED, ignore_errors=True)
@@ -178,53 +170,36 @@ class ManifestWriter:
 
     def add(self, unit: int, cells: Mapping[Cell, str], bad: Sequence[int] = ()) -> None:
         self._waiting.append(_line(unit, cells, bad))
-        if time.monotonic() >= self._due:
-            self.checkpoint()
+        self.checkpoint_if_due()
 
-    def checkpoint(self) -> None:
+    def write_waiting(self) -> None:
         """First what the lines speak of, then the lines."""
         if self._waiting:
-            _sync(self._file.fileno())
-            end = os.fstat(self._file.fileno()).st_size
+            _sync(self._held.fileno())
+            end = os.fstat(self._held.fileno()).st_size
             rest = memoryview(b"".join(self._waiting))
             try:
                 while rest:
-                    rest = rest[self._file.write(rest) :]
-                os.fsync(self._file.fileno())
+                    rest = rest[self._held.write(rest) :]
+                os.fsync(self._held.fileno())
             except OSError:
-                self._file.truncate(end)
+                self._held.truncate(end)
                 raise
             self._waiting.clear()
-        self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def finish(self, units: int) -> None:
         """Lines in order: the manifest too is the same, however often the build was stopped."""
         self.checkpoint()
-        temporary = self._folder / f".{LINES}"
-        with temporary.open("wb") as file:
+        # The lock goes with the old file, and another process may begin: all else is done before.
+        with whole_file(self._folder / LINES) as file:
             file.writelines(read_contents(self._folder, units).lines())
-            file.flush()
-            os.fsync(file.fileno())
-        self._sweep()
-        # Last: the lock goes with the old file, and another process may begin.
-        os.replace(temporary, self._folder / LINES)
+            self._sweep()
         self._finished = True
 
-    def __enter__(self) -> ManifestWriter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if not self._finished:
-                self._sweep()  # first: it makes room on a full disk
-                self.checkpoint()
-        finally:
-            self._file.close()
+    def __exit__(self, *raised: object) -> None:
+        if not self._finished:
+            self._sweep()  # first: it makes room on a full disk
+        super().__exit__(*raised)
 
 
 def _sync(handle: int) -> None:
