@@ -40,6 +40,16 @@ def test_summaries_are_sentences(kind: str) -> None:
         assert entry.summary.endswith("."), entry
 
 
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"suites", "editions"}))
+def test_what_is_listed_stands_in_one_docstring(torchvision, kind: str) -> None:
+    """Of a thing that has a docstring, nothing is said a second time."""
+    registry = KINDS[kind]
+    for name, row in registry._rows.items():
+        assert row.summary is None, f"{name}: its docstring says it"
+        words = " ".join((registry[name].__doc__ or "").split())
+        assert words.startswith(registry.summary(name)), name
+
+
 def test_ls_knows_the_public_names(run) -> None:
     for kind, names in (("corruptions", hardy.corruptions()), ("suites", hardy.suites())):
         assert tuple(entry.name for entry in hardy.names(kind)) == names

@@ -1,11 +1,13 @@
 import importlib.metadata
+import random
+import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 
 import pytest
 
 from hardy.errors import HardyError, InputError
-from hardy.registry import Registry
+from hardy.registry import Registry, Row
 
 GROUP = "hardy.test_things"
 
@@ -161,3 +163,24 @@ def test_plug_in_that_registers_itself_is_no_duplicate(plug_in, monkeypatch):
     imported_before = things()
     imported_before.add("haze", marker)
     assert imported_before["haze"] is marker
+
+
+def test_a_row_is_listed_by_the_first_sentence_of_its_docstring(monkeypatch, tmp_path):
+    """Read from the source, where a package may be missing that the module imports."""
+    (tmp_path / "hardy").mkdir()
+    source = (
+        'import no_such_package\nclass Rain:\n  """Drops of 0.5 mm ... and\n  more. They fall."""'
+    )
+    (tmp_path / "hardy/heavy.py").write_text(source)
+    monkeypatch.setattr("hardy.registry.__file__", str(tmp_path / "hardy/registry.py"))
+    row = Row("hardy.heavy:Rain", needs="no_such_package")
+    registry: Registry[object] = Registry("thing", rows={"rain": row})
+    assert registry.summary("rain") == "Drops of 0.5 mm ... and more."
+    assert "hardy.heavy" not in sys.modules
+    with pytest.raises(HardyError, match="no_such_package"):
+        registry["rain"]
+
+
+def test_a_row_without_needs_is_imported_to_be_listed():
+    registry: Registry[object] = Registry("thing", rows={"pick": Row("random:choice")})
+    assert registry.summary("pick") == random.choice.__doc__

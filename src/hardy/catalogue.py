@@ -8,18 +8,28 @@ from hardy.registry import Registry, Row
 KINDS: Registry[Any] = Registry(
     "kind",
     rows={
-        "corruptions": Row("hardy.corrupt:CORRUPTIONS", "Formulas that damage an image."),
-        "perturbations": Row("hardy.corrupt:PERTURBATIONS", "Formulas that make a sequence."),
-        "suites": Row("hardy.suites:names", "Benchmarks: corruptions, severities, references."),
-        "editions": Row("hardy.suites:editions", "Constants of the corruptions, by image size."),
-        "methods": Row("hardy.train:METHODS", "Ways to train a net."),
-        "nets": Row("hardy.train:NETS", "Architectures to train."),
-        "models": Row("hardy.models:MODELS", "Kinds of model, as one types them."),
-        "defences": Row("hardy.models.defences:DEFENCES", "Steps before a model."),
-        "metrics": Row("hardy.metrics:METRICS", "Scores of stored predictions."),
-        "readers": Row("hardy.images.readers:READERS", "Kinds of image sets, and their paths."),
-        "figures": Row("hardy.report.figures:FIGURES", "Plots of reports and papers."),
-        "recipes": Row("hardy.images.recipes:RECIPES", "Ways to resize and crop photographs."),
+        "corruptions": Row("hardy.corrupt:CORRUPTIONS", summary="Formulas that damage an image."),
+        "perturbations": Row(
+            "hardy.corrupt:PERTURBATIONS", summary="Formulas that make a sequence."
+        ),
+        "suites": Row(
+            "hardy.suites:names", summary="Benchmarks: corruptions, severities, references."
+        ),
+        "editions": Row(
+            "hardy.suites:editions", summary="Constants of the corruptions, by image size."
+        ),
+        "methods": Row("hardy.train:METHODS", summary="Ways to train a net."),
+        "nets": Row("hardy.train:NETS", summary="Architectures to train."),
+        "models": Row("hardy.models:MODELS", summary="Kinds of model, as one types them."),
+        "defences": Row("hardy.models.defences:DEFENCES", summary="Steps before a model."),
+        "metrics": Row("hardy.metrics:METRICS", summary="Scores of stored predictions."),
+        "readers": Row(
+            "hardy.images.readers:READERS", summary="Kinds of image sets, and their paths."
+        ),
+        "figures": Row("hardy.report.figures:FIGURES", summary="Plots of reports and papers."),
+        "recipes": Row(
+            "hardy.images.recipes:RECIPES", summary="Ways to resize and crop photographs."
+        ),
     },
 )
 

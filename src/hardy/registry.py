@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from hardy.errors import HardyError, InputError, need
@@ -26,19 +28,36 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
 
 
 def summary(thing: object) -> str:
-    """What a list says of a thing: its `summary`, else the first line of its docstring."""
+    """What a list says of a thing: its `summary`, else the first sentence of its docstring."""
     said: str | None = getattr(thing, "summary", None)
-    return said or (thing.__doc__ or "").split("\n")[0]
+    return said or _first_sentence(thing.__doc__)
+
+
+def _first_sentence(docstring: str | None) -> str:
+    paragraph = " ".join((docstring or "").strip().partition("\n\n")[0].split())
+    return re.split(r"(?<=[^.]\.) ", paragraph, maxsplit=1)[0]
+
+
+def _docstring_in_source(place: str) -> str | None:
+    """The docstring of a class or function, without importing its module."""
+    import ast
+
+    module, _, name = place.partition(":")
+    file = Path(__file__).parent.parent.joinpath(*module.split(".")).with_suffix(".py")
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            return ast.get_docstring(node)
+    return None
 
 
 class Row(NamedTuple):
     """A heavy object of Hardy's own: it is imported when its name is asked for, as plug-ins are."""
 
     place: str  # "package.module:object"
-    summary: str  # what a list says of it, without importing it
     needs: str | None = None  # the optional package without which it cannot be imported
     extra: str | None = None  # the extra that installs that package, if it is called otherwise
     takes: str = ""  # what follows its name and a colon where it is typed, such as "FILE"
+    summary: str | None = None  # what a list says of it, if it has no docstring of its own
 
 
 class Registry(Generic[T]):
@@ -82,8 +101,13 @@ class Registry(Generic[T]):
         return tuple(dict.fromkeys([*self._rows, *self._objects, *self._entry_points()]))
 
     def summary(self, name: str) -> str:
-        """A line about it, for lists; what is a row stays unimported."""
-        return self._rows[name].summary if name in self._rows else summary(self[name])
+        """A line about it, for lists, which do without the packages that rows need."""
+        row = self._rows.get(name)
+        if row is not None and row.summary:
+            return row.summary
+        if row is not None and row.needs:
+            return _first_sentence(_docstring_in_source(row.place))
+        return summary(self[name])
 
     def form(self, name: str) -> str:
         """How it is typed: "onnx:FILE", or the name alone where nothing need follow."""

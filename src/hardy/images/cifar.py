@@ -78,7 +78,7 @@ class CifarSource(Listing):
 
 
 class CifarReader(Reader):
-    """The files of CIFAR-10 and CIFAR-100: all in their folder, or one of them."""
+    """CIFAR-10 or -100 as its authors give it out: a file, the folder, or folder:test."""
 
     brings_labels = True
     has_splits = True

@@ -70,7 +70,7 @@ def folder() -> Path:
 
 
 class DataSets(Reader):
-    """Data sets in the user's cache, by their name; `fetch_cifar10` fills it."""
+    """What `hardy fetch` brings, by its name: cifar10:test or cifar10:train."""
 
     brings_labels = True
     has_splits = True

@@ -30,7 +30,7 @@ class FolderSource(Listing):
 
 
 class ClassFolders(Reader):
-    """A folder with a folder for each class."""
+    """A folder per class; sorted by name, they are numbered."""
 
     def recognises(self, request: Request) -> bool:
         return bool(request.names.folders) and find_labels(request) is None
@@ -62,7 +62,7 @@ class ClassFolders(Reader):
 
 
 class FlatFolder(Reader):
-    """A folder of images, with a CSV file of labels or without labels."""
+    """Image files; --labels, or labels.csv among them, has lines of file,label."""
 
     def recognises(self, request: Request) -> bool:
         return bool(request.names.images) or find_labels(request) is not None

@@ -58,7 +58,7 @@ class ArraySource(Listing):
 
 
 class NpyReader(Reader):
-    """An `.npy` file; the rows of the array are its images."""
+    """An array uint8 (N, H, W, 3); --labels is .npy too, or text with a label per line."""
 
     def recognises(self, request: Request) -> bool:
         return request.start.startswith(NPY_MAGIC)
@@ -68,7 +68,7 @@ class NpyReader(Reader):
 
 
 class NpzReader(Reader):
-    """An `.npz` file; its member `images` holds the images, `labels` their labels."""
+    """The arrays images and labels, as np.savez has them."""
 
     def recognises(self, request: Request) -> bool:
         return request.start.startswith(ZIP_MAGIC)

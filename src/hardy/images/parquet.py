@@ -76,7 +76,7 @@ class ParquetSource(Listing):
 
 
 class ParquetReader(Reader):
-    """Parquet files: one, those of a folder, or those that match a pattern."""
+    """A file, a folder of them or a pattern: a column of images, and one called label."""
 
     brings_labels = True
 

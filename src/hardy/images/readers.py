@@ -81,7 +81,7 @@ class Request:
 
 
 class Reader:
-    """One kind of image set. The first line of its docstring says what it reads."""
+    """One kind of image set. The first sentence of its docstring says what it reads."""
 
     brings_labels = False  # so that a file of labels beside it is refused
     has_splits = False  # named by :train and :test
@@ -98,36 +98,14 @@ READERS: Registry[Reader] = Registry(
     "image reader",
     "hardy.readers",
     rows={
-        "data set": Row(
-            "hardy.images.datasets:READER",
-            "What `hardy fetch` brings, by its name: cifar10:test or cifar10:train.",
-        ),
-        "npy": Row(
-            "hardy.images.numpy_files:NPY",
-            "An array uint8 (N, H, W, 3); --labels is .npy too, or text with a label per line.",
-        ),
-        "npz": Row(
-            "hardy.images.numpy_files:NPZ", "The arrays images and labels, as np.savez has them."
-        ),
-        "CIFAR": Row(
-            "hardy.images.cifar:READER",
-            "CIFAR-10 or -100 as its authors give it out: a file, the folder, or folder:test.",
-        ),
-        "tar": Row(
-            "hardy.images.tars:READER",
-            "A shard, a folder of them or a pattern such as val-*.tar: key.jpg beside key.cls.",
-        ),
-        "Parquet": Row(
-            "hardy.images.parquet:READER",
-            "A file, a folder of them or a pattern: a column of images, and one called label.",
-        ),
-        "class folders": Row(
-            "hardy.images.folders:CLASSES", "A folder per class; sorted by name, they are numbered."
-        ),
-        "folder": Row(
-            "hardy.images.folders:FLAT",
-            "Image files; --labels, or labels.csv among them, has lines of file,label.",
-        ),
+        "data set": Row("hardy.images.datasets:READER"),
+        "npy": Row("hardy.images.numpy_files:NPY"),
+        "npz": Row("hardy.images.numpy_files:NPZ"),
+        "CIFAR": Row("hardy.images.cifar:READER"),
+        "tar": Row("hardy.images.tars:READER"),
+        "Parquet": Row("hardy.images.parquet:READER"),
+        "class folders": Row("hardy.images.folders:CLASSES"),
+        "folder": Row("hardy.images.folders:FLAT"),
     },
 )
 

@@ -59,7 +59,7 @@ class _Sample:
 
 
 class TarReader(Reader):
-    """Tar shards: one, those of a folder, or those that match a pattern."""
+    """A shard, a folder of them or a pattern such as val-*.tar: key.jpg beside key.cls."""
 
     brings_labels = True
 

@@ -1,6 +1,6 @@
 """What a metric is, and the registry that score tables, files, report, docs and help are made of.
 
-A metric is a function of what it needs; the first line of its docstring is the caption:
+A metric is a function of what it needs; the first sentence of its docstring is the caption:
 
     @metric("NLL", group="calibration")
     def nll(log_prob):

@@ -24,43 +24,36 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
     {
         "torchvision": Row(
             "hardy.models.adapters.torch_sources:torchvision_model",
-            "A classifier of torchvision, with its default weights or those that .TAG names.",
             needs="torchvision",
             takes="NAME",
         ),
         "timm": Row(
             "hardy.models.adapters.torch_sources:timm_model",
-            "A classifier of timm, with the weights that its name means there.",
             needs="timm",
             takes="NAME",
         ),
         "torch": Row(
             "hardy.models.adapters.torch_sources:factory_model",
-            "A torch module that a function of yours returns; the current folder counts.",
             needs="torch",
             takes="module:factory",
         ),
         "onnx": Row(
             "hardy.models.adapters.onnx_model:OnnxModel",
-            "An ONNX file, run by onnxruntime.",
             needs="onnxruntime",
             extra="onnx",
             takes="FILE",
         ),
         "sklearn": Row(
             "hardy.models.adapters.sklearn_model:SklearnModel",
-            "A scikit-learn classifier saved by joblib, if you --trust the file.",
             takes="FILE",
         ),
         "hardy": Row(
             "hardy.train.trained_model:trained_model",
-            "A folder that `hardy train` wrote.",
             needs="torch",
             takes="DIR",
         ),
         "fake": Row(
             "hardy.models.adapters.function_model:fake_model",
-            "A classifier without weights, for tests and rehearsals.",
             takes="CLASSES",
         ),
     },

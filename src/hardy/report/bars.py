@@ -14,13 +14,13 @@ PUBLISHED_SHOWN = 3
 
 @figure(needs=(CORRUPTIONS,))
 def bars(section: Section) -> list[Figure]:
-    """Each corruption by itself, against the reference and what others published."""
+    """The error under each corruption, against the reference and what others published."""
     return [_bars(section, METRICS[name]) for name in section.entries[0].scores.singles()]
 
 
 @figure(needs=(SEQUENCES,))
 def stability(section: Section) -> list[Figure]:
-    """Each perturbation by itself, against the reference and what others published."""
+    """How much answers change in each sequence, against the reference and what others published."""
     return list(bars.make(section))
 
 

@@ -174,7 +174,7 @@ class FigureKind:
 def figure(
     *, needs: tuple[Need, ...] = (), part: Literal["scores", "attacks"] = "scores"
 ) -> Callable[[Callable[[Section], Iterable[Figure]]], FigureKind]:
-    """Make a function a kind of figure; its docstring's first line is what lists say of it."""
+    """Make a function a kind of figure; its docstring's first sentence is what lists say of it."""
     return lambda make: FigureKind(make, needs, part)
 
 
@@ -183,13 +183,13 @@ FIGURES: Registry[FigureKind] = Registry(
     "figure",
     "hardy.figures",
     rows={
-        "bars": Row("hardy.report.bars:bars", "The error under each corruption."),
-        "stability": Row("hardy.report.bars:stability", "How much answers change in sequences."),
-        "curves": Row("hardy.report.severity:curves", "The error against severity."),
-        "heat": Row("hardy.report.severity:heat", "The error in every cell, as a heat map."),
-        "scatter": Row("hardy.report.scatter:scatter", "Robustness against clean accuracy."),
-        "calibration": Row("hardy.report.reliability:calibration", "Confidence against accuracy."),
-        "noise": Row("hardy.report.attack_section:noise", "How learned noise is distributed."),
+        "bars": Row("hardy.report.bars:bars"),
+        "stability": Row("hardy.report.bars:stability"),
+        "curves": Row("hardy.report.severity:curves"),
+        "heat": Row("hardy.report.severity:heat"),
+        "scatter": Row("hardy.report.scatter:scatter"),
+        "calibration": Row("hardy.report.reliability:calibration"),
+        "noise": Row("hardy.report.attack_section:noise"),
     },
 )
 

@@ -24,7 +24,7 @@ MARGIN = 0.05  # how far the axes go beyond what is drawn, as a share
 
 @figure(needs=(CLEAN_ACCURACY,))
 def scatter(section: Section) -> list[Figure]:
-    """Each headline score against clean accuracy, with the published points."""
+    """Each headline score against clean accuracy, with what others published."""
     found: list[Figure | None] = []
     for *ratios, plain in families(section.kind):
         against_reference = [made for ratio in ratios if (made := _scatter(section, ratio.mean))]

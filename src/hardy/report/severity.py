@@ -14,7 +14,7 @@ Grids = list[tuple[ModelEntry, ErrorGrid]]
 
 @figure(needs=(SEVERITIES,))
 def curves(section: Section) -> Iterator[Figure]:
-    """Error against severity, with a small panel for each corruption that notes the areas below."""
+    """The error against severity, in a small panel for each corruption."""
     grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
     top = max(one.high for _, grid in grids for row in grid.intervals for one in row)
     yield Figure(
@@ -85,7 +85,7 @@ def _see_curves(grids: Grids) -> str:
 
 @figure(needs=(SEVERITIES,))
 def heat(section: Section) -> Iterator[Figure]:
-    """The error in every cell, with a panel for each model, all on one scale."""
+    """The error in every cell as a heat map, with a panel for each model, all on one scale."""
     grids = [(entry, entry.grid) for entry in section.entries if entry.grid]
     best, grid = grids[0]
     cells = [

@@ -17,7 +17,7 @@ from hardy.train.record import ANEW, MODEL, RUN, check_run, read_run
 
 
 def trained_model(rest: str, options: Options) -> Model:
-    """The net in the folder `rest`, behind the preprocessing and filter it learned with."""
+    """A folder that `hardy train` wrote: the net, with the filter of its training."""
     options.refuse(checkpoint="its weights lie in the folder")
     folder = Path(rest)
     if folder.is_file():

@@ -66,7 +66,7 @@ def _source(function: Callable[..., Any]) -> str | None:
 
 
 def fake_model(rest: str, options: Options) -> FakeModel:
-    """`fake:CLASSES` or `fake:CLASSES:SEED`."""
+    """A classifier without weights, for tests and rehearsals: fake:CLASSES or fake:CLASSES:SEED."""
     options.refuse(
         checkpoint="it has no weights",
         precision="its arithmetic is exact",

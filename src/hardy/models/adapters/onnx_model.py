@@ -30,8 +30,9 @@ FREE_BATCH = "export it with logits as first output and with a free batch, or tr
 
 
 class OnnxModel:
-    """One image input, floats or bytes, NCHW or NHWC; the first output holds the logits.
+    """An ONNX file, run by onnxruntime.
 
+    It has one image input, floats or bytes, NCHW or NHWC; the first output holds the logits.
     Floats are normalised by the file's own metadata, keys `mean`, `std`, `size`, `interpolation`,
     else by ImageNet's figures; bytes go in as they are. Whether a network ends in a softmax cannot
     be seen from outside: export it without one, or its calibration is measured wrongly.

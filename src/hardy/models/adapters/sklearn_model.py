@@ -13,8 +13,9 @@ from hardy.models.model import Logits, OnHost, Options, Preprocessing, digest, e
 
 
 class SklearnModel(OnHost):
-    """Features are the pixels, row by row, RGB, divided by 255.
+    """A scikit-learn classifier saved by joblib, if you --trust the file.
 
+    Features are the pixels, row by row, RGB, divided by 255.
     `predict_proba` gives logarithms of probabilities, and without it `decision_function` counts as
     logits. Class names that are text stand for 0..K−1 in sorted order, as folders of images do.
     """

@@ -27,7 +27,7 @@ WITH_SECOND_HEADS = ("googlenet", "inception_v3")
 
 
 def torchvision_model(rest: str, options: Options) -> TorchModel:
-    """`resnet50` with torchvision's default weights, or `resnet50.IMAGENET1K_V1`."""
+    """A classifier of torchvision, with its default weights or those that .TAG names."""
     from torchvision import models
 
     name, _, tag = rest.partition(".")
@@ -56,7 +56,7 @@ def torchvision_model(rest: str, options: Options) -> TorchModel:
 
 
 def timm_model(rest: str, options: Options) -> TorchModel:
-    """`resnet50`, `resnet50.a1_in1k`, or anything else that timm's `create_model` takes."""
+    """A classifier of timm, with the weights that its name means there."""
     import timm
     from timm.data import resolve_model_data_config
 
@@ -94,7 +94,7 @@ def fresh_module(name: str, classes: int) -> torch.nn.Module:
 
 
 def factory_model(rest: str, options: Options) -> TorchModel:
-    """The module that `package.module:factory` returns; imports also see the current folder."""
+    """A torch module that a function of yours returns; the current folder counts."""
     module_name, _, factory_name = rest.partition(":")
     if not module_name or not factory_name:
         raise InputError(f'expected "torch:package.module:factory", got "torch:{rest}"')

@@ -19,22 +19,12 @@ DEFENCES: Registry[Callable[[Model, str | None], Model]] = Registry(
     "defence",
     "hardy.defences",
     {
-        "clahe": Row(
-            f"{_HERE}.input_filters:behind_clahe",
-            "Contrast limited adaptive histogram equalisation of the luminance.",
-        ),
-        "nlm": Row(
-            f"{_HERE}.input_filters:behind_nlm",
-            "Non-local means, as strong as the noise that an image seems to have.",
-        ),
-        "median": Row(f"{_HERE}.input_filters:behind_median", "3 x 3 median."),
-        "tencrop": Row(
-            f"{_HERE}.tencrop:behind_tencrop",
-            "Mean of the probabilities of ten crops: corners, centre, and their mirror images.",
-        ),
+        "clahe": Row(f"{_HERE}.input_filters:behind_clahe"),
+        "nlm": Row(f"{_HERE}.input_filters:behind_nlm"),
+        "median": Row(f"{_HERE}.input_filters:behind_median"),
+        "tencrop": Row(f"{_HERE}.tencrop:behind_tencrop"),
         "bn_adapt": Row(
             f"{_HERE}.bn_adapt:behind_bn_adapt",
-            "Batch norm by statistics of test images, its own counting for 16, or N: bn_adapt:N.",
             needs="torch",
         ),
     },

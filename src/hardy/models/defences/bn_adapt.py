@@ -25,6 +25,7 @@ BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 def behind_bn_adapt(model: Model, setting: str | None) -> Model:
+    """Batch norm by statistics of test images, its own counting for 16, or N: bn_adapt:N."""
     count = "16" if setting is None else setting
     if not count.isdecimal() or len(count) > 9:
         raise InputError(

@@ -6,7 +6,6 @@ Settings that the papers leave open are decided here, and are part of a defended
 from collections import deque
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,9 +100,12 @@ def noise_level(image: UInt8) -> float:
 
 
 def non_local_means(image: UInt8) -> UInt8:
-    """Each pixel becomes a mean of those whose 7 x 7 patch is like its own, within 21 x 21 pixels:
+    """Non-local means, as strong as the noise that an image seems to have.
+
+    A pixel becomes a mean of those whose 7 x 7 patch is like its own, within 21 x 21 pixels:
     weights exp(−d² / h²), h = σ / 2 of the noise that the image is estimated to have. On photos
-    with Gaussian noise h = σ leaves more error, as it takes detail along."""
+    with Gaussian noise h = σ leaves more error, as it takes detail along.
+    """
     import cv2
 
     level = noise_level(image)
@@ -144,11 +146,16 @@ def trained_behind(model: Model, name: str) -> Model:
     return Filtered(model, name, input_filter(name), trained=True)
 
 
-def _behind(name: str, model: Model, setting: str | None) -> Model:
-    take_no_setting(name, setting)
-    if any(isinstance(one, Filtered) and one.filter == name for one in unwrapped(model)):
-        raise InputError(f"{model.name} is shown {name} images already; leave --defend {name} out")
-    return Filtered(model, name, FILTERS[name])
+def _behind(name: str) -> Callable[[Model, str | None], Model]:
+    def behind(model: Model, setting: str | None) -> Model:
+        take_no_setting(name, setting)
+        if any(isinstance(one, Filtered) and one.filter == name for one in unwrapped(model)):
+            already = f"{model.name} is shown {name} images already"
+            raise InputError(f"{already}; leave --defend {name} out")
+        return Filtered(model, name, FILTERS[name])
+
+    behind.__doc__ = FILTERS[name].one.__doc__  # of which lists take the first sentence
+    return behind
 
 
-behind_clahe, behind_nlm, behind_median = (partial(_behind, name) for name in FILTERS)
+behind_clahe, behind_nlm, behind_median = map(_behind, FILTERS)

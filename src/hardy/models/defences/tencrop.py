@@ -17,6 +17,7 @@ VIEWS = 10
 
 
 def behind_tencrop(model: Model, setting: str | None) -> Model:
+    """Mean of the probabilities of ten crops: corners, centre, and their mirror images."""
     take_no_setting("tencrop", setting)
     return TenCrop(model)
 

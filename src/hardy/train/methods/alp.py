@@ -12,7 +12,9 @@ from hardy.train.method import Method, at_rest, need_positive, to_pixels
 
 @dataclass
 class AdversarialLogitPairing(Method):
-    """CE over the clean images and their adversarial partners, each counting the same, + `weight` ·
+    """An image and its adversarial partner have to get the same logits.
+
+    CE over the clean images and their adversarial partners, each counting the same, + `weight` ·
     the mean of (z(x') − z(x))² over images and classes, z the logits.
 
     x' is found by projected gradient descent within ±`epsilon` of x and 0..1: from a start uniform

@@ -43,8 +43,9 @@ class Shares:
 
 @dataclass
 class Ant(TakesStylised):
-    """min over the net, max over the generator g, of CE(f(clip(x + η g(z))), y), z white noise.
+    """A small generator learns noise that fools the net, the net to withstand it.
 
+    min over the net, max over the generator g, of CE(f(clip(x + η g(z))), y), z white noise.
     `epsilon` is the L2 norm of the noise over the image in 0..1, after clipping. Left at 0, it
     is the paper's 135 at 224 px, the same change per value: 19.3 at 32 px. An untrained generator
     gives Gaussian noise, so that counts as seen.
@@ -167,6 +168,6 @@ class Ant(TakesStylised):
 
 @dataclass
 class Ant3x3(Ant):
-    """ANT with a 3 x 3 convolution in the generator: neighbouring values of its noise correlate."""
+    """As ant, with a 3 x 3 convolution: neighbouring values of the noise correlate."""
 
     side: ClassVar[int] = 3

@@ -19,8 +19,9 @@ JSD_WEIGHT = 12.0
 
 @dataclass
 class AugMix(Method):
-    """CE(p(x), y) + 12 · JSD of p(x) and the predictions on two mixtures of x.
+    """An image and two mixtures of operations on it have to get one prediction.
 
+    CE(p(x), y) + 12 · JSD of p(x) and the predictions on two mixtures of x.
     A mixture is (1 − m) · x + m · Σ wᵢ chainᵢ(x), with m uniform on 0..1, w uniform on the simplex
     (Beta and Dirichlet of α = 1), and chains of one to three operations, each at a level uniform
     between 0.1 and `severity`, which is 3 for CIFAR and 1 for ImageNet. None of the nine

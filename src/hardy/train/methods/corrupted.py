@@ -21,7 +21,7 @@ from hardy.train.method import Draw, Method
 
 @dataclass
 class Corrupted(Method):
-    """Half of the images, drawn anew in each epoch, are under the `corruption` of the `suite`.
+    """Half of the images, drawn anew in each epoch, are under one corruption of a suite.
 
     Each image's severity is drawn from those of the suite; the corruption "none" leaves all images
     clean.

@@ -25,7 +25,9 @@ TINY = 1e-8
 
 @dataclass
 class GroupwiseInhibition(Method):
-    """Normal steps are cross-entropy. From step `start` on, each `every`-th is followed by one on
+    """Now and then the feature maps that say most about the class are turned down.
+
+    Normal steps are cross-entropy. From step `start` on, each `every`-th is followed by one on
 
         0.1 · CE(after(mask · F), y) + 0.001 · mean over pairs of groups of |⟨μₐ, μᵦ⟩|,
 

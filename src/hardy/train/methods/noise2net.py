@@ -16,7 +16,7 @@ LARGEST_DILATION = 3
 
 @dataclass
 class Noise2Net(Method):
-    """The second half of each batch goes through random nets, another for each image and batch.
+    """Half of each batch passes random nets, another for each image and batch.
 
     Four times x ← x + ε · block(x) on normalised images, ε uniform between half of `epsilon` and
     all of it. No gradient passes, and nothing is clipped.

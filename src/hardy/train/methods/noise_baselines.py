@@ -30,7 +30,9 @@ class HalfNoisy(Method, ABC):
 
 @dataclass
 class GaussSingle(HalfNoisy):
-    """x + N(0, σ²) with one σ, `sigma`; 0.5 was the best for ImageNet at 224 px."""
+    """Gaussian noise of one σ on half of each batch.
+
+    x + N(0, σ²) with σ = `sigma`; 0.5 was the best for ImageNet at 224 px."""
 
     sigma: float = 0.5
     seen = ("gaussian_noise", "noc_gaussian")
@@ -44,7 +46,9 @@ class GaussSingle(HalfNoisy):
 
 @dataclass
 class GaussMult(HalfNoisy):
-    """x + N(0, σ²), σ drawn for each image from `sigmas`, the severities of ImageNet-C."""
+    """Gaussian noise on half of each batch, σ from the severities of ImageNet-C.
+
+    x + N(0, σ²), σ drawn for each image from `sigmas`."""
 
     sigmas: tuple[float, ...] = (0.08, 0.12, 0.18, 0.26, 0.38)
     seen = ("gaussian_noise", "noc_gaussian")
@@ -59,7 +63,9 @@ class GaussMult(HalfNoisy):
 
 @dataclass
 class Speckle(HalfNoisy):
-    """x + x · N(0, σ²), σ drawn for each image from `sigmas`, the severities of ImageNet-C."""
+    """Speckle noise on half of each batch, σ from the severities of ImageNet-C.
+
+    x + x · N(0, σ²), σ drawn for each image from `sigmas`."""
 
     sigmas: tuple[float, ...] = (0.15, 0.2, 0.35, 0.45, 0.6)
     seen = ("speckle_noise",)

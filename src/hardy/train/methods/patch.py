@@ -45,8 +45,9 @@ def _check(size: int, largest: float, what: str) -> None:
 
 @dataclass
 class PatchGaussian(Patch):
-    """x + N(0, σ²) in a patch of side `size`, its centre anywhere; σ uniform up to `sigma`.
+    """Gaussian noise in a square patch of each image, its centre anywhere.
 
+    x + N(0, σ²) in a patch of side `size`, σ uniform up to `sigma`.
     The defaults are those for CIFAR-10."""
 
     size: int = 25
@@ -62,9 +63,9 @@ class PatchGaussian(Patch):
 
 @dataclass
 class PatchUniform(Patch):
-    """x + uniform noise in ±u in a patch of side `size`, its centre anywhere; u uniform up to
-    `amplitude`.
+    """Uniform noise in a square patch of each image, its centre anywhere.
 
+    x + noise uniform in ±u in a patch of side `size`, u uniform up to `amplitude`.
     Uniform, because Gaussian noise is itself tested. Size and amplitude of the original are not
     published: we take the other's size, and √3, which gives the same largest variance."""
 

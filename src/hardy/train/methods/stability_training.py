@@ -11,7 +11,9 @@ from hardy.train.method import Method, need_positive, to_pixels
 
 @dataclass
 class Stability(Method):
-    """CE(f(x), y) + `weight` · H(p(x), p(x')), where x' is x plus noise uniform in ±`amplitude`,
+    """The prediction must not move when slight uniform noise is added.
+
+    CE(f(x), y) + `weight` · H(p(x), p(x')), where x' is x plus noise uniform in ±`amplitude`,
     clipped to 0..1, p is the softmax, and H(p, q) = −Σ p log q: the noisy prediction is measured
     against the clean one. Hendrycks and Dietterich (2019) tried 0.01, 0.05 and 0.1 for both
     settings, all nine pairs, and do not say which was the best; the defaults are the middle.
