@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import Resampling, resample_means
+from hardy.metrics import Resampling, proportion_interval, resample_means
 from hardy.scores.paired_scores import compare_scores
 from hardy.scores.score import Circumstances, Score
 from hardy.suites import load
@@ -141,7 +141,6 @@ def test_a_measured_reference_is_resampled_with_the_model() -> None:
     own = measured("mine", CLEAN, RANK)
     made = corruption_scores(CLEAN, RANK, AROUND, counted=NAMES, reference=own, how=FEW)
     for name in ("mCE", "relative mCE", "CE fog", "relative CE snow"):
-        assert made[name].figure() == "100.0 ± 0.0", name
         assert made[name].replicates == pytest.approx(np.full(50, 100.0)), name
     ranks, clean = RANK[::-1], CLEAN[::-1]
     other = measured("other", clean, ranks)
@@ -268,10 +267,47 @@ def test_metrics_do_not_disturb_each_other() -> None:
 def test_two_models_on_the_same_images_are_paired() -> None:
     """The second is wrong wherever the first is, and on one image more."""
     worse = RANK.copy()
-    worse[0] = 1
+    worse[(RANK == 0).any(axis=(1, 2)).argmax()] = 1
     first, second = (
         corruption_scores(CLEAN, ranks, AROUND, counted=NAMES)["mean error"]
         for ranks in (RANK, worse)
     )
     assert (second.replicates >= first.replicates).all()
     assert compare_scores(first, second).interval.low >= 0
+
+
+def test_where_all_images_are_alike_every_score_says_how_few_they_are() -> None:
+    """By hand: of all images, Wilson's limit of a share never seen may have errors 0 or 1."""
+    images, wrong = 6, np.array([0, 1, 1, 1, 0])
+    rank = np.tile(9 * wrong, (images, 3, 1))
+    around = replace(AROUND, images=images)
+    made = corruption_scores(
+        np.zeros(images, int), rank, around, counted=NAMES, reference=REFERENCE, how=FEW
+    )
+    others = proportion_interval(0, images).high
+    low, high = 0.6 * (1 - others), 0.6 * (1 - others) + others
+    weight = 100 * np.mean([1 / error for error in THEIRS.values()])
+    assert made["mCE"].interval == pytest.approx((weight * low, weight * high))
+    assert made["mean error"].interval == pytest.approx((100 * low, 100 * high))
+    rises = 100 * np.mean([1 / (error - 0.5) for error in THEIRS.values()])
+    assert made["relative mCE"].interval == pytest.approx((rises * (low - others), rises * high))
+    for score in made.values():
+        assert score.interval.low < score.interval.high, score.name
+    theirs = measured("theirs", np.zeros(images, int), rank)
+    made = corruption_scores(
+        np.zeros(images, int), rank, around, counted=NAMES, reference=theirs, how=FEW
+    )
+    assert made["mCE"].interval == pytest.approx((100 * low / high, 100 * high / low))
+    assert "relative mCE" not in made, "the reference's rise may be none"
+    itself = replace(theirs, itself=True)
+    exact = corruption_scores(None, rank, around, counted=NAMES, reference=itself, how=FEW)
+    assert exact["mCE"].figure() == "100.0"
+
+
+def test_calibration_of_few_images_that_are_alike() -> None:
+    columns = {"log_prob": np.full((5, 3, 5), -0.1), "square_sum": np.full((5, 3, 5), 0.8)}
+    columns |= {"confidence": np.full((5, 3, 5), 0.9), "rank": np.zeros((5, 3, 5), int)}
+    made = score_columns(None, columns, replace(AROUND, images=5), CALIBRATION, counted=NAMES)
+    assert made["Brier score"].interval.high > made["Brier score"].value + 0.5
+    assert made["ECE"].interval.high > 40
+    assert "±" not in made["NLL"].figure(), "which has no bound"

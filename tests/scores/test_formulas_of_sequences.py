@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import Resampling, resample_means
+from hardy.metrics import Resampling, proportion_interval, resample_means
 from hardy.metrics.frame_distance import zipf_columns
 from hardy.scores.formulas import ReferenceNumbers
 from hardy.scores.score import Circumstances
@@ -82,8 +82,7 @@ def test_a_measured_reference_of_sequences() -> None:
     for name in ("mFR", "mT5D", "FR tilt", "T5D gaussian_noise"):
         assert made[name].value == pytest.approx(100), name
         assert made[name].circumstances.reference == "mine"
-    for name in ("mFR", "mT5D", "FR tilt", "T5D gaussian_noise"):
-        assert made[name].figure() == "100.0 ± 0.0", name
+        assert made[name].replicates == pytest.approx(np.full(50, 100.0)), name
 
 
 def test_a_measured_reference_of_sequences_is_resampled_with_the_model() -> None:
@@ -107,3 +106,18 @@ def test_a_reference_that_never_moves() -> None:
     made = sequence_scores(TOP5, SEQUENCES, counted=TURNS, reference=reference, how=FEW)
     assert {"FR shear", "T5D shear", "FP tilt"} <= set(made)
     assert not {"FR tilt", "T5D tilt", "mFR", "mT5D"} & set(made)
+
+
+def test_a_model_that_never_moves_may_do_so_on_images_that_were_not_seen() -> None:
+    still = {name: np.broadcast_to(top[:, :1], top.shape)[:5] for name, top in TOP5.items()}
+    zipf = {name: np.zeros((5, FRAMES, 4)) for name in TURNS}
+    around = replace(SEQUENCES, images=5)
+    made = sequence_scores(still, around, zipf=zipf, counted=TURNS, reference=PUBLISHED, how=FEW)
+    others = proportion_interval(0, 5).high
+    for score in made.values():
+        assert (score.value, score.interval.low) == (0, 0)
+        assert score.interval.high > others, score.name
+    assert ALEXNET is not None
+    ratios = [others / ALEXNET.flips[name] for name in TURNS]
+    assert made["mFR"].interval.high == pytest.approx(100 * np.mean(ratios))
+    assert made["top-5 distance"].interval.high == pytest.approx(15 * others)

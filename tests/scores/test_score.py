@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.metrics import METRICS, Interval, proportion_interval
+from hardy.metrics import METRICS, Interval
 from hardy.scores.paired_scores import compare_scores, differences
 from hardy.scores.score import Circumstances, Score, score_of
 from tests.scores.arrays import corruption_scores
@@ -69,9 +69,9 @@ def test_a_part_of_the_images_says_of_how_many() -> None:
         (26.224, 26.17, 26.27, "26.22 ± 0.05"),
         (0.7443, 0.7437, 0.7449, "0.7443 ± 0.0006"),
         (0.0, 0.0, 3.7, "0.0 [0.0 to 3.7]"),
-        (12.0, 12.0, 12.0, "12.0 ± 0.0"),
-        (122.0518, 122.0518 - 2e-14, 122.0518 - 1e-14, "122.1 ± 0.0"),
-        (100.0, 100 - 1e-13, 100 + 1e-13, "100.0 ± 0.0"),
+        (12.0, 12.0, 12.0, "12.0"),
+        (122.0518, 122.0518 - 2e-14, 122.0518 - 1e-14, "122.1"),
+        (100.0, 100 - 1e-13, 100 + 1e-13, "100.0"),
     ],
 )
 def test_digits_follow_the_interval(value: float, low: float, high: float, figure: str) -> None:
@@ -79,16 +79,17 @@ def test_digits_follow_the_interval(value: float, low: float, high: float, figur
 
 
 @pytest.mark.parametrize("value", [0.0, 30.0, 100.0])
-def test_a_percentage_that_all_images_share_is_still_of_few_images(value: float) -> None:
-    """At 0 and 100 % Wilson's; between, the other images that there may be pull either way."""
+def test_where_resampling_shows_nothing_images_that_were_not_seen_make_the_interval(
+    value: float,
+) -> None:
     made = replace(AROUND, images=20)
     same = np.full(100, value) * (1 + np.linspace(0, 1e-14, 100))  # but for rounding
-    low, high = score_of("mean error", value, same, made, "100", metric=METRICS["error"]).interval
-    others = 100 * proportion_interval(0, 20).high
-    assert high - low == pytest.approx(others)
-    assert value - low == pytest.approx(value / 100 * others)
-    plain = score_of("mCE", value, same, made, "100", metric=METRICS["CE"])
-    assert plain.interval.high == pytest.approx(value)
+    how = {"metric": METRICS["error"], "unseen": Interval(value - 3, value + 5)}
+    made_of = score_of("mean error", value, same, made, "100", **how)
+    assert made_of.interval == (max(0, value - 3), value + 5)
+    assert made_of.leeway == 8
+    varied = score_of("mean error", value, same + np.linspace(0, 2, 100), made, "100", **how)
+    assert varied.interval.high < value + 2.1
 
 
 def test_the_unit() -> None:
@@ -111,7 +112,7 @@ def test_compare_pairs_the_replicates() -> None:
     assert comparison.interval == pytest.approx((-0.2, -0.2))
     assert comparison.significant
     assert comparison.p_value == pytest.approx(2 / 1002)
-    assert str(comparison).startswith("mCE -0.2 ± 0.0, p ≤ 0.002 (AlexNet reference, 15")
+    assert str(comparison).startswith("mCE -0.2, p ≤ 0.002 (AlexNet reference, 15")
     kept = json.loads(json.dumps(comparison.as_dict()))
     assert (kept["first"], kept["second"], kept["significant"]) == (76.7, 76.5, True)
     assert (kept["name"], kept["low"]) == ("mCE", pytest.approx(-0.2))
@@ -131,7 +132,12 @@ def test_rounding_is_no_difference() -> None:
     assert (comparison.difference, comparison.interval) == (0, (0, 0))
     assert not comparison.significant
     assert comparison.p_value == 1
-    assert comparison.figure() == "+0.0 ± 0.0"
+    assert comparison.figure() == "+0.0"
+
+
+def test_models_that_agree_on_all_images_may_differ_on_others() -> None:
+    one, two = (replace(score(), leeway=leeway) for leeway in (0.5, 0.7))
+    assert compare_scores(one, two).figure() == "+0.0 ± 0.7"
 
 
 def test_the_same_images_are_the_same_whatever_they_are_a_part_of() -> None:

@@ -25,7 +25,7 @@ def nll(log_prob: npt.ArrayLike) -> Floats:
     return np.maximum(values, 0.0)  # a rounded log-softmax can exceed 0 by an ulp
 
 
-@metric("Brier score", group="calibration")
+@metric("Brier score", most=2.0, group="calibration")
 def brier(log_prob: npt.ArrayLike, square_sum: npt.ArrayLike) -> Floats:
     """The squared distance of the probabilities to the truth, from 0 to 2.
 

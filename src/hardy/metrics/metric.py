@@ -53,6 +53,7 @@ class Metric(Generic[P]):
     unit: str = ""  # "%" or nothing
     lower_is_better: bool = True
     signed: bool = False  # whether it may be below 0
+    most: float | None = None  # that one image can have; of shares 1; None: there is no bound
     group: str = HEADLINE  # scores of the headline are quoted wherever there are scores
     report: Literal["table", "beside", "files"] = "table"  # of its group, or beside the headline
     decides: bool = False  # whether a model that is worse in it is a regression
@@ -64,6 +65,8 @@ class Metric(Generic[P]):
     def __post_init__(self) -> None:
         for field, default in (("mean", "name"), ("title", "name"), ("heading", "title")):
             object.__setattr__(self, field, getattr(self, field) or getattr(self, default))
+        if self.most is None and self.unit == "%":
+            object.__setattr__(self, "most", 1.0)
         object.__setattr__(self, "__doc__", self.compute.__doc__)
         if strange := [name for name in self.needs if self.of and name not in MEANS]:
             raise unknown(f"parameter of the metric {self.name}:", strange[0], MEANS)

@@ -1,5 +1,6 @@
 """ImageNet-P's metrics: how much predictions move along a sequence of frames."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def flips(top1: npt.ArrayLike, *, noise: bool, difficulty: int = 1) -> Floats:
     validation="validation top-5 distance",
     title="Top-5 distance, unnormalised",
     heading="Change of the five best classes",
+    most=15.0,  # all five are gone: 5 + 4 + 3 + 2 + 1
     group="stability",
     report="beside",
 )
@@ -60,6 +62,7 @@ def top5_distances(top5: npt.ArrayLike, *, noise: bool, difficulty: int = 1) -> 
     mean="Zipf distance",
     validation="validation Zipf distance",
     title="Zipf distance",
+    most=math.pi**2 / 3,  # Σ w |w − w'| ≤ Σ w² + Σ w w', neither above Σ 1/k²
     group="stability",
     report="beside",
 )

@@ -9,11 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import HardyError, InputError
-from hardy.metrics import METRICS, Interval, Metric, Resampling, proportion_interval
+from hardy.metrics import (
+    METRICS,
+    Interval,
+    Metric,
+    Resampling,
+    percentile_interval,
+    proportion_interval,
+)
 from hardy.metrics.bootstrap import resample_tables
 from hardy.metrics.classification import Floats
 from hardy.metrics.metric import HEADLINE
-from hardy.scores.score import Circumstances, Score, score_of
+from hardy.scores.score import Circumstances, Score, no_width, score_of, unseen_share
 from hardy.suites import SEVERITIES
 
 AnyMetric = Metric[...]
@@ -41,6 +48,7 @@ class ReferenceNumbers:
     name: str
     published: Mapping[str, tuple[float, Mapping[str, float]]] = field(default_factory=dict)
     measured: Mapping[str, Measured] = field(default_factory=dict)
+    itself: bool = False  # whether it is the very model: ratios are 100, whatever images there are
 
     def __contains__(self, metric: str) -> bool:
         return metric in self.published or metric in self.measured
@@ -93,7 +101,12 @@ def make_scores(
         index = [circumstances.names.index(name) for name in names]
         value = float(formula(means, part, index)) * metric.scale
         spread = np.asarray(formula(replicates, part, index)) * metric.scale
-        if metric.is_ratio and not (np.isfinite(value) and np.isfinite(spread).all()):
+        itself = metric.is_ratio and reference is not None and reference.itself
+        unseen = None if itself else formula.unseen(means, part, index, circumstances.images)
+        finite = np.isfinite(value) and np.isfinite(spread).all()
+        if finite and unseen and no_width(percentile_interval(spread), abs(value)):
+            finite = np.isfinite(unseen).all()
+        if metric.is_ratio and not finite:
             undivided.setdefault(metric, []).extend(names if part == "single" else ())
             continue
         around = replace(
@@ -103,9 +116,8 @@ def make_scores(
             reference=reference.name if reference and metric.is_ratio else None,
         )
         exact = _proportion(measured[base].clean) if part == "clean" else None
-        scores[wanted.label] = score_of(
-            wanted.label, value, spread, around, str(how), metric=metric, part=part, interval=exact
-        )
+        facts: dict[str, Any] = {"metric": metric, "part": part, "interval": exact, "unseen": unseen}
+        scores[wanted.label] = score_of(wanted.label, value, spread, around, str(how), **facts)
     notes = [
         metric.undivided.format(reference=reference.name, names=", ".join(names))
         + f": no {metric.name} there, and no mean"
@@ -264,6 +276,28 @@ class _Formula(NamedTuple):
             known["reference"] = theirs[..., index, :].mean(-1)
         made = self.metric(*(known[name] for name in self.metric.needs))
         return np.asarray(made.mean(-1))
+
+    def unseen(
+        self, means: Sequence[Floats], part: str, index: list[int], images: int
+    ) -> Interval | None:
+        """The range of the score if a share of all images were unlike those seen, and had the least
+        or the most that an image can have: on clean images, in cells, and likewise the reference's.
+
+        Formulas rise or fall with each of their means, so their extremes are among these corners.
+        """
+        if self.metric.base.most is None:
+            return None
+        share = unseen_share(images)
+        corners = [np.tile((1 - share) * one, (16, 1)) for one in means]
+        most = share * self.metric.base.most * (np.arange(16)[:, None] >> np.arange(4) & 1)
+        for number, place in enumerate((self.place, self.reference)):
+            if isinstance(place, _Place):
+                clean, cells = most[:, [2 * number]], most[:, [2 * number + 1]]
+                start, stop = place.start, place.start + 1 + place.names * place.levels
+                corners[place.table][:, start : start + 1] += clean
+                corners[place.table][:, start + 1 : stop] += cells * place.divisor
+        made = np.asarray(self(corners, part, index)) * self.metric.scale
+        return Interval(float(made.min()), float(made.max()))
 
 
 def _wants_curve(metrics: Sequence[AnyMetric], base: str) -> bool:

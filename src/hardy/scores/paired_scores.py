@@ -6,7 +6,7 @@ import numpy as np
 
 from hardy.errors import InputError
 from hardy.metrics.bootstrap import LEVEL, Interval, percentile_interval
-from hardy.scores.score import NOISE, Circumstances, Score, write_figure
+from hardy.scores.score import NOISE, Circumstances, Score, no_width, write_figure
 
 
 class ScoreDifference(NamedTuple):
@@ -69,7 +69,11 @@ def compare_scores(first: Score, second: Score) -> ScoreDifference:
     apart = difference if abs(difference) > noise else 0.0
     rarer = int(min((change <= 0).sum(), (change >= 0).sum()))
     p_value = max(2 * (1 + rarer) / (1 + len(change)), _all_one_way(first.circumstances.images))
-    return ScoreDifference(first, second, apart, percentile_interval(change), min(1.0, p_value))
+    interval = percentile_interval(change)
+    if no_width(interval, max(abs(first.value), abs(second.value))):  # other images may show one
+        leeway = max(first.leeway, second.leeway)
+        interval = Interval(apart - leeway, apart + leeway)
+    return ScoreDifference(first, second, apart, interval, min(1.0, p_value))
 
 
 def _all_one_way(images: int) -> float:

@@ -117,7 +117,7 @@ def reference_for(
     (theirs,) = measure(reference, suite.kind, [_same_cells(run, part, reference)], ratios)
     # Names repeat, with other weights or settings; the start of the identity tells them apart.
     name = f"{reference.model}@{reference.identity.hash()[:8]}"
-    return ReferenceNumbers(name, measured=theirs), []
+    return ReferenceNumbers(name, measured=theirs, itself=reference.folder == run.folder), []
 
 
 def _published(suite: Suite) -> ReferenceNumbers | None:

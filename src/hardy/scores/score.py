@@ -69,6 +69,8 @@ class Score:
     signed: bool = False  # whether it may be below 0
     metric: str = ""  # its name in the registry
     part: str = ""  # "mean" over what counts, "validation", "clean", or "single" for one corruption
+    # How far apart images unlike those seen could bring it, where resampling shows no difference.
+    leeway: float = field(default=0.0, repr=False, compare=False)
 
     @property
     def loss(self) -> float:
@@ -107,11 +109,11 @@ def write_figure(value: float, interval: Interval, scale: float, sign: str = "")
     """As many decimals as the interval has a digit for, at least one.
 
     A lopsided interval, as next to a bound, is written out instead of as ±. One no wider than the
-    rounding of numbers as large as `scale` has no width.
+    rounding of numbers as large as `scale` has no width, and is not written.
     """
     half = (interval.high - interval.low) / 2
     if half <= NOISE * scale:
-        return f"{value:{sign}.1f} ± 0.0"
+        return f"{value:{sign}.1f}"
     decimals = min(4, max(1, math.ceil(-math.log10(half))))
     if abs(interval.low + half - value) > 0.25 * half:
         ends = f"{interval.low:{sign}.{decimals}f} to {interval.high:{sign}.{decimals}f}"
@@ -119,14 +121,14 @@ def write_figure(value: float, interval: Interval, scale: float, sign: str = "")
     return f"{value:{sign}.{decimals}f} ± {half:.{decimals}f}"
 
 
-def _all_alike(percent: float, images: int) -> Interval:
-    """Where nothing varies to be resampled, how few the images are still counts.
+def unseen_share(images: int) -> float:
+    """The share of all images there are that may be unlike these: Wilson's limit of a share that
+    was never seen."""
+    return proportion_interval(0, images).high
 
-    Others may be among all that there are, up to Wilson's limit of a share that was never seen, and
-    have anything from 0 to 100 %.
-    """
-    others = proportion_interval(0, images).high
-    return Interval(percent * (1 - others), percent + (100 - percent) * others)
+
+def no_width(interval: Interval, scale: float) -> bool:
+    return interval.high - interval.low <= 2 * NOISE * scale
 
 
 def score_of(
@@ -139,15 +141,21 @@ def score_of(
     metric: Metric[...],
     part: str = "",
     interval: Interval | None = None,
+    unseen: Interval | None = None,
 ) -> Score:
-    """A score whose interval is that of its replicates unless a better one is known."""
+    """A score whose interval is that of its replicates unless a better one is known.
+
+    Where nothing varies to be resampled, how few the images are still counts: then the interval is
+    `unseen`, how far images unlike these could bring the score.
+    """
     if not np.isfinite(value):
         raise InputError(f"expected a finite {name}, got {value}; check the stored predictions")
     if interval is None:
         interval = percentile_interval(replicates)
-        if metric.unit == "%" and interval.high - interval.low <= 2 * NOISE * abs(value):
-            interval = _all_alike(value, circumstances.images)
+        if unseen is not None and no_width(interval, abs(value)):
+            interval = unseen
     if not metric.signed:  # replicates of few images may be: the ECE's are made of gaps
         interval = Interval(max(0.0, interval.low), max(0.0, interval.high))
-    known = (metric.lower_is_better, metric.signed, metric.name, part)
+    leeway = 0.0 if unseen is None else unseen.high - unseen.low
+    known = (metric.lower_is_better, metric.signed, metric.name, part, leeway)
     return Score(name, value, interval, metric.unit, circumstances, resampling, replicates, *known)
