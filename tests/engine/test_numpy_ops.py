@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from hardy.engine.cpu import maths
 from hardy.engine.ops import cpu_ops
 from hardy.suites import edition, editions
 
@@ -34,6 +35,13 @@ def test_zoom(side, factor):
     trim = (len(whole) - side) // 2
     expected = whole[trim : trim + side, trim : trim + side]
     np.testing.assert_allclose(OPS.zoom(field, factor, (side, side))[0], expected, atol=2e-15)
+
+
+def test_units_without_a_division_are_those_of_a_division():
+    levels = np.arange(256, dtype=np.uint8)
+    assert [maths.unit(level) for level in levels] == (levels / 255.0).tolist()
+    single = [maths.single_unit(level) for level in levels]
+    np.testing.assert_array_equal(np.array(single, np.float32), levels / np.float32(255))
 
 
 def test_byte_conversions():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel
+from hardy.engine.cpu.maths import unit
 
 NEAREST, REFLECT = 0, 1
 
@@ -103,7 +104,6 @@ def blur_bytes(images, weights, out):
     """trunc(255 clip(G(image / 255))), edges replicated."""
     n, height, width, channels = images.shape
     values, reach = width * channels, len(weights) - 1
-    unit = np.arange(256) / 255.0
     ring = np.empty((2 * reach + 1, values))
     line, result = np.empty(values), np.empty(values)
     padded = np.empty(values + 2 * reach * channels)
@@ -113,7 +113,7 @@ def blur_bytes(images, weights, out):
             while ready <= min(y + reach, height - 1):
                 source, row = images[i, ready].reshape(-1), ring[ready % len(ring)]
                 for x in range(values):
-                    row[x] = unit[source[x]]
+                    row[x] = unit(source[x])
                 ready += 1
             _down(ring, height, y, weights, NEAREST, line)
             _along(line, padded, weights, channels, NEAREST, result)

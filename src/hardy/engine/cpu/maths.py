@@ -1,4 +1,4 @@
-"""Sines, angles and powers for kernels: the steps of `portable`, one number at a time.
+"""Units, sines, angles and powers for kernels: the steps of `portable`, one number at a time.
 
 Straight lines without branches or loops, which the compiler turns into vector code.
 """
@@ -19,6 +19,25 @@ _E0, _E1, _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = porta
 _LN2_HIGH, _LN2_LOW = portable.LN2_HIGH, portable.LN2_LOW
 _ROUNDER, _INVERSE_LN2 = portable.ROUNDER, portable.INVERSE_LN2
 _ROOT_HALF_BITS, _52, _1023 = map(np.int64, (portable.ROOT_HALF_BITS, 52, 1023))
+
+# 1/255 in two parts: the first has so few bits that its product with a level is exact.
+_255TH, _REST = float.fromhex("0x1.01010101p-8"), float.fromhex("0x1.010101010101p-48")
+_255TH_SINGLE = np.float32(float.fromhex("0x1.01p-8"))
+_REST_SINGLE = np.float32(float.fromhex("0x1.010102p-24"))
+
+
+@kernel
+def unit(level):
+    """level / 255 for the 256 levels, to the bit; no table or division slows vector code down."""
+    level = np.float64(level)
+    return level * _255TH + level * _REST
+
+
+@kernel
+def single_unit(level):
+    """The same in float32."""
+    level = np.float32(level)
+    return level * _255TH_SINGLE + level * _REST_SINGLE
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel
-from hardy.engine.cpu.maths import power
+from hardy.engine.cpu.maths import power, single_unit, unit
 
 
 @kernel
@@ -57,9 +57,9 @@ def recolour(images, value_shift, gain, offset, out):
         count = min(block, pixels - start)
         piece, target = source[3 * start :], goal[3 * start :]
         for p in range(count):
-            reds[p] = piece[3 * p] / 255.0
-            greens[p] = piece[3 * p + 1] / 255.0
-            blues[p] = piece[3 * p + 2] / 255.0
+            reds[p] = unit(piece[3 * p])
+            greens[p] = unit(piece[3 * p + 1])
+            blues[p] = unit(piece[3 * p + 2])
         for p in range(count):
             r, g, b = reds[p], greens[p], blues[p]
             high = max(max(r, g), b)
@@ -117,7 +117,7 @@ def haze(images, cloud, amount, out):
             for x in range(width):
                 veil = amount * cloud[i, y, x]
                 for c in range(3):
-                    value = ((source[3 * x + c] / 255.0 + veil) * m) / (m + amount)
+                    value = ((unit(source[3 * x + c]) + veil) * m) / (m + amount)
                     goal[3 * x + c] = np.uint8(np.int32(min(max(value, 0.0), 1.0) * 255.0))
 
 
@@ -127,18 +127,18 @@ def whiten(images, layer, keep, out):
     n, height, width, _ = images.shape
     kept, rest = np.float32(keep), np.float32(1.0 - keep)
     red, green, blue = np.float32(0.299), np.float32(0.587), np.float32(0.114)
-    gain, base, full = np.float32(1.5), np.float32(0.5), np.float32(255.0)
+    gain, base = np.float32(1.5), np.float32(0.5)
     for i in range(n):
         for y in range(height):
             source, goal = images[i, y].reshape(-1), out[i, y].reshape(-1)
             flakes, turned = layer[i, y], layer[i, height - 1 - y]
             for x in range(width):
-                r = np.float32(source[3 * x]) / full
-                g = np.float32(source[3 * x + 1]) / full
-                b = np.float32(source[3 * x + 2]) / full
+                r = single_unit(source[3 * x])
+                g = single_unit(source[3 * x + 1])
+                b = single_unit(source[3 * x + 2])
                 grey = (g * green + r * red) + b * blue
                 floor = gain * grey + base
-                here, there = flakes[x] / 255.0, turned[width - 1 - x] / 255.0
+                here, there = unit(flakes[x]), unit(turned[width - 1 - x])
                 r = kept * r + rest * max(r, floor)
                 g = kept * g + rest * max(g, floor)
                 b = kept * b + rest * max(b, floor)

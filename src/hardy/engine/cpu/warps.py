@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine.cpu.compile import kernel
+from hardy.engine.cpu.maths import single_unit
 from hardy.engine.tables import filter_weights as tables
 
 _1, _2, _3, _4 = np.uint32(1), np.uint32(2), np.uint32(3), np.uint32(4)
@@ -25,11 +26,10 @@ _5, _6, _7 = np.uint32(5), np.uint32(6), np.uint32(7)
 def _pack(image, packed):
     """Bytes (H, W, 3) to flat float32 in 0..1, four to a pixel."""
     source = image.reshape(-1)
-    unit = np.arange(256).astype(np.float32) / np.float32(255.0)
     for p in range(source.size // 3):
-        packed[4 * p] = unit[source[3 * p]]
-        packed[4 * p + 1] = unit[source[3 * p + 1]]
-        packed[4 * p + 2] = unit[source[3 * p + 2]]
+        packed[4 * p] = single_unit(source[3 * p])
+        packed[4 * p + 1] = single_unit(source[3 * p + 1])
+        packed[4 * p + 2] = single_unit(source[3 * p + 2])
         packed[4 * p + 3] = np.float32(0.0)
 
 
