@@ -86,8 +86,9 @@ def check_same(
     wanted: Record,
     kind: str,
     *,
-    of_the_session: Sequence[str],
+    of_the_session: Sequence[str] = (),
     said: Mapping[str, str] | None = None,
+    place: str = "folder",
 ) -> None:
     """Refuse to go on with other work than the folder's record tells of.
 
@@ -102,10 +103,14 @@ def check_same(
         if then.get(name) != now.get(name)
     ]
     if changed:
-        raise InputError(
-            f"{folder} holds another {kind.split()[-1]}: {'; '.join(changed)}; ask for the "
-            "same to resume it, or name another folder"
-        )
+        raise other_work(folder, kind, "; ".join(changed), place)
+
+
+def other_work(folder: Path, kind: str, difference: str, place: str = "folder") -> InputError:
+    return InputError(
+        f"{folder} holds another {kind.split()[-1]}: {difference}; ask for the same to resume it, "
+        f"or name another {place}"
+    )
 
 
 def lasting(record: Record, of_the_session: Sequence[str]) -> dict[str, Any]:

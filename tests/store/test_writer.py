@@ -29,8 +29,8 @@ from tests.store.stores import CELLS, TILT, extend, identity, opened, pixels_of,
         (["a"], {}, 'an id is 0 there, and "a" now'),
         (range(3), {"labels": np.array([3, 3, 4])}, "image 2 has label 3 there, and label 4 now"),
         (range(3), {"labels": np.array([3, 3, -1])}, "label 3 there, and no label now"),
-        (range(3), {"frames": {TILT: 6}}, "tilt:1 has 5 frames there, and 6 now"),
-        (range(3), {"classes": ("cat", "<b>")}, 'class 1 is "dog" there, and "<b>" now'),
+        (range(3), {"frames": {TILT: 6}}, "the number of frames of tilt:1 is 6 and was 5"),
+        (range(3), {"classes": ("cat", "<b>")}, "class 1 is '<b>' and was 'dog'"),
     ],
 )
 def test_other_predictions_are_refused(
@@ -39,9 +39,9 @@ def test_other_predictions_are_refused(
     with opened(tmp_path, range(10), classes=("cat", "dog")) as first:
         first.add(np.arange(2), CELLS[0], predict(range(2), CELLS[0]))
     before = {path: path.read_bytes() for path in first.folder.rglob("*.*")}
-    with pytest.raises(InputError, match=f"holds other predictions: .*{message}") as raised:
+    with pytest.raises(InputError, match=f"holds another run: .*{message}") as raised:
         opened(tmp_path, ids, **other)
-    assert str(raised.value).endswith("; name another store")
+    assert str(raised.value).endswith("; ask for the same to resume it, or name another store")
     assert {path: path.read_bytes() for path in first.folder.rglob("*.*")} == before
     extend(tmp_path, range(10))  # the lock is free
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError, printable
+from hardy.files import check_same, other_work
 from hardy.models.model import DefenceFacts
 
 LabelOf = dict[int | str, int]  # of an image by its id; -1 for none
@@ -63,7 +64,7 @@ def slug(name: str) -> str:
     return plain or "unnamed"
 
 
-def check_images(stored: LabelOf, wanted: LabelOf, folder: Path) -> None:
+def check_stored_images(stored: LabelOf, wanted: LabelOf, folder: Path) -> None:
     """Refuse images that are neither all, some, nor more of those stored, or have other labels."""
     old, new = next(iter(stored)), next(iter(wanted))
     if isinstance(old, str) != isinstance(new, str):
@@ -83,22 +84,23 @@ def check_images(stored: LabelOf, wanted: LabelOf, folder: Path) -> None:
 
 
 def check_details(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Refuse a run whose run.json contradicts what is to be added."""
-    if before["identity"] != now["identity"]:
-        raise unlike(folder, f"its identity is {before['identity']}, now it is {now['identity']}")
-    for number, (old, new) in enumerate(
-        zip(before["classes"] or (), now["classes"] or (), strict=False)
-    ):
-        if old != new:
-            raise unlike(folder, f"class {number} is {quoted(old)} there, and {quoted(new)} now")
-    for cell in before["frames"].keys() & now["frames"].keys():
-        old, new = before["frames"][cell], now["frames"][cell]
-        if old != new:
-            raise unlike(folder, f"{cell} has {old} frames there, and {new} now")
+    """Refuse a run whose run.json contradicts what is to be added, which may be more, or some."""
+    told = [
+        {
+            "its identity": details["identity"],
+            **{f"class {number}": name for number, name in enumerate(details["classes"] or ())},
+            **{f"the number of frames of {c}": n for c, n in details["frames"].items()},
+        }
+        for details in (before, now)
+    ]
+    then, wanted = (
+        {name: one[name] for name in one if name in told[0].keys() & told[1]} for one in told
+    )
+    check_same(folder, then, wanted, "a run", place="store")
 
 
 def unlike(folder: Path, difference: str) -> InputError:
-    return InputError(f"{folder} holds other predictions: {difference}; name another store")
+    return other_work(folder, "a run", difference, "store")
 
 
 def quoted(value: int | str) -> str:

@@ -20,7 +20,14 @@ import pyarrow as pa
 from hardy.errors import HardyError, InputError
 from hardy.files import CheckpointWriter
 from hardy.images.source import Ids
-from hardy.store.identity import Identity, LabelOf, check_details, check_images, quoted, unlike
+from hardy.store.identity import (
+    Identity,
+    LabelOf,
+    check_details,
+    check_stored_images,
+    quoted,
+    unlike,
+)
 from hardy.store.parts import COLUMNS, FOLDER, GROUP, Columns, append, merge_tail, sweep, table
 from hardy.store.records import (
     RUN,
@@ -98,7 +105,7 @@ class RunWriter(CheckpointWriter):
             check_details(before, now, self.folder)
             stored, listed = self._stored_images()
             if stored:
-                check_images(stored, wanted, self.folder)
+                check_stored_images(stored, wanted, self.folder)
             now |= {name: before[name] for name in ("model", "preprocessing", "width", "sessions")}
             now["classes"] = max(before["classes"] or [], now["classes"] or [], key=len) or None
             now["frames"] = before["frames"] | now["frames"]
