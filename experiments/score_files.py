@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from hardy.corrupt import CORRUPTIONS
 from hardy.errors import InputError
 from hardy.files import whole_file
 from hardy.metrics import Interval, error
-from hardy.metrics.frame_distance import is_noise
 from hardy.metrics.stability import flips
 from hardy.scores import Scores
 from hardy.scores.score import Circumstances, Score, score_of
@@ -74,7 +74,7 @@ def of_sequences(scores: Scores) -> list[dict[str, Any]]:
 def without_noise(scores: Scores) -> Score:
     """Over the counted corruptions that are no noise, which some trainings show."""
     whole = scores["mean error"].circumstances
-    names = tuple(name for name in whole.names if not is_noise(name))
+    names = tuple(name for name in whole.names if CORRUPTIONS[name].category != "noise")
     parts = [scores[error.single_label(name)] for name in names]
     return score_of(
         WITHOUT_NOISE,

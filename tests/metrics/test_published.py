@@ -30,10 +30,10 @@ def test_a_table_as_it_is_read() -> None:
     assert table.source == "Somebody 2020"
     assert table.rows["A"]["mCE"] == PrintedNumber("50.0", 50.0, 0.05)
     assert table.notes("A", "mCE") == ("odd",)
-    assert not table.consistent("A")
+    assert [flag.inconsistent for flag in table.flags] == [True]
     (table,) = parse_file(data(source="Another 2021", flag=[flag(inconsistent=False)]), "t.toml")
     assert table.source == "Another 2021"
-    assert table.consistent("A")
+    assert [flag.inconsistent for flag in table.flags] == [False]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from hardy.metrics import METRICS, Metric, Resampling, error
-from hardy.metrics.frame_distance import is_noise
 from hardy.scores.formulas import Measured, ReferenceNumbers, make_scores
 from hardy.scores.score import Circumstances, Score
 
@@ -70,7 +69,7 @@ def moves(
         for name, best in top5.items():
             frames = {"top1": best[..., 0], "top5": best, "zipf": zipf and zipf[name]}
             values = [frames[column] for column in metric.needs]
-            how: dict[str, Any] = {"noise": is_noise(name), "difficulty": difficulty}
+            how: dict[str, Any] = {"noise": "noise" in name, "difficulty": difficulty}
             columns.append(metric(*values, **how))
         found[metric.name] = Measured(None, np.stack(columns, axis=1)[..., None])
     return found, metrics

@@ -190,3 +190,11 @@ def test_hash_covers_the_constants_of_its_own_kind():
         assert (parse_pair(name, data) == load(name).content_hash()) is same
     frames = changed("editions/224.toml", "perturbations/tilt/frames", 30)
     assert parse_pair("imagenet_p", frames) != load("imagenet_p").content_hash()
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_noise_is_known_by_its_levels(name: str) -> None:
+    """The reference evaluator knows it by its name, which comes to the same."""
+    suite = load(name)
+    noise = [one for one in suite.perturbations if suite.edition.steps(one).is_noise]
+    assert noise == [one for one in suite.perturbations if "noise" in one] == [*NOISE]

@@ -17,8 +17,9 @@ import numpy as np
 
 from hardy.errors import InputError
 from hardy.files import check_ours, check_target, write_output
-from hardy.metrics import Interval, percentile_interval
+from hardy.metrics import Interval, error, percentile_interval
 from hardy.metrics.classification import Floats
+from hardy.metrics.stability import flips
 from hardy.metrics.statistics import LEAST, fisher_interval, pearson, spearman
 from hardy.registry import unknown
 from hardy.scores import score_run
@@ -281,7 +282,7 @@ def stored_drops(store: Path) -> list[ModelDrop]:
     for run in find_runs(store):
         scores = score_run(run, reference=None)
         corrupted = scores.kind == "corruptions"
-        needed = ("mean error", "clean error") if corrupted else ("flip probability",)
+        needed = (error.mean, error.clean) if corrupted else (flips.mean,)
         lacking = [one for one in needed if one not in scores]
         if lacking:
             raise InputError(
@@ -292,6 +293,6 @@ def stored_drops(store: Path) -> list[ModelDrop]:
         lost = made.value / 100
         if corrupted:
             what = f"{run.model} on {run.suite}"
-            lost = drop(1 - scores["clean error"].value / 100, 1 - lost, what)
+            lost = drop(1 - scores[error.clean].value / 100, 1 - lost, what)
         rows.append(ModelDrop(run.model, run.suite, lost, made))
     return rows

@@ -16,11 +16,6 @@ DIFFICULTIES = (1, 2, 3)
 TOP = 5
 
 
-def is_noise(perturbation: str) -> bool:
-    """The reference evaluator's rule."""
-    return "noise" in perturbation
-
-
 def pairs(frames: int, *, noise: bool, difficulty: int = 1) -> tuple[Ints, Ints]:
     """The frames compared: indices of the earlier and of the later ones.
 
@@ -80,12 +75,8 @@ def _best_first(scores: npt.ArrayLike) -> Ints:
     return order
 
 
-def zipf_distance(earlier: npt.ArrayLike, later: npt.ArrayLike) -> Floats:
-    """d_Z = Σ_k w(τ(k)) |w(τ(k)) − w(τ'(k))| with w(r) = 1/r, over ranks of all classes."""
-    return _weight_distance(1.0 / np.asarray(earlier), 1.0 / np.asarray(later))
-
-
 def _weight_distance(before: Floats, after: Floats) -> Floats:
+    """d_Z = Σ_k w(τ(k)) |w(τ(k)) − w(τ'(k))| with w(r) = 1/r, over ranks of all classes."""
     return np.asarray((before * np.abs(before - after)).sum(axis=-1))
 
 

@@ -91,13 +91,18 @@ class Metric(Generic[P]):
         return self.of is not None and "reference" in self.needs
 
     @property
+    def is_relative(self) -> bool:
+        """Whether it is a ratio of what is lost, above what the clean images cost."""
+        return self.is_ratio and "reference_clean" in self.needs
+
+    @property
     def scale(self) -> float:
         return 100.0 if self.unit == "%" or self.is_ratio else 1.0
 
     @property
-    def clean(self) -> str | None:
+    def clean(self) -> str:
         """The score over clean images; sequences have none, and formulas do not concern them."""
-        return f"clean {self.name}" if self.of is None and self.kind == CORRUPTIONS else None
+        return f"clean {self.name}" if self.of is None and self.kind == CORRUPTIONS else ""
 
     def single_label(self, corruption: str) -> str:
         return f"{self.name} {corruption}"

@@ -212,7 +212,7 @@ def _groups(scores: Sequence[Scores]) -> list[list[Scores]]:
 
 def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
     """The run's own, or the same model's on a suite of corruptions, if there is just one value."""
-    label = error.clean or ""
+    label = error.clean
     if label in one:
         return one[label]
     found = [

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.files import check_outside_runs, write_output
+from hardy.metrics import error
 from hardy.models.model import in_words
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render
@@ -215,7 +216,7 @@ def _told_apart(like: Score, score: Score) -> str:
 def _published(suite: str, like: Score) -> list[PublishedRow]:
     rows = []
     for one in published.find(like.name, suite):
-        clean = one.table.rows[one.row].get("clean error")
+        clean = one.table.rows[one.row].get(error.clean)
         standalone = {"yes": "standalone", "no": "combined"}
         stated = one.table.words[one.row].get("standalone", "")
         rows.append(

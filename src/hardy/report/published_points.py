@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hardy.metrics import error
 from hardy.report.gathered import Section
 from hardy.scores.score import Circumstances
 from hardy.suites import published
@@ -91,7 +92,7 @@ def _tables(suite: str) -> list[PublishedTable]:
 
 
 def _accuracy(values: dict[str, PrintedNumber | None]) -> float | None:
-    error, accuracy = values.get("clean error"), values.get("clean accuracy")
-    if error is not None:
-        return 100 - error.value
+    printed, accuracy = values.get(error.clean), values.get("clean accuracy")
+    if printed is not None:
+        return 100 - printed.value
     return None if accuracy is None else accuracy.value

@@ -116,7 +116,12 @@ def make_scores(
             reference=reference.name if reference and metric.is_ratio else None,
         )
         exact = _proportion(measured[base].clean) if part == "clean" else None
-        facts: dict[str, Any] = {"metric": metric, "part": part, "interval": exact, "unseen": unseen}
+        facts: dict[str, Any] = {
+            "metric": metric,
+            "part": part,
+            "interval": exact,
+            "unseen": unseen,
+        }
         scores[wanted.label] = score_of(wanted.label, value, spread, around, str(how), **facts)
     notes = [
         metric.undivided.format(reference=reference.name, names=", ".join(names))

@@ -8,7 +8,6 @@ import numpy as np
 from hardy.errors import InputError
 from hardy.metrics import error
 from hardy.metrics.classification import Floats
-from hardy.metrics.frame_distance import is_noise
 from hardy.metrics.stability import flips, top5_distances
 from hardy.scores.formulas import AnyMetric, Measured, ReferenceNumbers
 from hardy.scores.scored_cells import Places, ScoredCells, images_hash
@@ -20,14 +19,14 @@ AT_ONCE = 1 << 28  # bytes of frames that are read at a time
 
 
 def measure(
-    run: StoredRun, kind: str, parts: Sequence[ScoredCells], metrics: Iterable[AnyMetric]
+    run: StoredRun, suite: Suite, parts: Sequence[ScoredCells], metrics: Iterable[AnyMetric]
 ) -> list[dict[str, Measured]]:
     """The numbers of each part, by metric; a formula needs those of the metric it is made of."""
     bases = list({metric.base.name: metric.base for metric in metrics}.values())
     columns = list(dict.fromkeys(name for metric in bases for name in metric.needs))
-    if kind == "corruptions":
+    if suite.kind == "corruptions":
         return [_corruptions(run, part, bases, columns) for part in parts]
-    return _sequences(run, parts, bases, columns)
+    return _sequences(run, suite, parts, bases, columns)
 
 
 def _corruptions(
@@ -46,6 +45,7 @@ def _corruptions(
 
 def _sequences(
     run: StoredRun,
+    suite: Suite,
     parts: Sequence[ScoredCells],
     metrics: Sequence[AnyMetric],
     columns: Sequence[str],
@@ -60,8 +60,9 @@ def _sequences(
         kept = run.read(some, columns, images)
         for place, cell in enumerate(some):
             frames = {name: kept[name][:, place] for name in columns}
+            noise = suite.edition.steps(cell.name).is_noise
             for difficulty in wanted[cell]:
-                how = {"noise": is_noise(cell.name), "difficulty": difficulty}
+                how = {"noise": noise, "difficulty": difficulty}
                 for metric in metrics:
                     numbers = np.full(len(run.ids), np.nan)
                     numbers[images] = metric(*(frames[name] for name in metric.needs), **how)
@@ -114,7 +115,7 @@ def reference_for(
     if not isinstance(reference, StoredRun):
         return published, []
     ratios = [metric for metric in metrics if metric.is_ratio]
-    (theirs,) = measure(reference, suite.kind, [_same_cells(run, part, reference)], ratios)
+    (theirs,) = measure(reference, suite, [_same_cells(run, part, reference)], ratios)
     # Names repeat, with other weights or settings; the start of the identity tells them apart.
     name = f"{reference.model}@{reference.identity.hash()[:8]}"
     return ReferenceNumbers(name, measured=theirs, itself=reference.folder == run.folder), []

@@ -23,7 +23,7 @@ from hardy.scores.scored_cells import (
 )
 from hardy.scores.text_tables import scores_html
 from hardy.store.reader import StoredRun
-from hardy.suites.suite import RATIOS, Suite
+from hardy.suites.suite import Suite
 
 
 def headline_metrics(kind: str) -> list[AnyMetric]:
@@ -181,7 +181,7 @@ def score_run(
     metrics, left_out = _metrics_for(suite)
     parts, notes = select(run, suite, sorted_places(run, images))
     scores: dict[str, Score] = {}
-    for part, measured in zip(parts, measure(run, suite.kind, parts, metrics), strict=True):
+    for part, measured in zip(parts, measure(run, suite, parts, metrics), strict=True):
         divisor, unused = reference_for(run, suite, part, None if foreign else reference, metrics)
         made, undivided = make_scores(
             measured,
@@ -201,10 +201,10 @@ def score_run(
 
 
 def _metrics_for(suite: Suite) -> tuple[list[AnyMetric], list[str]]:
-    """The metrics of a suite: one that is scored by relative mCE has no plain mCE."""
+    """The metrics of a suite: one that is scored by a relative ratio has no plain one."""
     metrics, notes = usable_metrics(suite.kind)
-    usual = RATIOS[0]
-    return [one for one in metrics if one.mean != usual or suite.score == usual], notes
+    relative = any(one.is_relative for one in metrics if one.mean == suite.score)
+    return [one for one in metrics if one.is_relative or not (relative and one.is_ratio)], notes
 
 
 def _trained_on(scores: Iterable[Score], run: StoredRun) -> list[str]:

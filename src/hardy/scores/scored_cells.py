@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics import Resampling
-from hardy.metrics.frame_distance import DIFFICULTIES, is_noise
+from hardy.metrics.frame_distance import DIFFICULTIES
 from hardy.scores.score import Circumstances
 from hardy.store.reader import StoredRun
 from hardy.suites import SEVERITIES, copy_name, load
@@ -123,12 +123,12 @@ def _select_sequences(
 ) -> tuple[list[ScoredCells], list[str]]:
     """Noise has a cell for each difficulty; others have one, of which frames further apart count.
     Where the noise of a difficulty was not run, no image has all of its cells."""
-    there = set(run.cells)
+    there, steps = set(run.cells), suite.edition.steps
     found = []
     for difficulty in DIFFICULTIES:
         for group in (suite.counted, suite.validation):
             names = tuple(name for name in group if Cell(name, 1) in there)
-            cells = tuple(Cell(name, difficulty if is_noise(name) else 1) for name in names)
+            cells = tuple(Cell(name, difficulty if steps(name).is_noise else 1) for name in names)
             if names:
                 found.append(_having_all(run, places, names, (difficulty,), cells))
     parts = [part for part in found if len(part.images)]

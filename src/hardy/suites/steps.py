@@ -19,11 +19,16 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Steps:
-    """One perturbation of an edition. Noise has three levels, the others have one."""
+    """One perturbation of an edition."""
 
     frames: int
     on: str
     levels: tuple[dict[str, float], ...]
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether there is a sequence for each difficulty: noise has three levels, others one."""
+        return len(self.levels) > 1
 
     def params(self, level: SupportsIndex) -> dict[str, float]:
         """The named parameters of one level; a copy, so change it freely."""

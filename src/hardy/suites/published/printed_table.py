@@ -104,10 +104,6 @@ class PublishedTable:
         """Whether no flag says that the number was measured on other images than the suite's."""
         return all(f.comparable for f in self.flags if (f.row, f.column) == (row, column))
 
-    def consistent(self, row: str) -> bool:
-        """Whether no number of the row is flagged as contradicting the others."""
-        return not any(flag.inconsistent for flag in self.flags if flag.row == row)
-
 
 class PublishedNumber(NamedTuple):
     """One published number."""

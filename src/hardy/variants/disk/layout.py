@@ -186,7 +186,7 @@ def encode_one(suite: Suite, format: str, cell: Cell, image: UInt8) -> bytes:
         return encode.png(image)
     if format == "jpeg":
         return encode.jpeg(image, encode.jpeg_quality(suite.storage or "jpeg:85"))
-    storage = suite.noise_storage if "noise" in cell.name else suite.storage
+    storage = suite.noise_storage if suite.edition.steps(cell.name).is_noise else suite.storage
     return encode.video(image, storage or suite.storage or "x264:crf=20,preset=veryslow")
 
 
