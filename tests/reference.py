@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,13 @@ rest, with an example that runs. This page is made from the docstrings.
 
 
 def public_names() -> list[str]:
-    return [name for name in hardy.__all__ if not name.startswith("_")]
+    own = [name for name in hardy.__all__ if not name.startswith("_")]
+    return sorted([*own, "torch.Corrupt"])
+
+
+def public(name: str) -> Any:
+    """What has the name: hardy.corrupt, hardy.torch.Corrupt."""
+    return attrgetter(name)(hardy)
 
 
 def summary(thing: object) -> str:
@@ -32,9 +40,12 @@ def summary(thing: object) -> str:
 def signature(name: str, function: Callable[..., Any]) -> str:
     """As its source has it, with the names of types that stand there; long ones take more lines."""
     source = function._function() if isinstance(function, Room) else function
-    (node,) = ast.parse(inspect.getsource(source)).body
+    source = source.__init__ if isinstance(source, type) else source
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(source))).body
     assert isinstance(node, ast.FunctionDef)
     one, parts = node.args, []
+    if isinstance(function, type):
+        one.args, node.returns = one.args[1:], None
     first = len(one.args) - len(one.defaults)
     defaults = [None] * first + one.defaults
     parts += map(_parameter, one.args, defaults)
@@ -58,9 +69,9 @@ def _parameter(one: ast.arg, default: ast.expr | None) -> str:
 def page() -> str:
     parts = [INTRODUCTION]
     for name in public_names():
-        thing = getattr(hardy, name)
+        thing = public(name)
         parts.append(f"\n## {name}\n")
-        if not isinstance(thing, type):
+        if not isinstance(thing, type) or "." in name:  # others are not made by hand
             parts.append(f"\n```python\n{signature(name, thing)}\n```\n")
         parts.append(f"\n{summary(thing)}\n")
     return "".join(parts)

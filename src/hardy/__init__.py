@@ -5,11 +5,13 @@ Each public function lives in its room and is imported when it is first asked fo
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hardy.errors import HardyError, InputError, MissingResource
 
 if TYPE_CHECKING:  # `as` tells type checkers that the name is public
+    from hardy import torch as torch
     from hardy.attacks.attack import attack as attack
     from hardy.catalogue import names as names
     from hardy.corrupt.calls import corrupt as corrupt
@@ -22,9 +24,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.design.drops import correlate as correlate
     from hardy.design.overlap import overlap as overlap
     from hardy.diagnosis import doctor as doctor
-    from hardy.evaluation import Run as Run
     from hardy.evaluation import evaluate as evaluate
-    from hardy.evaluation import runs as runs
     from hardy.images.datasets import fetch as fetch
     from hardy.pictures import show as show
     from hardy.report.leaderboard import leaderboard as leaderboard
@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.report.write import plot as plot
     from hardy.report.write import write_report
     from hardy.scores.comparison import compare as compare
+    from hardy.scores.scoring import Run as Run
+    from hardy.scores.scoring import runs as runs
     from hardy.scores.scoring import score as score
     from hardy.scores.similarity import describe as describe
     from hardy.suites import names as suite_names
@@ -47,7 +49,7 @@ __version__ = "0.1.0"
 
 # The module that has the name, or the room that is the name.
 _LATER = {
-    "Run": "hardy.evaluation",
+    "Run": "hardy.scores.scoring",
     "attack": "hardy.attacks.attack",
     "build": "hardy.variants.disk.build",
     "compare": "hardy.scores.comparison",
@@ -70,16 +72,19 @@ _LATER = {
     "plot": "hardy.report.write",
     "replay": "hardy.corrupt.calls",
     "report": "hardy.report",
-    "runs": "hardy.evaluation",
+    "runs": "hardy.scores.scoring",
     "score": "hardy.scores.scoring",
     "show": "hardy.pictures",
     "suites": "hardy.suites",
+    "torch": "hardy.torch",
     "train": "hardy.train",
     "verify": "hardy.variants.disk.verify",
     "view": "hardy.report.serve",
 }
 
+# Without torch: `from hardy import *` shall hide no other package.
 __all__ = ["HardyError", "InputError", "MissingResource", "__version__", *_LATER]
+__all__.remove("torch")
 
 
 if not TYPE_CHECKING:  # a type checker shall notice names that are misspelt
@@ -92,4 +97,4 @@ if not TYPE_CHECKING:  # a type checker shall notice names that are misspelt
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "torch"] if find_spec("torch") else __all__

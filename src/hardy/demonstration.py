@@ -16,10 +16,10 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import need
 from hardy.evaluation import evaluate
-from hardy.files import write_file
 from hardy.models import Model, load
-from hardy.pictures import sample_photo, write_sheet
+from hardy.pictures import write_sheet
 from hardy.progress import Track, untracked
+from hardy.report.gallery import sample_photo
 from hardy.report.write import write_report
 from hardy.scores.scoring import ScoredStore, score
 
@@ -63,11 +63,10 @@ def demo(
     for suite in SUITES:
         evaluate(models, suite=suite, images=path, store=store, own_classes=True, track=track)
     photo = sample_photo()
+    assert photo is not None  # the digits come from the same package
     sheet = write_sheet(photo, home / "sheet.png", track=track)
     scored = score(store, track=track)
-    tables = {home / "scores.csv": scored.as_csv(), home / "scores.json": scored.as_json()}
-    for target, text in tables.items():
-        write_file(target, text.encode(), "name another folder")
+    tables = [scored.write(home / name) for name in ("scores.csv", "scores.json")]
     report = write_report(store, home / "report.html", photo=photo, track=track)
     return Demonstration(scored, store, (*tables, sheet), report)
 

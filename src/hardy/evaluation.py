@@ -1,4 +1,4 @@
-"""`hardy.evaluate`: models on a suite of corruptions, into a store of predictions; and its runs."""
+"""`hardy.evaluate`: models on a suite of corruptions, into a store of predictions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,9 @@ from hardy.run.plan import RunPlan, plan_run
 from hardy.run.preflight import check, check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
-from hardy.scores import Scores, score_run
+from hardy.scores.scoring import Run
 from hardy.store.provenance import said, session
-from hardy.store.reader import StoredRun, find_runs, open_run
+from hardy.store.reader import open_run
 from hardy.store.records import read_details
 from hardy.suites import load
 
@@ -39,65 +39,6 @@ from hardy.suites import load
 CHECKED, LEAST = 256, 30
 
 AnyModel = str | Callable[..., Any] | Model
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One model on one suite, as a store has it: `hardy.evaluate` and `hardy.runs` return it.
-
-    ```python
-    import hardy, numpy
-
-    images = numpy.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), "uint8")
-    hardy.evaluate("fake:10", suite="cifar10_c", images=images, labels=[3] * 20, only="fog")
-    (run,) = hardy.runs("runs")
-    assert isinstance(run, hardy.Run)
-    print(run.model, run.suite, run.folder)
-    print(run.score()["mean error"].value)
-    ```
-    """
-
-    stored: StoredRun
-    faults: tuple[str, ...] = ()  # images that could not be used
-
-    @property
-    def model(self) -> str:
-        return self.stored.model
-
-    @property
-    def suite(self) -> str:
-        return self.stored.suite
-
-    @property
-    def folder(self) -> Path:
-        return self.stored.folder
-
-    def _repr_html_(self) -> str:
-        return self.score()._repr_html_()
-
-    def score(self, reference: Run | str | None = "suite") -> Scores:
-        """All scores by name; printed, the headline.
-
-        `reference` is what errors are divided by: the suite's own, another run, or None.
-        """
-        yardstick = reference.stored if isinstance(reference, Run) else reference
-        return score_run(self.stored, reference=yardstick)
-
-
-def runs(store: str | os.PathLike[str]) -> list[Run]:
-    """List the runs of a store; of a single run's folder, that run.
-
-    ```python
-    import hardy, numpy
-
-    images = numpy.zeros((20, 32, 32, 3), "uint8")
-    for model in ("fake:10", "fake:10:1"):
-        hardy.evaluate(model, suite="cifar10_c", images=images, labels=[3] * 20, only="fog")
-    for run in hardy.runs("runs"):
-        print(run.model, run.suite, run.score())
-    ```
-    """
-    return [Run(stored) for stored in find_runs(Path(store))]
 
 
 @dataclass(frozen=True)
@@ -205,6 +146,60 @@ class Evaluation:
         )
 
 
+class EvaluateOptions(TypedDict, total=False):
+    """The options of `evaluate` that do not decide what it returns."""
+
+    images: Images | None
+    files: str | os.PathLike[str] | None
+    labels: str | os.PathLike[str] | npt.ArrayLike | None
+    store: str | os.PathLike[str]
+    only: str | Iterable[str]
+    severities: int | Iterable[int] | None
+    subset: int | None
+    images_per_class: int | None
+    seed: int
+    own_classes: bool
+    checkpoint: str | os.PathLike[str] | None
+    trust: bool
+    device: str | None
+    precision: str
+    batch: int | Literal["auto"]
+    preprocessing: Preprocessing | Override | None
+    defend: str | None
+    name: str | None
+    workers: int | None
+    announce: Callable[[Evaluation], None]
+    warn: Callable[[str], None] | None
+    track: Track
+
+
+Several = list[Any] | tuple[Any, ...]  # models
+
+
+@overload
+def evaluate(
+    model: AnyModel,
+    *,
+    suite: str,
+    dry_run: Literal[False] = False,
+    **options: Unpack[EvaluateOptions],
+) -> Run: ...
+@overload
+def evaluate(
+    model: Several,
+    *,
+    suite: str,
+    dry_run: Literal[False] = False,
+    **options: Unpack[EvaluateOptions],
+) -> list[Run]: ...
+@overload
+def evaluate(
+    model: AnyModel | Several,
+    *,
+    suite: str,
+    dry_run: Literal[True],
+    **options: Unpack[EvaluateOptions],
+) -> RunPlan: ...
 def evaluate(
     model: AnyModel | Sequence[AnyModel],
     *,

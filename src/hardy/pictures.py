@@ -1,11 +1,9 @@
 """Pictures to look at: every corruption at every severity on one sheet; a sequence as a clip."""
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 
 from hardy.corrupt.calls import corrupt, corruptions
-from hardy.errors import MissingResource
 from hardy.images.display import check_clip, contact_sheet, write_clip
 from hardy.images.image_files import check_output, read_image, write_image
 from hardy.images.recipes import eight_sevenths
@@ -75,14 +73,3 @@ def write_sequence(
     check_clip(target, photo)
     write_clip(target, frames)
     return target
-
-
-def sample_photo() -> Path:
-    """A photograph that scikit-learn ships; found without importing it."""
-    spec = find_spec("sklearn")
-    if spec is None or spec.origin is None:
-        raise MissingResource(
-            "the demo takes its photograph from scikit-learn, which is missing; either "
-            'pip install "hardy[demo]", or bring your own: hardy show PHOTO -o sheet.png'
-        )
-    return Path(spec.origin).parent / "datasets" / "images" / "china.jpg"

@@ -5,6 +5,7 @@ name would come and go. Instead the package itself can be called.
 """
 
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -25,7 +26,11 @@ class Room(ModuleType):
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
-        return self._function().__doc__
+        """What `help` shows of a package: the function's first line, how to call it, the rest."""
+        first, _, rest = (self._function().__doc__ or "").partition("\n\n")
+        bare = [one.replace(annotation=one.empty) for one in self.__signature__.parameters.values()]
+        call = re.sub(r"<function (\S+) at \w+>", r"\1", str(inspect.Signature(bare)))
+        return f"{first}\n\n        {self.__name__}{call}\n\n{rest}"
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -1,9 +1,7 @@
 """Corruptions as torch modules, for data pipelines and training loops on any device.
 
-    augment = hardy.torch.Corrupt("fog", 3)
-    foggy = augment(images)                     # uint8 (N, 3, H, W) or (3, H, W), as torch has them
-
-This module imports torch; `import hardy` does not import it.
+Images are uint8 (N, 3, H, W) or (3, H, W), as torch has them. This module imports torch;
+`import hardy` imports neither.
 """
 
 import torch
@@ -17,10 +15,17 @@ LAYOUTS = ("chw", "hwc")
 
 
 class Corrupt(torch.nn.Module):
-    """One corruption at one severity. Without ids the images are numbered as they come, from one
-    call to the next, so that no two of them get the same randomness; `restart` begins again. In a
-    loader's workers the randomness hangs on the loader's generator too: each worker and each epoch
-    has its own. Give each process of a training run another seed.
+    """One corruption at one severity, as a torch module.
+
+    Without ids the images are numbered as they come, from one call to the next, so that no two of
+    them get the same randomness; `restart` begins again. In a loader's workers the randomness hangs
+    on the loader's generator too: each worker and each epoch has its own. Give each process of a
+    training run another seed.
+
+    >>> import hardy, torch
+    >>> images = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
+    >>> hardy.torch.Corrupt("fog", 3)(images).shape
+    torch.Size([2, 3, 32, 32])
     """
 
     def __init__(

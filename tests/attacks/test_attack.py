@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +39,23 @@ def test_attack_leaves_its_numbers_beside_the_run() -> None:
     again = hardy.attack(net, images=IMAGES, labels=LABELS, noise="ant3x3", **QUICK)
     assert replace(again, session={}) == replace(got, session={})
     assert len(read_attacks(run)) == 1
+
+
+def test_one_track_follows_predictions_and_steps() -> None:
+    units = []
+
+    def track(items: Iterable[Any], total: int, unit: str = "", *how: object) -> Iterable[Any]:
+        units.append(unit)
+        return items
+
+    hardy.attack(ByColour(), images=IMAGES, labels=LABELS, track=track, **QUICK)
+    assert units == ["predictions", "steps"]
+
+
+@pytest.mark.parametrize("option", ["only", "severities", "dry_run"])
+def test_what_chooses_among_corruptions_is_refused(option: str) -> None:
+    with pytest.raises(InputError, match=f"expected an attack without `{option}`, got both"):
+        hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **QUICK, **{option: 1})
 
 
 def test_a_list_of_models_gives_a_list() -> None:
@@ -185,8 +204,8 @@ def test_command(run, tmp_path: Path) -> None:
     assert [(one.epsilon, one.steps) for one in read_attacks(stored())] == [(5, 2)]
     for words, message in (
         (("fake:10", "--attack", "ant"), "torch can differentiate"),
-        (("fake:10", "--attack", "ant", "--only", "fog"), "--attack without --only"),
-        (("fake:10", "--attack", "ant", "--dry-run"), "--attack without --dry-run"),
+        (("fake:10", "--attack", "ant", "--only", "fog"), "an attack without --only"),
+        (("fake:10", "--attack", "ant", "--dry-run"), "an attack without --dry-run"),
         (("fake:10", "--epsilon", "5"), "--epsilon with --attack"),
         (("fake:10", "--attack-steps", "5"), "--attack-steps with --attack"),
         (("fake:10", "--attack", "ant", "--attack-steps", "0"), "at least 1 step to fit"),

@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy import pictures
 from hardy.engine import textures
 
 RGB = np.random.default_rng(4).integers(0, 256, (40, 32, 3), dtype=np.uint8)
@@ -169,9 +168,6 @@ def test_demo_without_scikit_learn(run, monkeypatch: pytest.MonkeyPatch) -> None
     code, _, err = run("demo")
     assert code == 2
     assert 'pip install "hardy[demo]"' in err
-    monkeypatch.setattr(pictures, "find_spec", lambda _: None)
-    with pytest.raises(hardy.MissingResource, match="bring your own"):
-        pictures.sample_photo()
 
 
 def test_interrupting_ends_with_130_and_no_half_file(tmp_path: Path) -> None:

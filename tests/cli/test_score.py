@@ -90,7 +90,7 @@ def test_results_leave_out_what_an_attack_stored(run, tmp_path: Path) -> None:
     assert (code, out) == (2, "")
     assert err == (
         "error: expected predictions on a suite's corruptions for a result file, got only clean "
-        f"images of {STORED}; run `hardy eval` without --attack\n"
+        f"images of {STORED}; run `hardy eval` without an attack\n"
     )
     assert not Path("r.json").exists()
     damaged = write_run(tmp_path / "s", GOOD, model="damaged")
@@ -106,7 +106,7 @@ def test_results_leave_out_what_an_attack_stored(run, tmp_path: Path) -> None:
     assert code == 0
     assert err == (
         f"left out: {STORED} on imagenet_c, which holds predictions on clean images only; run "
-        "`hardy eval` on the suite's corruptions, without --attack\n"
+        "`hardy eval` on the suite's corruptions, without an attack\n"
     )
     assert [one.name for one in read_results(Path("r.json"))] == ["good"]
     code, out, err = run("score", "s", "--format", "csv")

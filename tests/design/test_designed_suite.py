@@ -10,7 +10,7 @@ import pytest
 from hardy import evaluate
 from hardy.design.designed_suite import suite_toml, write_suite
 from hardy.errors import InputError
-from hardy.evaluation import Run
+from hardy.scores.scoring import Run
 from hardy.suites import load, text_of
 from hardy.suites.cells import CLEAN
 from tests.photos import photos

@@ -38,7 +38,7 @@ def test_undefined_corruptions_are_named_and_can_be_left_out(tmp_path) -> None:
     values[2, :] = values[:, 2] = np.nan
     values[2, 2] = 1
     path = written(tmp_path, square_csv("x", ("a", "b", "c", "d", "e"), values))
-    with pytest.raises(InputError, match=r"none for 8 cells, such as a and c; leave out c \(--wit"):
+    with pytest.raises(InputError, match=r"none for 8 cells, such as a and c; leave out c \(`wit"):
         read_matrix(path)
     assert read_matrix(path, ["c"]).names == ("a", "b", "d", "e")
     with pytest.raises(InputError, match=r'unknown corruption of .*"f"'):

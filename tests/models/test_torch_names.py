@@ -74,7 +74,7 @@ def test_timm_with_a_checkpoint(torchvision, tmp_path):
 
 @pytest.mark.parametrize("name", ["torchvision:squeezenet1_1", "timm:test_vit"])
 def test_without_a_network_the_way_out_is_named(name, torchvision, offline):
-    with pytest.raises(MissingResource, match=f"{name}.*no route to host.*--checkpoint FILE"):
+    with pytest.raises(MissingResource, match=f"{name}.*no route to host.*by `checkpoint`"):
         load(name)
 
 

@@ -7,8 +7,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import hardy
 from hardy.cli import report_commands as cli_report
 from hardy.errors import InputError
+from hardy.report import gallery
 from hardy.report.serve import pages_of
 from hardy.report.write import write_gallery
 from tests.photos import paths
@@ -61,6 +63,15 @@ def test_report_carries_a_gallery_of_the_photo(digits: Path, tmp_path: Path) -> 
     assert len(strips) == 19
 
 
+def test_the_photo_is_a_sample_if_there_is_one(
+    digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = [hardy.report(digits, tmp_path / "sample.html")]
+    monkeypatch.setattr(gallery, "find_spec", lambda name: None)
+    pages.append(hardy.report(digits, tmp_path / "none.html"))
+    assert [b"data-count" in page.read_bytes() for page in pages] == [True, False]
+
+
 def test_results_become_a_leaderboard(digits: Path, tmp_path: Path) -> None:
     run("report", digits, "-o", tmp_path / "result.json")
     assert "index.html" in run("leaderboard", tmp_path / "result.json", "-o", tmp_path / "site")
@@ -87,7 +98,7 @@ def test_plot_asks_which_of_several_suites(tmp_path: Path) -> None:
     out = ("-o", tmp_path / "f.png")
     with pytest.raises(
         InputError,
-        match=r"one suite for the plot bars, got cifar10_c, cifar10_c_bar; name one with --suite",
+        match=r"one suite for the plot bars, got cifar10_c, cifar10_c_bar; name one with `suite`",
     ):
         run("plot", store, "bars", *out)
     assert not (tmp_path / "f.png").exists()

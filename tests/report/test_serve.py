@@ -88,7 +88,7 @@ def test_only_this_machine_reaches_it_and_a_taken_port_is_told() -> None:
     with PageServer(one_page(b"")) as listening:
         assert listening.address.startswith("http://127.0.0.1:")
         port = listening.server_address[1]
-        with pytest.raises(InputError, match=f"port {port}.*--port"):
+        with pytest.raises(InputError, match=f"port {port}.*`port`"):
             PageServer(one_page(b""), port)
         with socket.socket() as probe, pytest.raises(OSError, match="refused"):
             probe.connect(("127.0.0.2", port))

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from hardy import files as whole
-from hardy.evaluation import Run, evaluate
+from hardy.evaluation import evaluate
+from hardy.scores.scoring import Run
 from tests.store.interference import SlowFile
 
 MODELS = ["fake:10", "fake:10:1"]

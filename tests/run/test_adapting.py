@@ -12,7 +12,7 @@ import torch
 
 import hardy
 from hardy.errors import InputError
-from hardy.evaluation import Run, evaluate
+from hardy.evaluation import evaluate
 from hardy.images import open_images
 from hardy.models import Model
 from hardy.models import load as load_model
@@ -21,6 +21,7 @@ from hardy.run import subject
 from hardy.run.batching import answers, batches_of, mixed
 from hardy.run.reduce import reduce
 from hardy.run.selection import open_subject
+from hardy.scores.scoring import Run
 from hardy.store.reader import contents_hash, find_runs
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell

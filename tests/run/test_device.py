@@ -11,12 +11,13 @@ import pytest
 import torch
 
 from hardy.errors import InputError
-from hardy.evaluation import Run, evaluate
+from hardy.evaluation import evaluate
 from hardy.run import runner
 from hardy.run.batching import Predictor
 from hardy.run.reduce import reduce
 from hardy.run.reduce_torch import reduce_tensor
 from hardy.run.subject import Subject
+from hardy.scores.scoring import Run
 from hardy.store.reader import contents_hash
 from hardy.suites import edition
 from hardy.variants.base_picture import BasePicture

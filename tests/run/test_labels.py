@@ -49,7 +49,7 @@ def test_own_classes() -> None:
 
 def test_class_folders_of_a_small_suite_are_counted() -> None:
     with pytest.raises(
-        InputError, match=r"200 classes of tiny_imagenet_c, got 2 \(a, b\).*--own-classes"
+        InputError, match=r"200 classes of tiny_imagenet_c, got 2 \(a, b\).*`own_classes=True`"
     ):
         of("tiny_imagenet_c", [0, 1], ("a", "b"))
     assert of("tiny_imagenet_c", [0, 199], tuple(map(str, range(200)))).width == 200

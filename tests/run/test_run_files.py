@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, get_overloads
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from PIL import Image
 
 import hardy
 from hardy.errors import InputError
-from hardy.evaluation import evaluate
+from hardy.evaluation import EvaluateOptions, evaluate
 from hardy.suites.cells import CLEAN, Cell
 from tests.run.runs import FEW, one
 from tests.suites.helpers import built, write_rows
@@ -80,3 +81,10 @@ def test_one_broken_file_among_official_ones_stops_nothing(tmp_path: Path) -> No
     assert "3.JPEG" in run.faults[0]
     assert run.score()["mean error"].circumstances.images == 3
     assert run.stored.complete([Cell("fog", 2)]).all()
+
+
+def test_editors_know_what_comes_back_and_every_option() -> None:
+    options = {"model", "suite", "dry_run", *EvaluateOptions.__annotations__}
+    assert options == set(inspect.signature(evaluate).parameters)
+    returned = [inspect.signature(one).return_annotation for one in get_overloads(evaluate)]
+    assert returned == ["Run", "list[Run]", "RunPlan"]

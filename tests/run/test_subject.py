@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from hardy.evaluation import Run, evaluate
+from hardy.evaluation import evaluate
 from hardy.models.adapters.function_model import FakeModel
 from hardy.models.model import ModelFacts
 from hardy.run.selection import open_subject
+from hardy.scores.scoring import Run
 from hardy.suites import load
 from tests.suites.helpers import write_rows
 

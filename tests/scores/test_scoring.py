@@ -13,6 +13,7 @@ from hardy.errors import InputError
 from hardy.scores import compare_runs, score_run
 from hardy.scores.listing import score_tables
 from hardy.scores.paired_scores import compare_scores
+from hardy.scores.scored_cells import suite_of
 from hardy.scores.scoring import ScoredStore
 from tests.scores.helpers import FEW, errors, write_nothing, write_run
 
@@ -64,6 +65,34 @@ def test_what_others_published_stands_beside(store: Path) -> None:
     scores = score_run(run, how=FEW)
     ScoredStore((scores,), published=True, tell=told.append).tables()
     assert told == ["published results are left out: they are on other classes"]
+
+
+def test_results_are_written_in_the_format_of_the_suffix(store: Path) -> None:
+    """One way for scores and comparisons, and for what `hardy describe` tells."""
+    for made in (hardy.score(store), hardy.compare("good", "bad", store=store)):
+        for name, format in (("a.csv", "csv"), ("a.JSON", "json"), ("a.md", "md"), ("a", "table")):
+            target = made.write(store / "new" / name)
+            assert target == store / "new" / name
+            assert target.read_text() == made.render(format)
+        assert made.write(store / "b.csv", "json").read_text() == made.as_json()
+        with pytest.raises(InputError, match='unknown format of a table "xls"'):
+            made.write(store / "c.csv", "xls")
+        assert not (store / "c.csv").exists()
+
+
+def test_each_says_what_it_is_on_one_line(store: Path) -> None:
+    compared = hardy.compare("good", "bad", store=store)
+    bad, good = hardy.runs(store)
+    assert repr(good) == f"Run('kind:good', 'imagenet_c', 40 images, {str(good.folder)!r})"
+    assert str(good) == repr(good)
+    assert repr(hardy.score(store)) == "ScoredStore(2 runs on imagenet_c)"
+    assert repr(hardy.score(good)) == "ScoredStore(1 run on imagenet_c)"
+    scores = compared.first
+    mce = scores["mCE"].figure()
+    assert repr(scores) == f"Scores('kind:good', imagenet_c: mCE {mce})"
+    assert repr(scores["mCE"]) == f"Score(mCE {mce} ({scores['mCE'].circumstances}))"
+    assert repr(compared) == (f"Compared('kind:good', 'kind:bad', imagenet_c: {compared.verdict})")
+    assert repr(suite_of(bad.stored)) == "Suite('imagenet_c', version 1, 15 corruptions)"
 
 
 def test_compare_by_names(store: Path) -> None:

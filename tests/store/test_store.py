@@ -168,7 +168,7 @@ def test_merged_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_finding_runs(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    with pytest.raises(InputError, match="which is not there; `hardy eval` with --store"):
+    with pytest.raises(InputError, match="which is not there; `hardy eval --store` makes one"):
         find_runs(store)
     (store / "unfinished" / "parts").mkdir(parents=True)
     with pytest.raises(InputError, match=r"expected predictions in .*store, found none"):

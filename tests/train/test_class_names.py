@@ -12,7 +12,7 @@ from PIL import Image
 
 from hardy import attack, evaluate
 from hardy.errors import InputError
-from hardy.evaluation import Run
+from hardy.scores.scoring import Run
 from hardy.train.loop import run_training
 from hardy.train.training_data import read_data
 from tests.train.small import CPU, NARROW, narrow
@@ -76,7 +76,7 @@ def test_forgotten_own_classes_are_named(tmp_path, narrow) -> None:
     data = write_folders(tmp_path / "train", ("cat", "dog", "frog"))
     run_training("standard", read_data(str(data), CPU), tmp_path / "out", replace(NARROW, epochs=1))
     assert shown(tmp_path / "out", data).model
-    with pytest.raises(InputError, match=r"if these are its own classes, say --own-classes"):
+    with pytest.raises(InputError, match=r"if these are its own classes, say `own_classes=True`"):
         shown(tmp_path / "out", data, own_classes=False)
 
 

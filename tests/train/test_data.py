@@ -31,7 +31,7 @@ def test_crops_and_flips_are_windows_of_the_padded_image() -> None:
 
 def test_data_that_cannot_be_trained_with(tmp_path) -> None:
     np.save(tmp_path / "images.npy", np.zeros((4, 16, 16, 3), np.uint8))
-    with pytest.raises(InputError, match=r"has no labels to train with; bring them by --labels"):
+    with pytest.raises(InputError, match=r"has no labels to train with; bring them by `labels`"):
         read_data(str(tmp_path / "images.npy"), CPU)
     np.save(tmp_path / "labels.npy", np.zeros(4, np.int64))
     with pytest.raises(InputError, match="expected at least 2 classes, got 1"):

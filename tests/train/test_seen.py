@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from hardy import evaluate
-from hardy.evaluation import Run
 from hardy.models import Model, load
 from hardy.models.defences import defend
 from hardy.models.model import Trained
@@ -20,6 +19,7 @@ from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.report.page import render_report
 from hardy.report.words import describe_run
 from hardy.scores.result_files import result_of, write_results
+from hardy.scores.scoring import Run
 from hardy.train.loop import run_training
 from hardy.train.trained_model import trained_as
 from tests.photos import random_images

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError, need
-from hardy.evaluation import AnyModel, Evaluation, Run, evaluate
+from hardy.evaluation import AnyModel, Evaluation, evaluate
 from hardy.metrics import stratified_subset
 from hardy.progress import Track, untracked
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Rows, Subject
+from hardy.scores.scoring import Run
 from hardy.store.attack_files import Attacked, write_attack
 from hardy.suites.cells import CLEAN
 
@@ -37,7 +38,7 @@ def attack(
     faults: list[str] | None = None,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
     warn: Callable[[str], None] | None = None,
-    follow: Track = untracked,
+    track: Track = untracked,
     **options: Any,
 ) -> Attacked | list[Attacked]:
     """Learn noise against a torch model, then measure the model under it; a list for a list.
@@ -71,6 +72,11 @@ def attack(
     print(found.clean.value, found.adversarial.value, found.difference)
     ```
     """
+    for option in {"only", "severities", "dry_run"} & set(options):
+        raise InputError(
+            f"expected an attack without `{option}`, got both; the noise takes the suite's place, "
+            "and what chooses among its corruptions would do nothing"
+        )
     need("torch", "torch", "an attack")
     from hardy.attacks.measurement import run_attack
     from hardy.attacks.noise_generator import check_kind
@@ -92,9 +98,15 @@ def attack(
         announce(evaluation)
 
     runs = evaluate(
-        list(models), suite=suite, only=CLEAN.name, seed=seed, announce=begin, warn=warn, **options
+        list(models),
+        suite=suite,
+        only=CLEAN.name,
+        seed=seed,
+        announce=begin,
+        warn=warn,
+        track=track,
+        **options,
     )
-    assert isinstance(runs, list)  # one for each model of a list
     if faults is not None:
         faults += runs[0].faults  # the images are the same for all
     ((evaluation, others),) = known
@@ -109,7 +121,7 @@ def attack(
             steps=steps,
             seed=seed,
             workers=evaluation.workers,
-            follow=follow,
+            track=track,
         )
         write_attack(run.folder, attacked)
         made.append(attacked)
@@ -132,7 +144,9 @@ class AttackImages:
     def _image(self, row: int) -> npt.NDArray[np.uint8]:
         found = self.subject.clean_images(np.array([row]))
         if found is None:
-            raise InputError("expected clean images to add noise to, got none; name them by images")
+            raise InputError(
+                "expected clean images to add noise to, got none; name them by `images`"
+            )
         if found.shape[1:] != (self.shape or found.shape[1:]):
             raise InputError(
                 f"expected images to fit the noise on of the shape of those to measure, "

@@ -68,7 +68,7 @@ def run_attack(
     steps: int | None,
     seed: int,
     workers: int,
-    follow: Track,
+    track: Track,
 ) -> Attacked:
     target = check_differentiable(model)
     fitted, measured = chosen.fitted, chosen.measured
@@ -83,7 +83,7 @@ def run_attack(
     radius = epsilon or usual_epsilon(values)
     with target.from_pixels() as classify:
         generator = fit_generator(
-            classify, images, labels, draw, noise=noise, epsilon=radius, steps=steps, follow=follow
+            classify, images, labels, draw, noise=noise, epsilon=radius, steps=steps, track=track
         )
         size = max(1, min(MOST, VALUES // values))
         outcomes = [
@@ -177,7 +177,7 @@ def _check_apart(hashes: npt.NDArray[np.uint64], chosen: FitAndMeasure) -> None:
         first = chosen.measured.subject.ids[chosen.measured.rows[common[0]]]
         raise InputError(
             f"expected other images to fit the noise on than to measure it on, got {len(common):,} "
-            f'in both, the first of them "{first}"; name others by --attack-images, or leave that '
+            f'in both, the first of them "{first}"; name others by `attack_images`, or leave that '
             "out, and one half is fitted on"
         )
 

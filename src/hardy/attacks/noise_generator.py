@@ -53,14 +53,14 @@ def fit_generator(
     noise: str,
     epsilon: float,
     steps: int,
-    follow: Track = untracked,
+    track: Track = untracked,
 ) -> Generator:
     """A new generator, fitted by Adam on −CE; `images` are uint8 (N, 3, H, W) on the device."""
     game = KINDS[noise](epsilon=epsilon)
     game.epochs = 0  # none to be kept for later epochs
     game.begin(draw, tuple(images.shape[1:]))
     model = _Attacked(classify)
-    for _ in follow(range(steps), steps, "steps"):
+    for _ in track(range(steps), steps, "steps"):
         rows = draw.integers(len(images), BATCH)
         game.fool(model, to_pixels(images[rows]), labels[rows])
     generator: Generator = game.generator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from hardy.cli.options import (
     Severities,
     Subset,
     end_with_faults,
+    in_options,
     numbers,
     resumable,
     words,
@@ -26,6 +27,7 @@ from hardy.errors import InputError, printable
 from hardy.progress import Item, watch
 
 if TYPE_CHECKING:
+    from hardy import Run
     from hardy.evaluation import Evaluation
     from hardy.models import Override
     from hardy.models.model import Triple
@@ -123,9 +125,6 @@ def evaluate_models(
     severities or images extend it. Images that cannot be used are listed
     at the end, and the exit code is then 1.
     """
-    from hardy.evaluation import evaluate
-    from hardy.run.plan import RunPlan
-
     for option, said in (
         ("--attack-images", attack_images),
         ("--attack-steps", attack_steps),
@@ -141,10 +140,10 @@ def evaluate_models(
         for line in evaluation.describe():
             typer.echo(printable(line))
 
-    def track(done: Iterable[Item], total: int, *how: Any) -> Iterable[Item]:
-        if total < every:
+    def track(done: Iterable[Item], total: int, unit: str = "", *how: Any) -> Iterable[Item]:
+        if unit == "predictions" and total < every:
             typer.echo(f"{every - total:,} of {every:,} predictions are stored already")
-        return watch(done, total, *how)
+        return watch(done, total, unit, *how)
 
     options: dict[str, Any] = {
         "suite": suite,
@@ -165,22 +164,39 @@ def evaluate_models(
         "defend": defend,
         "workers": workers,
         "announce": announce,
-        "warn": lambda text: typer.secho(f"WARNING: {printable(text)}", fg="yellow", err=True),
+        "warn": lambda text: typer.secho(f"WARNING: {in_options(text)}", fg="yellow", err=True),
         "track": track,
     }
-    if attack is not None:
-        _check_alone(only=only != "counted", severities=bool(severities), dry_run=dry_run)
+    if only != "counted":
+        options["only"] = words(only)
+    if severities is not None:
+        options["severities"] = numbers(severities)
+    if dry_run:
+        options["dry_run"] = True
+    if attack is None:
+        with resumable():
+            found = hardy.evaluate(models, **options)
+        _print_runs(found, store)
+    else:
+        faults: list[str] = []
         with resumable("the same command fits all noise anew"):
-            _attack_models(models, attack, attack_images, attack_steps, epsilon, options)
-        return
-    with resumable():
-        found = evaluate(
-            models, only=words(only), severities=numbers(severities), dry_run=dry_run, **options
-        )
-    if isinstance(found, RunPlan):
+            attacked = hardy.attack(
+                models,
+                noise=attack,
+                attack_images=attack_images,
+                steps=attack_steps,
+                epsilon=epsilon,
+                faults=faults,
+                **options,
+            )
+        assert isinstance(attacked, list)  # one for each model of a list
+        _print_attacks(attacked, store, faults)
+
+
+def _print_runs(found: list[Run] | RunPlan, store: Path) -> None:
+    if not isinstance(found, list):
         typer.echo("\n".join(describe_plan(found, store)))
         return
-    assert isinstance(found, list)  # one for each model of a list
     for run in found:
         try:
             typer.echo(f"{printable(run.model)}: {run.score()}")
@@ -238,40 +254,12 @@ def _triple(option: str, text: str | None) -> Triple | None:
     return figures[0], figures[1], figures[2]
 
 
-def _attack_models(
-    models: Sequence[str],
-    noise: str,
-    attack_images: str | None,
-    steps: int | None,
-    epsilon: float | None,
-    options: Mapping[str, Any],
-) -> None:
-    """Attack the models one after the other; `options` are those of `evaluate`."""
+def _print_attacks(found: Sequence[Attacked], store: Path, faults: Sequence[str]) -> None:
     from hardy.scores.text_tables import to_terminal
 
-    faults: list[str] = []
-    found = hardy.attack(
-        list(models),
-        noise=noise,
-        attack_images=attack_images,
-        epsilon=epsilon,
-        steps=steps,
-        follow=watch,
-        faults=faults,
-        **options,
-    )
-    assert isinstance(found, list)  # one for each model of a list
     to_terminal([_attack_table(found)])
-    store: Path = options["store"]
     typer.echo(f"stored in {store}; `hardy report {store}` shows the noise")
     end_with_faults(faults, "image")
-
-
-def _check_alone(**given: bool) -> None:
-    """The noise takes the suite's place: what chooses among its corruptions would do nothing."""
-    for option, said in given.items():
-        if said:
-            raise InputError(f"expected --attack without --{option.replace('_', '-')}, got both")
 
 
 def _attack_table(found: Sequence[Attacked]) -> TextTable:

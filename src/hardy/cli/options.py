@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from hardy.catalogue import names
+import hardy
 from hardy.errors import InputError, printable
 
 Item = TypeVar("Item")
@@ -61,9 +61,25 @@ def numbers(text: str | None) -> list[int] | None:
     return [int(part) for part in parts]
 
 
+# Where an option is not called as the argument of the Python function is.
+_SPELLED = {"settings": "--set"}
+
+
+def in_options(text: str) -> str:
+    """A message of a Python function for a terminal: the arguments that it names, such as
+    `own_classes=True`, are spelled as options, --own-classes."""
+    return printable(re.sub(r"`([a-z_]+)(?:=([^`]*))?`", _option, text))
+
+
+def _option(argument: re.Match[str]) -> str:
+    name, value = argument.groups()
+    option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
+    return option if value in (None, "True") else f"{option} {value}"
+
+
 def tell(reason: str) -> None:
     """Print a line on stderr."""
-    typer.echo(printable(reason), err=True)
+    typer.echo(in_options(reason), err=True)
 
 
 def list_faults(faults: Sequence[str], thing: str, done: str = "used") -> None:
@@ -93,7 +109,7 @@ class NamingCommand(TyperCommand):
 
 
 def _listed(kind: re.Match[str]) -> str:
-    return ", ".join(entry.name for entry in names(kind[1]))
+    return ", ".join(entry.name for entry in hardy.names(kind[1]))
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 import hardy
-from hardy.catalogue import KINDS, names
+from hardy.catalogue import KINDS
 from hardy.cli.build_commands import build_suite, verify_folder
 from hardy.cli.design_commands import correlate_shifts, design_suite, overlap_corruptions
 from hardy.cli.eval_command import evaluate_models
-from hardy.cli.options import NamingCommand, end_with_faults
+from hardy.cli.options import NamingCommand, end_with_faults, in_options
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
 from hardy.cli.score_commands import compare_models, describe_suite, score_runs
 from hardy.cli.train_command import train_model
@@ -54,7 +54,7 @@ def list_names(
     ] = None,
 ) -> None:
     """List what can be named: corruptions, suites, methods of training and so on."""
-    entries = names(kind)
+    entries = hardy.names(kind)
     wide = max(20, *(len(entry.name) + 2 for entry in entries))
     headings = max(len(entry.category) for entry in entries)
     heading = max(10, headings + 1) if headings else 0
@@ -196,7 +196,7 @@ def main() -> None:
         app()
     except (HardyError, OSError, MemoryError) as error:
         lines = (str(error) or "not enough memory").split("\n")
-        typer.secho("error: " + "\n".join(map(printable, lines)), fg="red", err=True)
+        typer.secho("error: " + "\n".join(map(in_options, lines)), fg="red", err=True)
         sys.exit(2)
 
 

@@ -7,7 +7,7 @@ import typer
 
 import hardy
 from hardy.cli.options import tell
-from hardy.errors import MissingResource, printable
+from hardy.errors import printable
 from hardy.progress import watch
 from hardy.report import FORMATS
 
@@ -29,25 +29,8 @@ def report_runs(
     Markdown, CSV and JSON have the numbers, PNG the plots. The same store
     gives the same bytes.
     """
-    written = hardy.report(
-        store,
-        output,
-        format=format,
-        photo=photo or _sample(),
-        track=watch,
-        tell=tell,
-    )
+    written = hardy.report(store, output, format=format, photo=photo, track=watch, tell=tell)
     typer.echo(f"wrote {printable(str(written))}")
-
-
-def _sample() -> Path | None:
-    """A page goes without a gallery where there is no photograph."""
-    from hardy.pictures import sample_photo
-
-    try:
-        return sample_photo()
-    except MissingResource:
-        return None
 
 
 def write_board(
@@ -106,7 +89,7 @@ def view_folder(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
 ) -> None:
     """Show a report in the browser: a server that only this machine reaches."""
-    with hardy.view(folder, port=port, photo=_sample(), track=watch) as server:
+    with hardy.view(folder, port=port, track=watch) as server:
         typer.echo(f"{server.address} shows {printable(str(folder))}; Ctrl-C ends it")
         try:
             server.serve_forever()

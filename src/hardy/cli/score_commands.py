@@ -12,7 +12,6 @@ import typer
 import hardy
 from hardy.cli.options import Images, Labels, Subset, SuiteName, end_with_faults, list_faults, tell
 from hardy.errors import InputError, printable
-from hardy.files import write_file
 from hardy.progress import watch
 
 if TYPE_CHECKING:
@@ -138,13 +137,11 @@ def describe_suite(
 
 
 def _show(made: Shown, format: ScoreFormat, output: Path | None) -> None:
-    """Print it, or write a file that is there whole or not at all."""
-    from hardy.scores.text_tables import render, to_terminal
+    from hardy.scores.text_tables import to_terminal
 
     if output is not None:
-        write_file(output, render(made, format.value).encode(), "name another file")
-        typer.echo(f"wrote {output}")
+        typer.echo(f"wrote {made.write(output, format.value)}")
     elif format is ScoreFormat.table:
         to_terminal(made.tables(brief=True))
     else:
-        sys.stdout.write(render(made, format.value))  # as it is: click takes escape codes out
+        sys.stdout.write(made.render(format.value))  # as it is: click takes escape codes out

@@ -90,7 +90,7 @@ def run_overlap(
     if images is None and data not in NAMES:
         raise InputError(
             f"expected images to test on beside the training images {data}, got none; name them "
-            "(--images SRC)"
+            "by `images`"
         )
     test = f"{data}:test" if images is None else images
     if chosen is not base and isinstance(test, str | os.PathLike):

@@ -119,7 +119,7 @@ def _missing(names: tuple[str, ...], missing: npt.NDArray[np.bool_]) -> str:
     others = len(names) - 1
     gone = [name for name, row in zip(names, missing, strict=True) if row.sum() >= max(2, others)]
     row, column = np.argwhere(missing)[0]
-    todo = f"leave out {','.join(gone)} (--without)" if gone else "complete it, or use --without"
+    todo = f"leave out {','.join(gone)} (`without`)" if gone else "complete it, or use `without`"
     if len(names) - len(gone) < 2:
         todo = NO_OVERLAP
     return (

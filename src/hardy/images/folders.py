@@ -62,7 +62,7 @@ class ClassFolders(Reader):
 
 
 class FlatFolder(Reader):
-    """Image files; --labels, or labels.csv among them, has lines of file,label."""
+    """Image files; a file of labels, or labels.csv among them, has lines of file,label."""
 
     def recognises(self, request: Request) -> bool:
         return bool(request.names.images) or find_labels(request) is not None

@@ -58,7 +58,7 @@ class ArraySource(Listing):
 
 
 class NpyReader(Reader):
-    """An array uint8 (N, H, W, 3); --labels is .npy too, or text with a label per line."""
+    """An array uint8 (N, H, W, 3); labels are .npy too, or text with a label per line."""
 
     def recognises(self, request: Request) -> bool:
         return request.start.startswith(NPY_MAGIC)

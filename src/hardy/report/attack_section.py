@@ -71,7 +71,7 @@ def _uris(entry: ModelEntry, pictures: Iterable[str]) -> tuple[str, ...]:
     except (OSError, SyntaxError, ValueError) as error:
         raise InputError(
             f"{entry.run.folder}: expected pictures in its attacks, but {error}; delete the "
-            "attack's file, and `hardy eval` with --attack makes it again"
+            "attack's file, and `hardy eval --attack` makes it again"
         ) from error
 
 

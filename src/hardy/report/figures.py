@@ -230,6 +230,6 @@ def choose_figure(
     if len(fitting) > 1:
         raise InputError(
             f"expected one suite for the plot {kind}, got {', '.join(fitting)}; name one with "
-            "--suite"
+            "`suite`"
         )
     return found[0][1]

@@ -3,6 +3,7 @@
 All pictures of a name are one strip, which the page slides along.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,3 +70,11 @@ def make_gallery(
         clean=data_uri(encode(clean)),
         strips=tuple(strips),
     )
+
+
+def sample_photo() -> Path | None:
+    """A photograph that scikit-learn ships, found without importing it; None: it is not there."""
+    spec = find_spec("sklearn")
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / "datasets" / "images" / "china.jpg"

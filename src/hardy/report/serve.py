@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from hardy.errors import InputError
 from hardy.progress import Track, untracked
+from hardy.report.gallery import sample_photo
 from hardy.report.write import render_store
 
 HOST = "127.0.0.1"
@@ -78,7 +79,7 @@ class PageServer(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), PageHandler)
         except OSError as error:
-            why = f"cannot listen on port {port}: {error.strerror}; name another with --port"
+            why = f"cannot listen on port {port}: {error.strerror}; name another with `port`"
             raise InputError(why) from error
 
     @property
@@ -95,7 +96,8 @@ def view(
 ) -> PageServer:
     """Show a store, a run, a page or a leaderboard in a browser: a server for this machine alone.
 
-    It listens at its `address` until it is closed; port 0 is any that is free.
+    It listens at its `address` until it is closed; port 0 is any that is free. A page that is made
+    here shows what the suites do to a `photo`, as that of `hardy.report` does.
 
     ```python
     import hardy
@@ -107,7 +109,8 @@ def view(
         print(server.address)  # server.serve_forever() answers until Ctrl-C
     ```
     """
-    return PageServer(pages_of(Path(path), None if photo is None else Path(photo), track), port)
+    shown = sample_photo() if photo is None else Path(photo)
+    return PageServer(pages_of(Path(path), shown, track), port)
 
 
 def pages_of(path: Path, photo: Path | None = None, track: Track = untracked) -> Find:

@@ -13,7 +13,7 @@ from hardy.progress import Track, untracked
 from hardy.registry import unknown
 from hardy.report import FORMATS
 from hardy.report.figures import Figure, choose_figure, figures
-from hardy.report.gallery import Gallery, make_gallery
+from hardy.report.gallery import Gallery, make_gallery, sample_photo
 from hardy.report.gathered import StoreReport, gather
 from hardy.report.headline import summary
 from hardy.report.matplotlib_figures import Print, overview, save
@@ -43,8 +43,9 @@ def write_report(
     """Write a report of all runs in a store: one file that opens offline.
 
     The suffix of `output` picks the format unless it is named: html is the page, md, csv and json
-    have the numbers, png the figures. With a `photo` the page also shows what the suites do to it.
-    `tell` hears of runs that the file does not name. The same store gives the same bytes.
+    have the numbers, png the figures. The page also shows what the suites do to a `photo`, by
+    default to one that scikit-learn ships, if that is there. `tell` hears of runs that the file
+    does not name. The same store gives the same bytes.
 
     ```python
     import hardy
@@ -64,7 +65,7 @@ def write_report(
             f"expected a file ending in .{', .'.join(FORMATS)}, got {target}; or name the format"
         )
     check_target(target)
-    shown = None if photo is None else Path(photo)
+    shown = sample_photo() if photo is None else Path(photo)
     write_output(target, _content(form, Path(store), shown, track, tell))
     return target
 

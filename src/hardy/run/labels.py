@@ -56,7 +56,7 @@ def classes_of(
         if suite.kind == "corruptions" or own:
             raise InputError(
                 "expected labels, got images without any; put them into one folder per class, or "
-                "name a file with --labels"
+                "name a file with `labels`"
             )
         return Classes(np.full(count, -1, np.int32), None, suite.classes)
     width = suite.classes
@@ -68,7 +68,7 @@ def classes_of(
     elif names is not None and len(names) != suite.classes:
         raise InputError(
             f"expected the {suite.classes:,} classes of {suite.name}, got {len(names):,} "
-            f"({_some(names)}); if the model tells just these apart, say --own-classes"
+            f"({_some(names)}); if the model tells just these apart, say `own_classes=True`"
         )
     _check_range(labels, width, "these images" if own else suite.name)
     return Classes(labels.astype(np.int32), names, width)
@@ -91,7 +91,7 @@ def _by_name(labels: Numbers, names: Names, expected: str, known: Names) -> Numb
         raise InputError(
             f"expected {expected}, such as {known[0]}, got {len(strange):,} others "
             f"({_some(strange)}); rename them, or, if the model has classes of its own in the "
-            "order of these, as one that was trained on them has, say --own-classes"
+            "order of these, as one that was trained on them has, say `own_classes=True`"
         )
     return np.array([known.index(name) for name in names], np.int64)[labels]
 

@@ -111,7 +111,7 @@ def _by_chance(model: Model, wrong: npt.NDArray[np.bool_], classes: int) -> list
     if above or model.preprocessing is None or classes < 2:
         return []
     ours = model.preprocessing.source == AS_TRAINED
-    doubt = "was it trained for long enough" if ours else "are its weights loaded (--checkpoint)"
+    doubt = "was it trained for long enough" if ours else "are its weights loaded (`checkpoint`)"
     return [
         f"{model.name}: {hits / number:.1%} of {number} clean images are right, no better than "
         f"chance among {classes} classes; {doubt}, and are its classes numbered as the images' are?"
@@ -160,8 +160,8 @@ def _against_standard(
     return [
         f"{model.name}: {1 - wrong.mean():.1%} of {number} clean images are right with {used}, but "
         f"{1 - fewest / number:.1%} with {title} normalisation{also} ({test.only_first} only then, "
-        f"{test.only_second} only now, p = {test.p_value:.1g}); if the model was trained so, say "
-        f"--mean {_spelled(mean)} --std {_spelled(std)}"
+        f"{test.only_second} only now, p = {test.p_value:.1g}); if the model was trained so, "
+        f"override its preprocessing: `mean={_spelled(mean)}` `std={_spelled(std)}`"
     ]
 
 
@@ -290,5 +290,5 @@ def check_trained_on(
     todo = "bring images of all these classes and no others, or labels that are numbers"
     raise InputError(
         f"expected images of the classes that {model} was trained on, but it was trained "
-        f"{what}; {todo if own else 'if these are its own classes, say --own-classes'}"
+        f"{what}; {todo if own else 'if these are its own classes, say `own_classes=True`'}"
     )

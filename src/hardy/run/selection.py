@@ -62,15 +62,15 @@ def open_subject(
         variants = Generated(suite, source, seed)
     else:
         raise InputError(
-            "expected images to evaluate on, got none; name them with --images, or a folder that "
-            "holds the whole suite with --files"
+            "expected images to evaluate on, got none; name them with `images`, or a folder that "
+            "holds the whole suite with `files`"
         )
     with_clean = suite.kind == "corruptions" and source is not None
     if just_clean and not with_clean:
         raise InputError(
             "expected a suite of corruptions and its clean images, since these alone are asked for "
-            f"(by --attack, or by --only {CLEAN.name}), got {suite.name}"
-            f"{' without --images' if images is None else ''}; name one such as cifar10_c"
+            f"(by an attack, or by `only={CLEAN.name}`), got {suite.name}"
+            f"{' without `images`' if images is None else ''}; name one such as cifar10_c"
         )
     known = classes_of(suite, variants.labels, variants.classes, len(variants), own=own_classes)
     chosen: Rows = np.arange(len(variants))
@@ -105,7 +105,7 @@ def _check_stored(stored: Stored, cells: tuple[Cell, ...], files: Path) -> None:
     if absent := [str(cell) for cell in cells if cell not in stored.cells]:
         raise InputError(
             f"{files} lacks {len(absent)} of the cells asked for ({', '.join(absent[:3])}"
-            f"{', …' if len(absent) > 3 else ''}); name with --only and --severities what is there"
+            f"{', …' if len(absent) > 3 else ''}); name with `only` and `severities` what is there"
         )
 
 
@@ -115,5 +115,5 @@ def _check_same_ids(stored: Stored, source: Source) -> None:
         raise InputError(
             f"expected the clean images of all {len(stored):,} stored ones, got none for "
             f"{len(absent):,}, such as {absent[0]!r}; name the images the files were made from, or "
-            "leave --images out, and with it the scores that need clean images"
+            "leave `images` out, and with it the scores that need clean images"
         )

@@ -2,7 +2,8 @@
 
 import json
 import os
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,14 @@ from hardy.metrics.statistics import McNemar, mcnemar
 from hardy.scores.naming import choose, readable_runs
 from hardy.scores.paired_scores import ScoreDifference, compare_scores, differences
 from hardy.scores.run_scores import Scores, headline_metrics, score_run
-from hardy.scores.text_tables import TextTable, to_csv
+from hardy.scores.scoring import Run
+from hardy.scores.text_tables import Shown, TextTable, to_csv
 from hardy.store.reader import StoredRun
 from hardy.suites.cells import CLEAN
 
 
-class Compared(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Compared(Shown):
     """Two models score by score, second minus first."""
 
     first: Scores
@@ -142,6 +145,10 @@ class Compared(NamedTuple):
         }
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
+    def __repr__(self) -> str:
+        models = f"{self.first.model!r}, {self.second.model!r}"
+        return f"Compared({models}, {self.first.run.suite}: {self.verdict})"
+
     def __str__(self) -> str:
         parts = [
             f"significantly {word} in {', '.join(one.first.name for one in some)}"
@@ -153,15 +160,9 @@ class Compared(NamedTuple):
         return f"{self.second.model} is {' and '.join(parts)} than {self.first.model}"
 
 
-class HasScores(Protocol):
-    """A run, as `hardy.evaluate` and `hardy.runs` give it."""
-
-    def score(self) -> Scores: ...
-
-
 def compare(
-    first: str | Scores | HasScores,
-    second: str | Scores | HasScores,
+    first: str | Scores | Run,
+    second: str | Scores | Run,
     *,
     store: str | os.PathLike[str] | None = None,
     suite: str | None = None,
@@ -190,10 +191,10 @@ def compare(
         return compare_runs(one, two)
     found, faults = readable_runs(store)
     runs = [choose(found, str(name), suite) for name in (first, second)]
-    return compare_runs(*runs)._replace(faults=tuple(faults))
+    return replace(compare_runs(*runs), faults=tuple(faults))
 
 
-def _scores_of(some: str | Scores | HasScores) -> Scores:
+def _scores_of(some: str | Scores | Run) -> Scores:
     if isinstance(some, str):
         raise InputError(f'expected a run or its scores, got "{some}"; name the store it is in')
     return some if isinstance(some, Scores) else some.score()

@@ -197,12 +197,12 @@ def write_scores(scored: Iterable[Scores], tell: Callable[[str], None]) -> str:
         raise InputError(
             "expected predictions on a suite's corruptions for a result file, got only clean "
             f"images of {', '.join(dict.fromkeys(scores.model for scores in clean))}; run "
-            "`hardy eval` without --attack"
+            "`hardy eval` without an attack"
         )
     for scores in clean:
         tell(
             f"left out: {scores.model} on {scores.run.suite}, which holds predictions on clean "
-            "images only; run `hardy eval` on the suite's corruptions, without --attack"
+            "images only; run `hardy eval` on the suite's corruptions, without an attack"
         )
     return write_results([result_of(scores) for scores in ranked])
 

@@ -69,7 +69,7 @@ def families(kind: str) -> list[list[AnyMetric]]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scores(Mapping[str, Score]):
     """All scores of a run, by names such as "mCE" or "CE fog"; the headline comes first."""
 
@@ -140,6 +140,10 @@ class Scores(Mapping[str, Score]):
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def __repr__(self) -> str:
+        first = self.headline[0]
+        return f"Scores({self.model!r}, {self.run.suite}: {first.name} {self.figure(first)})"
 
     def __str__(self) -> str:
         first, *others = (f"{score.name} {self.figure(score)}" for score in self.headline)

@@ -77,6 +77,9 @@ class Score:
         """The value, or minus it where higher is better: of two scores the lower one wins."""
         return self.value if self.lower_is_better else -self.value
 
+    def __repr__(self) -> str:
+        return f"Score({self})"
+
     def __str__(self) -> str:
         return f"{self.name} {self.figure()} ({self.circumstances})"
 

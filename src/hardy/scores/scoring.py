@@ -1,10 +1,12 @@
-"""`hardy.score`: the runs of a store, scored and ready to be shown."""
+"""`hardy.runs` and `hardy.score`: the runs of a store, and their scores, ready to be shown."""
+
+from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
 
 from hardy.errors import InputError
 from hardy.progress import Track, untracked
@@ -12,21 +14,77 @@ from hardy.scores.listing import published_tables, score_tables
 from hardy.scores.naming import choose, choose_all, of_suite, readable_runs
 from hardy.scores.result_files import write_scores
 from hardy.scores.run_scores import Scores, score_run
-from hardy.scores.text_tables import TextTable, to_csv, to_text
-from hardy.store.reader import StoredRun
+from hardy.scores.text_tables import Shown, TextTable, to_csv, to_text
+from hardy.store.reader import StoredRun, find_runs
 
 Tell = Callable[[str], None]
 
 
-class HasFolder(Protocol):
-    """A run, as `hardy.evaluate` and `hardy.runs` give it."""
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One model on one suite, as a store has it: `hardy.evaluate` and `hardy.runs` return it.
+
+    ```python
+    import hardy, numpy
+
+    images = numpy.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), "uint8")
+    hardy.evaluate("fake:10", suite="cifar10_c", images=images, labels=[3] * 20, only="fog")
+    (run,) = hardy.runs("runs")
+    assert isinstance(run, hardy.Run)
+    print(run.model, run.suite, run.folder)
+    print(run.score()["mean error"].value)
+    ```
+    """
+
+    stored: StoredRun
+    faults: tuple[str, ...] = ()  # images that could not be used
 
     @property
-    def folder(self) -> os.PathLike[str]: ...
+    def model(self) -> str:
+        return self.stored.model
+
+    @property
+    def suite(self) -> str:
+        return self.stored.suite
+
+    @property
+    def folder(self) -> Path:
+        return self.stored.folder
+
+    def __repr__(self) -> str:
+        images = f"{len(self.stored.ids):,} images"
+        return f"Run({self.model!r}, {self.suite!r}, {images}, {str(self.folder)!r})"
+
+    def _repr_html_(self) -> str:
+        return self.score()._repr_html_()
+
+    def score(self, reference: Run | str | None = "suite") -> Scores:
+        """All scores by name; printed, the headline.
+
+        `reference` is what errors are divided by: the suite's own, another run, or None.
+        """
+        yardstick = reference.stored if isinstance(reference, Run) else reference
+        return score_run(self.stored, reference=yardstick)
 
 
-@dataclass(frozen=True)
-class ScoredStore:
+def runs(store: str | os.PathLike[str]) -> list[Run]:
+    """List the runs of a store; of a single run's folder, that run.
+
+    ```python
+    import hardy, numpy
+
+    images = numpy.zeros((20, 32, 32, 3), "uint8")
+    for model in ("fake:10", "fake:10:1"):
+        hardy.evaluate(model, suite="cifar10_c", images=images, labels=[3] * 20, only="fog")
+    for run in hardy.runs("runs"):
+        print(run.model, run.suite, run.score())
+    ```
+    """
+    return [Run(stored) for stored in find_runs(Path(store))]
+
+
+@dataclass(frozen=True, repr=False)
+class ScoredStore(Shown):
     """The scores of several runs, suite by suite; printed, a table per suite."""
 
     scores: tuple[Scores, ...]
@@ -39,6 +97,10 @@ class ScoredStore:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def __repr__(self) -> str:
+        suites = ", ".join(dict.fromkeys(one.run.suite for one in self.scores))
+        return f"ScoredStore({len(self)} run{'s' if len(self) > 1 else ''} on {suites})"
 
     def __str__(self) -> str:
         return to_text(self.tables(brief=True))
@@ -65,7 +127,7 @@ class ScoredStore:
 
 
 def score(
-    store: str | os.PathLike[str] | HasFolder,
+    store: str | os.PathLike[str] | Run,
     *,
     model: str | Sequence[str] = (),
     suite: str | None = None,

@@ -3,7 +3,7 @@
 import json
 import os
 from contextlib import closing
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from hardy.metrics import stratified_subset
 from hardy.metrics.classification import Floats
 from hardy.metrics.ssim import ms_ssim
 from hardy.progress import Track, untracked
-from hardy.scores.text_tables import TextTable, to_csv
+from hardy.scores.text_tables import Shown, TextTable, to_csv
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
@@ -24,11 +24,18 @@ from hardy.variants.generated import Generated
 AIM = (0.9, 0.5)
 
 
-class Description(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Description(Shown):
+    """How similar a suite's images are to the clean ones, image by image and cell by cell."""
+
     suite: Suite
     cells: tuple[Cell, ...]
     similarity: Floats  # (images, cells)
     source: str  # in words
+
+    def __repr__(self) -> str:
+        images, cells = self.similarity.shape
+        return f"Description({self.suite.name}, {images:,} images × {cells} cells)"
 
     def tables(self, *, brief: bool = False) -> list[TextTable]:
         levels = sorted({cell.level for cell in self.cells})

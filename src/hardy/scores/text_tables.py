@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hardy.errors import printable
+from hardy.files import write_file
+from hardy.registry import unknown
 
 if TYPE_CHECKING:
     from hardy.scores.score import Score
@@ -38,21 +43,34 @@ class TextTable(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Shown(Protocol):
-    """What can be printed in every one of the `FORMATS`."""
+class Shown(ABC):
+    """Results that can be printed and written in every one of the `FORMATS`."""
 
+    @abstractmethod
     def tables(self, *, brief: bool = False) -> list[TextTable]: ...
+    @abstractmethod
     def as_csv(self) -> str: ...
+    @abstractmethod
     def as_json(self) -> str: ...
 
+    def render(self, format: str) -> str:
+        """The text of a file in one of the `FORMATS`."""
+        if format == "table":
+            return to_text(self.tables(brief=True))
+        if format == "md":
+            return to_markdown(self.tables())
+        if format in FORMATS:
+            return self.as_csv() if format == "csv" else self.as_json()
+        raise unknown("format of a table", format, FORMATS)
 
-def render(shown: Shown, form: str) -> str:
-    """The text of a file in one of the `FORMATS`."""
-    if form == "table":
-        return to_text(shown.tables(brief=True))
-    if form == "md":
-        return to_markdown(shown.tables())
-    return shown.as_csv() if form == "csv" else shown.as_json()
+    def write(self, output: str | os.PathLike[str], format: str | None = None) -> Path:
+        """Write a file, whole or not at all; its suffix picks the format unless it is named:
+        .md, .csv, .json, and of any other a table of text."""
+        target = Path(output)
+        suffix = target.suffix.lower().lstrip(".")
+        text = self.render(format or (suffix if suffix in FORMATS else FORMATS[0]))
+        write_file(target, text.encode(), "name another file")
+        return target
 
 
 def to_terminal(tables: Iterable[TextTable]) -> None:

@@ -139,7 +139,7 @@ def read_attacks(run: StoredRun) -> tuple[Attacked, ...]:
 
 
 def _read(path: Path) -> Attacked:
-    todo = "delete it, and `hardy eval` with --attack makes it again"
+    todo = "delete it, and `hardy eval --attack` makes it again"
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

@@ -48,13 +48,12 @@ def find_runs(store: Path, faults: list[str] | None = None) -> list[StoredRun]:
     if not store.is_dir():
         raise InputError(
             f"expected a folder with predictions, got {store}, which is "
-            f"{'a file' if store.exists() else 'not there'}; `hardy eval` with --store makes one"
+            f"{'a file' if store.exists() else 'not there'}; `hardy eval --store` makes one"
         )
     folders = sorted(path.parent for path in store.glob(f"*/{RUN}"))
     if not folders:
         raise InputError(
-            f"expected predictions in {store}, found none; `hardy eval` with --store {store} makes "
-            "some"
+            f"expected predictions in {store}, found none; `hardy eval --store {store}` makes some"
         )
     runs = []
     for folder in folders:

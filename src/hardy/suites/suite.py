@@ -148,6 +148,9 @@ class Suite:
     score: str = RATIOS[0]
     toml: str | None = field(default=None, repr=False, compare=False)  # of one that is not Hardy's
 
+    def __repr__(self) -> str:
+        return f"Suite({self.name!r}, version {self.version}, {len(self.counted)} {self.kind})"
+
     @property
     def corruptions(self) -> tuple[str, ...]:
         """All of them, in the canonical order: those that count, then those for validation."""

@@ -78,7 +78,7 @@ def run_training(
         training = Training(chosen, data, hyper, device, ranks)
         if init is not None:
             todo = "start from weights of the same net, made for as many classes as the data has"
-            load_checkpoint(training.net, init, f"{todo}, or leave --init out")
+            load_checkpoint(training.net, init, f"{todo}, or leave `init` out")
         with alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
                 open_run(out, describe_run(method, training, init, stylised))

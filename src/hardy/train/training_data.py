@@ -51,7 +51,7 @@ def read_data(
     passed = None if input is None else input_filter(input)
     source = open_images(f"{where}:train" if where in NAMES else where, labels=labels)
     if source.labels is None:
-        raise InputError(f"{where} has no labels to train with; bring them by --labels FILE")
+        raise InputError(f"{where} has no labels to train with; bring them by `labels`")
     if not len(source):
         raise InputError(f"{where}: expected images to train with, got none")
     # One batch, so that images of other sizes are refused by name.

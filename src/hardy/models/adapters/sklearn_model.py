@@ -13,7 +13,7 @@ from hardy.models.model import Logits, OnHost, Options, Preprocessing, digest, e
 
 
 class SklearnModel(OnHost):
-    """A scikit-learn classifier saved by joblib, if you --trust the file.
+    """A scikit-learn classifier saved by joblib, if you trust the file.
 
     Features are the pixels, row by row, RGB, divided by 255.
     `predict_proba` gives logarithms of probabilities, and without it `decision_function` counts as
@@ -27,7 +27,7 @@ class SklearnModel(OnHost):
         if not options.trust:
             raise InputError(
                 f"{path} is a joblib file, and reading one runs whatever code is in it; if you "
-                "trust where it comes from, say so: --trust (in Python: trust=True)"
+                "trust where it comes from, say so: `trust=True`"
             )
         options.refuse(
             checkpoint="the file holds its weights",

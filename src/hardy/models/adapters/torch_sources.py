@@ -236,7 +236,7 @@ def _fetching(options: Options) -> Iterator[None]:
     except Exception as error:
         raise MissingResource(
             f"{options.name}: its library could not make it with its own weights ({error!r}); "
-            "without a network, bring the weights as a file: --checkpoint FILE (safetensors, or a "
+            "without a network, bring the weights as a file by `checkpoint` (safetensors, or a "
             "state_dict saved by torch)"
         ) from error
 

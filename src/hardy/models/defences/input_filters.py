@@ -151,7 +151,7 @@ def _behind(name: str) -> Callable[[Model, str | None], Model]:
         take_no_setting(name, setting)
         if any(isinstance(one, Filtered) and one.filter == name for one in unwrapped(model)):
             already = f"{model.name} is shown {name} images already"
-            raise InputError(f"{already}; leave --defend {name} out")
+            raise InputError(f"{already}; leave `defend={name}` out")
         return Filtered(model, name, FILTERS[name])
 
     behind.__doc__ = FILTERS[name].one.__doc__  # of which lists take the first sentence

@@ -43,9 +43,9 @@ class Corrupted(Method):
         self._suite = suite = load(self.suite)
         if not self.corruption:
             raise InputError(
-                f"corrupted: expected a corruption of {suite.name} to train with, got nothing; say "
-                f"--set corruption=NAME ({', '.join(suite.corruptions)}), or corruption={NONE} for "
-                "clean images"
+                f"corrupted: expected a corruption of {suite.name} to train with, got nothing; "
+                f"name one by `settings`, corruption=NAME ({', '.join(suite.corruptions)}), or "
+                f"corruption={NONE} for clean images"
             )
         if self.corruption not in (NONE, *suite.corruptions):
             known = (NONE, *suite.corruptions)

@@ -67,7 +67,8 @@ class GroupwiseInhibition(Method):
         if self.start >= self.all_steps:
             raise InputError(
                 f"expected start below the {self.all_steps:,} steps of the run, after which "
-                f"nothing is inhibited, got {self.start}; train for longer, or --set start=N"
+                f"nothing is inhibited, got {self.start}; train for longer, or "
+                "bring another by `settings`"
             )
         self.before, self.after = parts
 
