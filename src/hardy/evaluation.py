@@ -146,7 +146,7 @@ class Evaluation:
         )
 
 
-class EvaluateOptions(TypedDict, total=False):
+class RunOptions(TypedDict, total=False):
     """The options of `evaluate` that do not decide what it returns."""
 
     images: Images | None
@@ -178,27 +178,15 @@ Several = list[Any] | tuple[Any, ...]  # models
 
 @overload
 def evaluate(
-    model: AnyModel,
-    *,
-    suite: str,
-    dry_run: Literal[False] = False,
-    **options: Unpack[EvaluateOptions],
+    model: AnyModel, *, suite: str, dry_run: Literal[False] = False, **options: Unpack[RunOptions]
 ) -> Run: ...
 @overload
 def evaluate(
-    model: Several,
-    *,
-    suite: str,
-    dry_run: Literal[False] = False,
-    **options: Unpack[EvaluateOptions],
+    model: Several, *, suite: str, dry_run: Literal[False] = False, **options: Unpack[RunOptions]
 ) -> list[Run]: ...
 @overload
 def evaluate(
-    model: AnyModel | Several,
-    *,
-    suite: str,
-    dry_run: Literal[True],
-    **options: Unpack[EvaluateOptions],
+    model: AnyModel | Several, *, suite: str, dry_run: Literal[True], **options: Unpack[RunOptions]
 ) -> RunPlan: ...
 def evaluate(
     model: AnyModel | Sequence[AnyModel],

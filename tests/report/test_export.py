@@ -10,7 +10,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.report.gathered import StoreReport, gather
-from hardy.report.write import as_csv, as_json, as_markdown, write_report
+from hardy.report.write import as_markdown, scored, write_report
 from hardy.scores.result_files import parse_result
 from hardy.suites.cells import CLEAN
 from tests.report.conftest import LONG, MARKUP, QUOTES
@@ -42,7 +42,7 @@ def _tables(text: str) -> dict[str, list[str]]:
 
 
 def test_csv_has_a_line_per_score(report: StoreReport) -> None:
-    rows = list(csv.DictReader(io.StringIO(as_csv(report))))
+    rows = list(csv.DictReader(io.StringIO(scored(report, pytest.fail).as_csv())))
     entries = [entry for part in report.sections for entry in part.entries]
     assert len(rows) == sum(map(len, (entry.scores for entry in entries)))
     assert {row["model"] for row in rows} == {MARKUP, QUOTES, LONG}
@@ -51,7 +51,9 @@ def test_csv_has_a_line_per_score(report: StoreReport) -> None:
 
 
 def test_json_is_a_result_file(report: StoreReport) -> None:
-    results = [parse_result(one, "report") for one in json.loads(as_json(report, pytest.fail))]
+    results = [
+        parse_result(one, "report") for one in json.loads(scored(report, pytest.fail).as_json())
+    ]
     assert [one.name for one in results] == [MARKUP, QUOTES, LONG, MARKUP, LONG]
 
 
@@ -59,10 +61,10 @@ def test_json_leaves_out_what_an_attack_stored(tmp_path: Path) -> None:
     made = errors(names=["fog"])
     write_run(tmp_path, {CLEAN: made[CLEAN]}, model="attacked")
     with pytest.raises(InputError, match="got only clean images of attacked"):
-        as_json(gather(tmp_path), pytest.fail)
+        scored(gather(tmp_path), pytest.fail).as_json()
     write_run(tmp_path, made, model="good")
     told: list[str] = []
-    text = as_json(gather(tmp_path), told.append)
+    text = scored(gather(tmp_path), told.append).as_json()
     (line,) = told
     assert line.startswith("left out: attacked on imagenet_c, which holds predictions on clean")
     assert parse_result(json.loads(text), "report").name == "good"

@@ -14,7 +14,7 @@ from hardy.report.headline import group_tables, headline, summary
 from hardy.report.leaderboard import boards, render_leaderboard
 from hardy.report.page import render_report
 from hardy.report.submitted import find_results
-from hardy.report.write import as_json
+from hardy.report.write import scored
 from tests.report.stores import write_run
 
 
@@ -63,7 +63,7 @@ def test_where_higher_is_better_the_highest_leads(known: Metric, tmp_path: Path)
     assert values == sorted(values, reverse=True)
     assert summary(section).startswith(f"{section.entries[0].label} holds up best: sureness ")
     assert " is -" not in summary(section)
-    (tmp_path / "result.json").write_text(as_json(report, pytest.fail))
+    (tmp_path / "result.json").write_text(scored(report, pytest.fail).as_json())
     (board,) = boards(find_results([tmp_path / "result.json"]))
     assert [row.rank for row in board.rankings[0].rows] == [1, 2]
     assert board.rankings[0].rows[0].name == section.entries[0].label

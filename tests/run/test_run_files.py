@@ -12,7 +12,7 @@ from PIL import Image
 
 import hardy
 from hardy.errors import InputError
-from hardy.evaluation import EvaluateOptions, evaluate
+from hardy.evaluation import RunOptions, evaluate
 from hardy.suites.cells import CLEAN, Cell
 from tests.run.runs import FEW, one
 from tests.suites.helpers import built, write_rows
@@ -84,7 +84,7 @@ def test_one_broken_file_among_official_ones_stops_nothing(tmp_path: Path) -> No
 
 
 def test_editors_know_what_comes_back_and_every_option() -> None:
-    options = {"model", "suite", "dry_run", *EvaluateOptions.__annotations__}
+    options = {"model", "suite", "dry_run", *RunOptions.__annotations__}
     assert options == set(inspect.signature(evaluate).parameters)
     returned = [inspect.signature(one).return_annotation for one in get_overloads(evaluate)]
     assert returned == ["Run", "list[Run]", "RunPlan"]

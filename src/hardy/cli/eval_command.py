@@ -167,12 +167,10 @@ def evaluate_models(
         "warn": lambda text: typer.secho(f"WARNING: {in_options(text)}", fg="yellow", err=True),
         "track": track,
     }
-    if only != "counted":
-        options["only"] = words(only)
-    if severities is not None:
-        options["severities"] = numbers(severities)
-    if dry_run:
-        options["dry_run"] = True
+    choice = {"only": words(only), "severities": numbers(severities), "dry_run": dry_run}
+    options |= {
+        name: said for name, said in choice.items() if said not in (["counted"], None, False)
+    }
     if attack is None:
         with resumable():
             found = hardy.evaluate(models, **options)

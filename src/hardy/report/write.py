@@ -20,10 +20,9 @@ from hardy.report.matplotlib_figures import Print, overview, save
 from hardy.report.page import render_galleries, render_report
 from hardy.report.words import describe_run, section_title
 from hardy.scores.listing import score_tables
-from hardy.scores.result_files import write_scores
 from hardy.scores.scored_cells import suite_of
-from hardy.scores.scoring import Tell
-from hardy.scores.text_tables import TextTable, to_csv, to_markdown
+from hardy.scores.scoring import ScoredStore, Tell
+from hardy.scores.text_tables import TextTable, to_markdown
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites import load
 from hardy.suites.suite import Suite
@@ -137,8 +136,7 @@ def _content(form: str, store: Path, photo: Path | None, track: Track, tell: Tel
         tell(reason)
     if form == "png":
         return overview(figure for part in report.sections for figure in figures(part))
-    text = as_json(report, tell) if form == "json" else as_csv(report)
-    return text.encode("utf-8", "replace")
+    return scored(report, tell).render(form).encode("utf-8", "replace")
 
 
 def render_store(store: Path, photo: Path | None = None, *, track: Track = untracked) -> bytes:
@@ -178,13 +176,7 @@ def _tables(report: StoreReport) -> Iterator[TextTable]:
         yield TextTable("Left out", ("why",), [(reason,) for reason in report.left_out])
 
 
-def as_csv(report: StoreReport) -> str:
-    """A line per model, suite and score."""
+def scored(report: StoreReport, tell: Tell) -> ScoredStore:
+    """The scores of a report, to be written as `hardy score` does."""
     entries = [entry for section in report.sections for entry in section.entries]
-    return to_csv([row for entry in entries for row in entry.scores.as_dicts()])
-
-
-def as_json(report: StoreReport, tell: Tell) -> str:
-    """A result file, as `hardy score` writes it and `hardy leaderboard` reads it."""
-    entries = [entry for section in report.sections for entry in section.entries]
-    return write_scores((entry.scores for entry in entries), tell)
+    return ScoredStore(tuple(entry.scores for entry in entries), tell=tell)

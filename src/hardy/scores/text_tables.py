@@ -10,11 +10,10 @@ import csv
 import io
 import os
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hardy.errors import printable
 from hardy.files import write_file
@@ -43,14 +42,11 @@ class TextTable(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Shown(ABC):
+class Shown(Protocol):
     """Results that can be printed and written in every one of the `FORMATS`."""
 
-    @abstractmethod
     def tables(self, *, brief: bool = False) -> list[TextTable]: ...
-    @abstractmethod
     def as_csv(self) -> str: ...
-    @abstractmethod
     def as_json(self) -> str: ...
 
     def render(self, format: str) -> str:
