@@ -33,7 +33,7 @@ class Malicious:
 
 def test_a_file_that_may_run_code_needs_trust(tmp_path):
     joblib.dump(Malicious(tmp_path / "sprung"), tmp_path / "model.joblib")
-    message = r"model\.joblib is a joblib file, and reading one runs whatever code.*--trust"
+    message = r"model\.joblib is a joblib file, and reading one runs whatever code.*`trust=True`"
     with pytest.raises(InputError, match=message):
         load(f"sklearn:{tmp_path / 'model.joblib'}")
     assert not (tmp_path / "sprung").exists()

@@ -78,7 +78,7 @@ def test_other_folders_are_refused_for_cifar(name: str) -> None:
     with pytest.raises(
         InputError,
         match=rf"names of {title}'s classes, such as {known[0]}, got 2 others "
-        r"\(pig, zebra\).*say --own-classes",
+        r"\(pig, zebra\).*say `own_classes=True`",
     ):
         of(name, [0, 1], strange)
     assert of(name, [0, 1], strange, own=True).labels.tolist() == [0, 1]

@@ -76,7 +76,7 @@ def test_a_wrong_normalisation_is_noticed_and_the_right_one_named(trained):
     assert found.warnings[0].startswith(f"mine: {found.accuracy:.1%} of 300 clean images are right")
     assert "mean 0 0 0, std 1 1 1 (a guess), but" in found.warnings[0]
     assert f"{right:.1%} with Inception's (−1..1) normalisation" in found.warnings[0]
-    assert found.warnings[0].endswith("say --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5")
+    assert found.warnings[0].endswith("preprocessing: `mean=0.5,0.5,0.5` `std=0.5,0.5,0.5`")
 
 
 class Bands(torch.nn.Module):
@@ -205,7 +205,7 @@ def test_a_model_without_its_weights_is_noticed():
 
     images, labels = np.zeros((200, 8, 8, 3), np.uint8), np.zeros(200, np.int64)
     (told,) = check(Guess(0.25), images, labels).warnings
-    assert "no better than chance among 4 classes; are its weights loaded (--checkpoint)" in told
+    assert "no better than chance among 4 classes; are its weights loaded (`checkpoint`)" in told
     ours = Guess(0.25)
     ours.preprocessing = replace(Guess.preprocessing, source=AS_TRAINED)
     (told,) = check(ours, images, labels).warnings

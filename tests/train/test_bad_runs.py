@@ -91,7 +91,9 @@ def test_a_method_that_would_never_begin(tmp_path, narrow) -> None:
             "groupwise_inhibition", data, tmp_path / start, NARROW, settings=settings
         ).epochs
 
-    message = "expected start below the 6 steps of the run, .* got 6; train for longer, or --set"
+    message = (
+        "expected start below the 6 steps of the run, .* got 6; train for longer, or bring another"
+    )
     with pytest.raises(InputError, match=message):
         begun_in("6")
     assert not (tmp_path / "6").exists()

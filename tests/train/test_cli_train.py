@@ -110,7 +110,7 @@ def test_weights_for_other_classes(run) -> None:
     torch.save(NETS["narrow"](10).state_dict(), "weights.pt")
     message = (
         "it is for 10 classes and the model for 3; start from weights of the same net, made for as "
-        "many classes as the data has, or leave --init out$"
+        "many classes as the data has, or leave `init` out$"
     )
     with pytest.raises(InputError, match=message):
         run("standard", "--init", "weights.pt")
@@ -148,7 +148,10 @@ def test_the_help_names_them_all() -> None:
             'size as a whole number of at most 2,147,483,647, got "99999999999999999999"',
         ),
         (("standard", "--data", "nowhere"), "there is no file or folder nowhere"),
-        (("corrupted",), "corruption of cifar10_c to train with, got nothing; say --set"),
+        (
+            ("corrupted",),
+            "corruption of cifar10_c to train with, got nothing; name one by `settings`",
+        ),
     ],
 )
 def test_refusals_leave_nothing(run, arguments, message) -> None:

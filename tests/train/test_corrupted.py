@@ -95,7 +95,7 @@ def test_none_is_clean() -> None:
 def test_that_nothing_is_to_be_corrupted_has_to_be_said(tmp_path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(suite_toml("cifar10_c", "mine", ["contrast", "fog"], "x"))
-    words = r"nothing; say --set corruption=NAME \(contrast, fog\), or corruption=none for clean"
+    words = r"by `settings`, corruption=NAME \(contrast, fog\), or corruption=none for clean"
     with pytest.raises(InputError, match=words):
         make_method("corrupted", {"suite": str(path)})
 
