@@ -1,4 +1,4 @@
-"""From raw milliseconds to the figures that are judged, and the judgement."""
+"""The figures that are judged, from raw milliseconds, and the judgement."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def import_only() -> None:
 
 
 def first(name: str, severity: int) -> None:
-    """From before `import hardy` to the first corrupted picture."""
+    """The time from before `import hardy` to the first corrupted picture."""
     raw = sys.stdin.buffer.read()
     start = time.perf_counter()
     import numpy as np

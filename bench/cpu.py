@@ -64,7 +64,7 @@ def commit() -> str:
 
 
 def as_published() -> dict[str, str]:
-    """In a process of its own: the shim must not be there."""
+    """Run it in a process of its own: the shim must not be there."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.peer"], capture_output=True, text=True, check=True
     )

@@ -21,7 +21,7 @@ def harmonic_mean(rates: list[float]) -> float:
 
 
 def counted(measured: dict[str, Any], what: str, suite: str = C) -> list[float]:
-    """Of the cells that count, 75 of ImageNet-C."""
+    """The cells that count, 75 of ImageNet-C."""
     return [rate for name in load(suite).counted for rate in measured["cells"][name][what]]
 
 

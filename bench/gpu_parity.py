@@ -63,7 +63,7 @@ def frames(ops: Ops, images: Array, name: str, ids: NDArray[np.uint64]) -> Array
 
 
 def cells(chosen: str) -> list[Cell]:
-    """Of an edition; none has every corruption, and some have one severity."""
+    """The cells of an edition; none has every corruption, and some have one severity."""
     has = edition(chosen)
     names = [name for name in CORRUPTIONS.names() if name in has.corruptions]
     return [(name, severity) for name in names for severity in has.severities(name)]
@@ -113,7 +113,7 @@ def warm(ops: Ops, moved: Moved, share: int, of: int) -> None:
 
 
 def compare(ops: Ops, moved: Moved, folder: Path) -> dict[str, dict[str, Any]]:
-    """Of each edition, and of sequences: what was compared, and what differs."""
+    """What was compared, and what differs, for each edition and for sequences."""
     expected = np.load(folder / "bytes.npz")
     found: dict[str, dict[str, Any]] = {}
     for name, call in everything(ops, moved).items():

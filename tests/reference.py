@@ -61,7 +61,7 @@ def signature(name: str, function: Callable[..., Any]) -> str:
 
 
 def _parameter(one: ast.arg, default: ast.expr | None) -> str:
-    """With its type; a default that is a function of no name is not spelled out."""
+    """A parameter with its type; a default that is a function of no name is not spelled out."""
     shown = "..." if isinstance(default, ast.Lambda) else default and ast.unparse(default)
     return ast.unparse(one) + (f" = {shown}" if shown else "")
 

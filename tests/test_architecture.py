@@ -1,4 +1,4 @@
-"""The map is true: every folder is on it, and what it names exists."""
+"""The map is true: folders and the files above them are on it, and what it names exists."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ FOLDERS = sorted(
 def test_each_folder_has_its_line() -> None:
     rows = re.findall(r"^\| `([\w/]+)/` \| \S.*\|$", MAP, re.MULTILINE)
     assert sorted(rows) == FOLDERS
+
+
+def test_each_file_above_the_rooms_is_named() -> None:
+    assert {path.name for path in SOURCE.glob("*.py")} <= set(NAMED)
 
 
 def test_the_drawing_names_every_room() -> None:

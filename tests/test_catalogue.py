@@ -42,7 +42,7 @@ def test_summaries_are_sentences(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"suites", "editions"}))
 def test_what_is_listed_stands_in_one_docstring(torchvision, kind: str) -> None:
-    """Of a thing that has a docstring, nothing is said a second time."""
+    """Nothing is said a second time of a thing that has a docstring."""
     registry = KINDS[kind]
     for name, row in registry._rows.items():
         assert row.summary is None, f"{name}: its docstring says it"

@@ -20,7 +20,7 @@ COMMANDS = {"": GROUP, **GROUP.commands}
 
 
 def options(command: Any) -> dict[str, Any]:
-    """Of each argument and option, under all its names: the default, or that it is required."""
+    """Each argument and option, under all its names, with its default, or that it is required."""
     return {
         " ".join([*one.opts, *one.secondary_opts]): "(required)" if one.required else plain(one)
         for one in command.params

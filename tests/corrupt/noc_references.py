@@ -44,7 +44,7 @@ def gaussian(image: Bytes, fields: Fields) -> Bytes:
 
 
 def salt_pepper(image: Bytes, fields: Fields) -> Bytes:
-    """By adding and taking away 2, then clipping."""
+    """Add and take away 2, then clip."""
     q, hit, x = fields["strength"], fields["hit"], image / 255
     return to_bytes(x - 2.0 * (hit < q / 2) + 2.0 * (hit >= 1 - q / 2))
 
@@ -236,7 +236,7 @@ ONLY_224 = {"noc_artifacts", "noc_vertical_artifacts", "noc_rain", "noc_circle"}
 
 
 def replay(image: np.ndarray, name: str, **drawn: Any) -> np.ndarray:
-    """With these draws; places beyond those given are drawn but not used."""
+    """Use these draws; places beyond those given are drawn but not used."""
     fields = hardy.draw(f"noc_{name}", 1, image.shape[:2])
     for key, value in drawn.items():
         values = np.atleast_1d(value)

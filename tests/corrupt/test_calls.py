@@ -172,7 +172,7 @@ def test_seeds_of_images_that_are_none(seed: object, ids: object, message: str) 
 
 
 def test_each_image_may_have_its_seed() -> None:
-    """In any order, and with equal ids where the seeds differ."""
+    """The order is free, and ids may be equal where the seeds differ."""
     seeds, ids = [5, 2**64 - 1, 5], [7, 7, "cat"]
     made = hardy.corrupt(BATCH, "gaussian_noise", 3, seed=seeds, ids=ids)
     for place, (seed, name) in enumerate(zip(seeds, ids, strict=True)):

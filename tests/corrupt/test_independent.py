@@ -1,4 +1,4 @@
-"""On photographs and noise, every corruption gives the bytes of an independent implementation.
+"""Every corruption gives the bytes of an independent implementation, on photographs and noise.
 
 The references are in `references.py`. Where the engine follows the reference's arithmetic to the
 last bit, no value may differ; elsewhere one in a thousand, by one grey level.
@@ -81,7 +81,7 @@ def test_odd_sizes_and_noise(chosen, size, name):
 
 
 def clouds(side: int, decay: float) -> tuple[np.ndarray, np.ndarray]:
-    """Of seed 0: the reference's and Hardy's."""
+    """The clouds of seed 0: the reference's and Hardy's."""
     steps = np.random.RandomState(0).random_sample(side * side - 1)
     return plasma(steps, decay), cpu_ops().plasma(steps[None], decay, side)[0]
 

@@ -137,7 +137,7 @@ def test_tilt_check_values():
 
 
 def test_flat_areas_lose_a_level_in_zoom_blur():
-    """By float32 sums: 24 % of all levels and frames, in late frames up to 35 % of the levels."""
+    """Float32 sums: 24 % of all levels and frames, in late frames up to 35 % of the levels."""
     frames = run(
         PERTURBATIONS["zoom_blur"],
         flat_images(8, 8),

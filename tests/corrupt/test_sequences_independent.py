@@ -1,4 +1,4 @@
-"""On photographs and noise, the frames are those of an independent implementation.
+"""The frames are those of an independent implementation, on photographs and noise.
 
 The references are in `sequence_references.py`. Where the arithmetic is followed to the last bit no
 value may differ; elsewhere a few, by one grey level.

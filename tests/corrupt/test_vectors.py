@@ -1,4 +1,4 @@
-"""With the reference's own draws injected, every published check value is met.
+"""Every published check value is met, with the reference's own draws injected.
 
 vectors.csv: a synthetic n x n image (a ramp in red along x, in green along y, a chequerboard of
 16-pixel fields in blue) corrupted by the reference with the legacy generator at seed 0. Channel

@@ -57,7 +57,7 @@ def test_the_stand_in_alone_is_drawn(run, monkeypatch, tmp_path) -> None:
 
 
 def test_what_is_printed_after_the_stand_in_can_be_typed(run, monkeypatch) -> None:
-    """With a corruption that costs the clean model nothing; the other similarities are refused."""
+    """One corruption costs the clean model nothing; the other similarities are refused."""
     images, costs = 40, {"fog": (0, 12), "snow": (4, 16), "contrast": (20, 30), "frost": (0, 0)}
     correct = np.ones((images, 5), np.uint8)
     for column, (start, end) in enumerate(costs.values(), 1):

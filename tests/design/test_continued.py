@@ -19,7 +19,7 @@ __all__ = ["narrow"]
 
 
 def test_other_test_images_are_refused(tmp_path, narrow) -> None:
-    """Of the same ids and labels: at once, not after a model has been trained."""
+    """They have the same ids and labels; it is told before a model is trained."""
 
     def kill(line: str) -> None:
         raise Killed

@@ -170,7 +170,7 @@ def test_predictions_on_other_images_are_refused(finished) -> None:
 
 
 def test_predictions_can_be_scored(finished) -> None:
-    """By a copy of the suite, which was fitted to the images."""
+    """A copy of the suite, which was fitted to the images, scores them."""
     for one in find_runs(finished / "predictions"):
         assert one.suite == "cifar10_c_at_16"
         assert score_run(one)["mean error"].circumstances.names == NAMES

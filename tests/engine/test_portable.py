@@ -65,7 +65,7 @@ def test_pairwise_sum_is_numpys_sum_to_the_bit(n):
 
 
 def test_pairwise_sum_is_the_same_in_every_python(monkeypatch):
-    """From 3.12 on the built-in `sum` of floats compensates for rounding, as `fsum` does."""
+    """The built-in `sum` of floats compensates for rounding from 3.12 on, as `fsum` does."""
     monkeypatch.setattr(portable, "sum", math.fsum, raising=False)
     values = np.array([1e16, 1.0, 1.0, 1.0])
     assert portable.pairwise_sum(values) == values.sum() == 1e16

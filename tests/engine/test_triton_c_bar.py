@@ -56,7 +56,7 @@ def test_mathematics():
 
 
 def few_turns(degrees: float) -> np.ndarray:
-    """Of all 21 the interpreter would take minutes."""
+    """The interpreter would take minutes for all 21."""
     turns = turn_table(degrees)[::5].copy()
     turns[:, 2] /= turns[:, 2].sum()
     return turns

@@ -134,7 +134,7 @@ def test_smooth(size, sigma, truncate, border):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("sigma", [19.52, 170.8])
 def test_smooth_by_matrix_products(size, sigma):
-    """In an order of their own, which elastic_transform may have."""
+    """They have an order of their own, which elastic_transform may have."""
     fields = _fields(size)
     result = filters.smooth(moved(fields), sigma, 3.0, "reflect")
     expected = OPS.smooth(fields, sigma, 3.0, "reflect")

@@ -41,7 +41,7 @@ def same(one, two) -> None:
 
 
 def test_all_comes_back(tmp_path) -> None:
-    """With several severities, with classes and without."""
+    """Several severities, with classes and without."""
     given = measured()
     write_kept(tmp_path / "kept.npz", given)
     found = read_kept(tmp_path / "kept.npz")

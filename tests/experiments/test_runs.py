@@ -1,4 +1,4 @@
-"""From images to a page, through the same code as on a GPU, with a narrow net and few cells."""
+"""The way from images to a page, by the code that a GPU runs, with a narrow net and few cells."""
 
 from __future__ import annotations
 

@@ -39,13 +39,13 @@ def synthetic(height: int, width: int) -> NDArray[np.uint8]:
 
 
 def digest(chosen: str, name: str, severity: int, size: tuple[int, int]) -> str:
-    """Of the three images corrupted with seed 0, as images called 0, 1 and 2."""
+    """The hash of the three images, called 0, 1 and 2, corrupted with seed 0."""
     result = hardy.corrupt(synthetic(*size), name, severity, edition=chosen)
     return hashlib.sha256(result.tobytes()).hexdigest()
 
 
 def sizes() -> dict[str, tuple[str, tuple[int, int]]]:
-    """Of each entry: edition and size."""
+    """Each entry's edition and size."""
     kept = [suite for suite in hardy.suites() if load(suite).corruptions]
     named = {suite: load(suite).edition.name for suite in kept}
     native = {suite: (name, (load(suite).edition.side,) * 2) for suite, name in named.items()}

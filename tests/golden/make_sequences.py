@@ -22,13 +22,13 @@ CROP = Recipe("crop@1", "", "file_stem", None, np.asarray, lambda height, width:
 
 
 def cases() -> dict[str, tuple[str, tuple[int, int], Recipe | None]]:
-    """Of each entry: edition, size of the image, recipe."""
+    """Each entry's edition, size of the image, and recipe."""
     native = {name: (name, (edition(name).side,) * 2, None) for name in editions("tilt")}
     return native | {WINDOW: ("cifar", (37, 61), CROP)}
 
 
 def digest(entry: str, name: str, level: int) -> str:
-    """Of all frames of the first synthetic image, called 0, with seed 0."""
+    """The hash of all frames of the first synthetic image, called 0, with seed 0."""
     chosen, size, recipe = cases()[entry]
     image = synthetic(*size)[0]
     frames = hardy.perturb(image, name, level=level, edition=chosen, recipe=recipe)

@@ -41,7 +41,7 @@ def test_chunks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None
     "strata", [None, np.arange(600) % 40, np.arange(600) % 41], ids=["none", "even", "uneven"]
 )
 def test_whole_numbers_are_added_up_exactly(strata: np.ndarray | None) -> None:
-    """In single precision, where that is exact: the same as in double precision."""
+    """Single precision gives the same as double precision, where it is exact."""
     how = Resampling(strata=strata, replicates=100)
     flags = RNG.random((600, 3)) < 0.3
     counts = RNG.integers(0, 6, (600, 2)).astype(np.uint8)

@@ -18,7 +18,7 @@ IMAGES = random_images(10, 12, 12, seed=5)
 
 
 def settled(seed: int = 0) -> Tiny:
-    """With statistics that are not 0 and 1."""
+    """A net with statistics that are not 0 and 1."""
     module = tiny(seed)
     generator = torch.Generator().manual_seed(seed)
     module.norm.running_mean.copy_(torch.randn(4, generator=generator))

@@ -26,7 +26,7 @@ BLOCKS = [np.arange(40), np.arange(40, 80), np.arange(80, 87)]
 
 @pytest.fixture
 def subject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
-    """Of a device, in blocks of 48, which is pieces of 3."""
+    """A subject of a device, in blocks of 48, which is pieces of 3."""
     monkeypatch.setattr(subjects, "MOST_ON_DEVICE", 3 * PIECES)
     found = open_subject(load("cifar10_c"), images=write_rows(tmp_path, 87), only=["fog"])
     return replace(found, device="cuda:0")

@@ -20,7 +20,7 @@ Columns = Mapping[str, Any]
 
 
 def measure(clean: Columns | None, cells: Columns, metrics: Sequence[Metric[...]]) -> dict:
-    """By metric, from columns (images,) and (images, corruptions, severities)."""
+    """Numbers by metric, from columns (images,) and (images, corruptions, severities)."""
 
     def numbers(metric: Metric[...], columns: Columns) -> Any:
         return metric(*(np.asarray(columns[name]) for name in metric.needs))
@@ -61,7 +61,7 @@ def measured(name: str, clean_rank: Any, rank: Any) -> ReferenceNumbers:
 def moves(
     top5: Columns, difficulty: int = 1, zipf: Columns | None = None
 ) -> tuple[dict[str, Measured], list[Metric[...]]]:
-    """By metric, from the best classes per frame, perturbation -> (images, frames, 5)."""
+    """Numbers by metric, from the best classes per frame, perturbation -> (images, frames, 5)."""
     metrics = MOVES if zipf is None else [*MOVES, ZIPF]
     found = {}
     for metric in (one for one in metrics if one.of is None):

@@ -31,7 +31,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(run, monkeypatch: pytest.MonkeyPatch):
-    """On a terminal of 80 columns."""
+    """Run a command on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     return run
 

@@ -1,4 +1,4 @@
-"""From stored arrays to named scores."""
+"""Named scores, from stored arrays."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_two_models_on_the_same_images_are_paired() -> None:
 
 
 def test_where_all_images_are_alike_every_score_says_how_few_they_are() -> None:
-    """By hand: of all images, Wilson's limit of a share never seen may have errors 0 or 1."""
+    """Worked out: of all images, Wilson's limit of a share never seen may have errors 0 or 1."""
     images, wrong = 6, np.array([0, 1, 1, 1, 0])
     rank = np.tile(9 * wrong, (images, 3, 1))
     around = replace(AROUND, images=images)

@@ -1,4 +1,4 @@
-"""From frames to named scores of sequences."""
+"""Named scores of sequences, from frames."""
 
 from __future__ import annotations
 

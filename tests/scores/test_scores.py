@@ -18,7 +18,7 @@ SUITE = load("imagenet_c")
 
 
 def mean_errors(wrong: dict[Cell, Any], rows: slice = slice(None)) -> dict[str, float]:
-    """By hand: the mean over severities and images."""
+    """The mean over severities and images, by hand."""
     names = dict.fromkeys(cell.name for cell in wrong if cell != CLEAN)
     return {
         name: float(np.mean([wrong[cell][rows] for cell in wrong if cell.name == name]))

@@ -19,7 +19,7 @@ HARDER = [Cell(name, 2) for name in ("gaussian_noise", "shot_noise")]
 
 
 def flips(scores: np.ndarray, *, noise: bool, step: int = 1) -> float:
-    """By hand."""
+    """The flip probability, by hand."""
     best = scores.argmax(axis=-1)
     pairs = [
         (0, later) if noise else (later - step, later)

@@ -223,7 +223,7 @@ def test_a_checkpoint_with_another_log(tmp_path, narrow, monkeypatch, log) -> No
 
 
 def test_a_checkpoint_of_another_run(tmp_path, narrow, monkeypatch) -> None:
-    """Of the same net: what it has seen would not be told."""
+    """It is of the same net; what that has seen would not be told."""
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
     data = small_data(tmp_path)
     for method in ("gauss_mult", "standard"):

@@ -24,7 +24,7 @@ __all__ = ["narrow"]
 
 
 def random_maps(images: int, channels: int, side: int) -> torch.Tensor:
-    """Of low rank, so that they are alike in groups."""
+    """Maps of low rank, so that they are alike in groups."""
     draws = torch.Generator().manual_seed(0)
     rough = torch.randn(images, channels, 3, generator=draws) ** 3
     return (rough @ torch.randn(images, 3, side * side, generator=draws)).relu()
@@ -76,7 +76,7 @@ def cluster_of_rounds(maps: torch.Tensor, first: torch.Tensor, rounds: int) -> t
 
 
 def test_each_centre_takes_a_map_of_its_own() -> None:
-    """Of three centres nearest to the last map, the first gets it."""
+    """The first of three centres nearest to the last map gets it."""
     distances = torch.tensor([[[3.0, 2.0, 1.0], [1.5, 9.0, 1.0], [0.0, 9.0, -5.0]]])
     assert inhibition._snapped(distances).tolist() == [[2, 0, 1]]
 

@@ -285,7 +285,7 @@ def test_the_same_data_elsewhere_is_the_same_run(tmp_path) -> None:
 
 
 def test_weights_that_are_no_numbers_are_not_written(tmp_path, narrow, monkeypatch) -> None:
-    """Of the last step no loss follows that would tell."""
+    """No loss follows the last step that would tell."""
     step = Training._update
 
     def spoil(self, *arguments) -> None:

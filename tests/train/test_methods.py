@@ -191,7 +191,7 @@ def test_mixtures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_chains_are_weighted_uniformly_on_the_simplex(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the first chain alone white, its share is m · w, and E[m w] = 1/6, E[m² w²] = 1/18."""
+    """If the first chain alone is white, its share is m · w: E[m w] = 1/6, E[m² w²] = 1/18."""
 
     def first_white(images, operations, levels, signs):
         chains = images.unflatten(0, (2, 3, -1)).clone()

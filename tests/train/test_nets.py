@@ -52,7 +52,7 @@ def test_resnexts_have_the_published_size(shape, millions) -> None:
 
 
 def wide_sum(blocks: int, k: int) -> int:
-    """From the table of the paper: 3 x 3 of 16, then groups of pairs of 3 x 3 of 16k, 32k, 64k."""
+    """The paper's table: 3 x 3 of 16, then groups of pairs of 3 x 3 of 16k, 32k, 64k."""
     widths = [16 * k, 32 * k, 64 * k]
     firsts = [16, *widths[:2]]  # that come into each group
     convolutions = 27 * 16
@@ -188,7 +188,7 @@ def test_blur_after_conv_is_what_it_says() -> None:
 
 
 def change(halving: Halving) -> float:
-    """Of the features when the image moves by one pixel, over how much those of images differ."""
+    """How features change as the image moves by a pixel, over how much those of images differ."""
     torch.manual_seed(0)
     net = ResNet18(10, halving, width=8).eval()
     x = torch.rand(8, 3, 40, 40, generator=torch.Generator().manual_seed(1))

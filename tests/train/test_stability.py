@@ -21,7 +21,7 @@ def ready(**settings: str) -> Stability:
 
 
 def test_the_loss_equals_its_formula_and_so_does_its_gradient() -> None:
-    """By differences of the formula, in which both predictions depend on the weights."""
+    """Differences of the formula, in which both predictions depend on the weights, give it."""
     images, labels = bytes_of(6), np.arange(6) % 3
     net = linear_net()
     clean = images.numpy().reshape(6, -1) / 255

@@ -45,7 +45,7 @@ def test_a_net_that_cannot_take_the_images(tmp_path, monkeypatch, side, batch, m
 
 @pytest.mark.parametrize(("count", "batch"), [(63, 3), (66, 32), (64, 2)])
 def test_a_process_that_gets_one_image(tmp_path, monkeypatch, count, batch) -> None:
-    """Of every batch, or of the last of an epoch; by two processes."""
+    """It is one of every batch, or of the last of an epoch, for two processes."""
     monkeypatch.setitem(NETS._objects, "of_one_size", lambda classes, halving: OfOneSize(classes))
     recipe = replace(NARROW, net="of_one_size", batch=batch)
     data = small_data(tmp_path, side=8, count=count)

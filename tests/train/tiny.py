@@ -19,7 +19,7 @@ def bytes_of(count: int, side: int = 8) -> torch.Tensor:
 
 
 def tiny_net(classes: int = 3) -> nn.Module:
-    """With a batch norm, so that it matters in which mode it is."""
+    """A net with a batch norm, so that it matters in which mode it is."""
     return nn.Sequential(
         nn.Conv2d(3, 4, 3),
         nn.BatchNorm2d(4),

@@ -39,7 +39,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_read_back_is_what_is_made_on_the_fly(
     format: str, photos: Path, tmp_path: Path
 ) -> None:
-    """By name: to the byte, and where the files are JPEG with that step."""
+    """It is the same by name, to the byte, and where the files are JPEG with that step."""
     suite = load("imagenet_c")
     names = ("gaussian_noise", "fog", "contrast")
     outcome = built("imagenet_c", photos, tmp_path / "c", *names, severities=(1, 5), format=format)
@@ -111,7 +111,7 @@ def test_the_same_command_has_nothing_to_do(photos: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_build_is_extended(format: str, photos: Path, tmp_path: Path) -> None:
-    """In any order; what was there is not written again."""
+    """The order is free; what was there is not written again."""
     out = tmp_path / "c"
     built("imagenet_c", photos, out, "contrast", severities=(2,), format=format)
     first = {path: path.stat().st_ino for path in out.rglob("*") if "contrast" in path.as_posix()}

@@ -29,7 +29,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path
 
 
 def start(*words: object) -> subprocess.Popen[str]:
-    """In a session of its own, so that all of it can be killed at once."""
+    """Start it in a session of its own, so that all of it can be killed at once."""
     return subprocess.Popen(
         [sys.executable, "-m", *map(str, words)],
         env=ENVIRONMENT,

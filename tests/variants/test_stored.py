@@ -222,7 +222,7 @@ sys.stdout.buffer.write(encode.video(numpy.load(sys.argv[1]), load("tiny_imagene
 
 
 def test_video_does_not_depend_on_what_was_in_memory(tmp_path: Path) -> None:
-    """With AVX-512, x264 reads memory that it has not set, and decides by it."""
+    """Under AVX-512, x264 reads memory that it has not set, and decides by it."""
     suite, images = load("tiny_imagenet_p"), write_photos(tmp_path / "val", 1)
     frames = Generated(suite, opened(images, suite)).chunk([0]).make(Cell("tilt", 1))[0]
     np.save(tmp_path / "frames.npy", frames)

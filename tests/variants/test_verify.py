@@ -58,7 +58,7 @@ def test_nothing_to_find(folder: Path) -> None:
 
 @pytest.mark.parametrize("share", [0.5, 1])
 def test_one_bit(folder: Path, share: float) -> None:
-    """In the middle, which is of the second severity in the array, and at the end."""
+    """The bit is in the middle, of the second severity in the array, or at the end."""
     path = folder / FORMATS[folder.name]
     size = len(path.read_bytes())
     if folder.name == "npy":  # three severities were not built: their rows are not looked at
