@@ -15,12 +15,19 @@ from hardy.scores.listing import score_tables
 from hardy.scores.paired_scores import compare_scores
 from hardy.scores.scored_cells import suite_of
 from hardy.scores.scoring import ScoredStore
+from hardy.scores.similarity import Description
+from hardy.suites import load
+from hardy.suites.cells import Cell
 from tests.scores.helpers import FEW, errors, write_nothing, write_run
 
 HIGHER = {"lower_is_better": False}
 NAMES = ("fog", "snow")
 GOOD = errors(names=NAMES, images=40, rate=0.3, clean=0.1)
 BAD = {cell: flags | (np.arange(40) < 20) for cell, flags in GOOD.items()}
+
+DESCRIBED = Description(
+    load("cifar10_c"), (Cell("fog", 1), Cell("fog", 2)), np.ones((2, 2)), "two images"
+)
 
 
 @pytest.fixture
@@ -69,7 +76,7 @@ def test_what_others_published_stands_beside(store: Path) -> None:
 
 def test_results_are_written_in_the_format_of_the_suffix(store: Path) -> None:
     """One way for scores and comparisons, and for what `hardy describe` tells."""
-    for made in (hardy.score(store), hardy.compare("good", "bad", store=store)):
+    for made in (hardy.score(store), hardy.compare("good", "bad", store=store), DESCRIBED):
         for name, format in (("a.csv", "csv"), ("a.JSON", "json"), ("a.md", "md"), ("a", "table")):
             target = made.write(store / "new" / name)
             assert target == store / "new" / name
@@ -92,6 +99,7 @@ def test_each_says_what_it_is_on_one_line(store: Path) -> None:
     assert repr(scores) == f"Scores('kind:good', imagenet_c: mCE {mce})"
     assert repr(scores["mCE"]) == f"Score(mCE {mce} ({scores['mCE'].circumstances}))"
     assert repr(compared) == (f"Compared('kind:good', 'kind:bad', imagenet_c: {compared.verdict})")
+    assert repr(DESCRIBED) == "Description(cifar10_c, 2 images × 2 cells)"
     assert repr(suite_of(bad.stored)) == "Suite('imagenet_c', version 1, 15 corruptions)"
 
 
