@@ -35,6 +35,11 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
     values = width * channels
     padded = np.empty((height + 2 * reach + 1, values + 2 * reach * channels), np.uint8)
     core, group, total = np.empty(values, np.int32), np.empty(values, np.int16), np.empty(values)
+    # Where a pixel of the ring lies, counted from the first row in reach.
+    places = np.empty(len(offsets), np.uint32)
+    for k in range(len(offsets)):
+        dy, dx = offsets[k]
+        places[k] = (reach + dy) * padded.shape[1] + (reach + dx) * channels
     for i in range(n):
         _pad_mirrored(images[i], reach, padded)
         core[:] = 0
@@ -45,24 +50,10 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
         for y in range(height):
             for x in range(values):
                 total[x] = core[x] * core_weight
+            source = padded[y:].reshape(-1)
             for g in range(len(weights)):
-                group[:] = 0
-                k, stop = starts[g], starts[g + 1]
-                while k + 4 <= stop:
-                    _add_lines(
-                        _shifted(padded, y, offsets[k], reach, channels),
-                        _shifted(padded, y, offsets[k + 1], reach, channels),
-                        _shifted(padded, y, offsets[k + 2], reach, channels),
-                        _shifted(padded, y, offsets[k + 3], reach, channels),
-                        group,
-                    )
-                    k += 4
-                while k < stop:
-                    _add_line(_shifted(padded, y, offsets[k], reach, channels), group)
-                    k += 1
-                weight = weights[g]
-                for x in range(values):
-                    total[x] += group[x] * weight
+                _sum_lines(source, places[starts[g] : starts[g + 1]], group)
+                add_scaled(total, group, weights[g])
             goal = target[y]
             for x in range(values):
                 goal[x] = np.uint8(np.int32(min(total[x], 255.0)))
@@ -92,20 +83,32 @@ def _pad_mirrored(image, reach, padded):
 
 
 @kernel
-def _shifted(padded, y, offset, reach, channels):
-    return padded[y + reach + offset[0], (reach + offset[1]) * channels :]
-
-
-@kernel
 def _add_line(source, line):
     for x in range(len(line)):
         line[x] += source[x]
 
 
 @kernel
-def _add_lines(a, b, c, d, line):
-    for x in range(len(line)):
-        line[x] += np.int16(a[x]) + np.int16(b[x]) + np.int16(c[x]) + np.int16(d[x])
+def _sum_lines(source, places, line):
+    """line = the sum of what begins at the places, four of them in one pass over the line.
+
+    Places are unsigned, as in warps.py.
+    """
+    whole = len(places) // 4 * 4
+    if not whole:
+        line[:] = 0
+    for k in range(0, whole, 4):
+        a, b, c, d = places[k], places[k + 1], places[k + 2], places[k + 3]
+        for x in range(np.uint32(len(line))):
+            four = (
+                np.int16(source[a + x])
+                + np.int16(source[b + x])
+                + np.int16(source[c + x])
+                + np.int16(source[d + x])
+            )
+            line[x] = line[x] + four if k else four
+    for k in range(whole, len(places)):
+        _add_line(source[places[k] :], line)
 
 
 @kernel
