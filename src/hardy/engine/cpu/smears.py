@@ -121,14 +121,14 @@ def trail_bytes(images, weights, rows, columns, out):
     taps = len(weights)
     reach = taps - 1
     values = width * channels
-    padded = np.empty((height, values + 2 * reach * channels), np.float32)
+    padded = np.empty((height, values + 2 * reach * channels))
     total = np.empty(values)
     for i in range(n):
         for y in range(height):
             source, row = images[i, y].reshape(-1), padded[y]
             inner = row[reach * channels :]
             for x in range(values):
-                inner[x] = np.float32(257.0) * source[x]
+                inner[x] = 257.0 * source[x]
             for x in range(reach):
                 for c in range(channels):
                     row[x * channels + c] = inner[c]
