@@ -52,7 +52,7 @@ def flake_layer(
 ) -> Array:
     """Normal noise, zoomed and cut off below a threshold: bytes (N, H, W, 1)."""
     layer = ops.zoom(mean + sd * layer, zoom, size)
-    return ops.to_bytes(ops.where(layer < threshold, 0.0, layer))[..., None]
+    return (ops.to_bytes(layer) * (layer >= threshold))[..., None]
 
 
 @corruption("weather", draw=draw_snow)

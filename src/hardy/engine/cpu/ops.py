@@ -158,7 +158,9 @@ class NumpyOps:
 
     def to_bytes(self, unit: Array) -> Array:
         one = unit.dtype.type(1)
-        return (np.clip(unit, 0 * one, one) * unit.dtype.type(255)).astype(np.uint8)
+        levels = np.clip(unit, 0 * one, one)
+        levels *= unit.dtype.type(255)
+        return levels.astype(np.uint8)
 
     def to_levels(self, levels: Array) -> Array:
         return np.clip(levels, 0, 255).astype(np.uint8)
