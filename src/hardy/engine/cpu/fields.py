@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hardy.engine.cpu.compile import kernel
 
+_1, _2 = np.uint64(1), np.uint64(2)
 _EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)
 
 
@@ -78,22 +79,24 @@ def shuffle_passes(images, moves, reach):
     moves (N, passes, targets) holds (dy + reach) * 2 reach + (dx + reach), in scan order.
     """
     n, height, width, _ = images.shape
-    span = np.uint32(2 * reach)
+    span = 2 * reach
+    steps = np.empty(span * span, np.int64)
+    for move in range(len(steps)):
+        steps[move] = 3 * ((move // span - reach) * width + move % span - reach)
     for i in range(n):
-        image = images[i]
+        image = images[i].reshape(-1)
         for p in range(moves.shape[1]):
             k = 0
             for y in range(height - reach, reach, -1):
                 for x in range(width - reach, reach, -1):
                     # Replayed moves may be anything; none may read outside the image.
-                    move = min(np.uint32(moves[i, p, k]), span * span - np.uint32(1))
+                    move = min(np.uint32(moves[i, p, k]), np.uint32(len(steps) - 1))
                     k += 1
-                    sy = np.uint64(y + np.int64(move // span) - reach)
-                    sx = np.uint64(x + np.int64(move % span) - reach)
-                    ty, tx = np.uint64(y), np.uint64(x)
-                    image[ty, tx, 0] = image[sy, sx, 0]
-                    image[ty, tx, 1] = image[sy, sx, 1]
-                    image[ty, tx, 2] = image[sy, sx, 2]
+                    place = 3 * (y * width + x)
+                    target, source = np.uint64(place), np.uint64(place + steps[move])
+                    image[target] = image[source]
+                    image[target + _1] = image[source + _1]
+                    image[target + _2] = image[source + _2]
 
 
 @kernel
