@@ -126,16 +126,21 @@ def zoom_fields(fields, first_y, weight_y, first_x, weight_x, out):
 def _fold(line, side, first, step, low, high, fraction):
     """See _taps; True if a coordinate was too far out for folding once at each end."""
     last = 2.0 * side - 2.0 - first
+    edge, end, inner = np.int32(first), np.int32(last), np.int32(side - 1)
+    stride, zero, one = np.int32(step), np.int32(0), np.int32(1)
     far = False
     for x in range(len(line)):
-        before = np.floor(line[x])
-        fraction[x] = np.float32(line[x] - before)
-        far |= (before < -side) | (before >= last)
-        after = before + 1.0
-        before, after = max(before, first - before), max(after, first - after)
+        floor = np.floor(line[x])
+        fraction[x] = np.float32(line[x] - floor)
+        far |= (floor < -side) | (floor >= last)
+        # Cast at every step: 32-bit lanes are twice as many as numba's 64-bit ones.
+        before = np.int32(floor)
+        after = np.int32(before + one)
+        before, after = max(before, np.int32(edge - before)), max(after, np.int32(edge - after))
+        before, after = min(before, np.int32(end - before)), min(after, np.int32(end - after))
         # Clamped once more: a coordinate that is no number must not read outside the image.
-        low[x] = step * min(max(np.int32(min(before, last - before)), 0), side - 1)
-        high[x] = step * min(max(np.int32(min(after, last - after)), 0), side - 1)
+        low[x] = np.int32(stride * min(max(before, zero), inner))
+        high[x] = np.int32(stride * min(max(after, zero), inner))
     return far
 
 
@@ -144,8 +149,8 @@ def _taps(line, side, first, step, low, high, fraction):
     """Offsets (index times step) of both pixels about coordinates along one axis, and the fraction.
 
     Outside, an index is reflected: with first = 0 about the edge pixel's centre (reflect-101),
-    with first = -1 about its outer edge. In float64 that is exact and has no branches; the rare
-    line that reaches beyond one reflection is shifted by whole periods, which is exact too.
+    with first = -1 about its outer edge, without branches; the rare line that reaches beyond one
+    reflection is shifted by whole periods, which is exact.
     """
     if _fold(line, side, first, step, low, high, fraction):
         period = 2.0 * (side - 1 - first)
