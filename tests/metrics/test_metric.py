@@ -41,7 +41,7 @@ def test_no_two_scores_are_called_the_same() -> None:
 
 
 def test_the_usual_goes_without_saying() -> None:
-    one = Metric("sureness", np.asarray)
+    one = Metric("sureness", lambda confidence: np.asarray(confidence))
     assert (one.mean, one.title, one.group) == ("sureness", "sureness", "headline")
     assert one.lower_is_better
 

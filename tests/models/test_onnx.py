@@ -112,7 +112,7 @@ def test_channels_are_checked_at_once(shape, tmp_path):
 @pytest.mark.parametrize(
     ("baked", "message"),
     [
-        ([1, 4], r"onnx raised Fail: .*Reshape.*, given images \(7, 12, 12, 3\); export it"),
+        ([1, 4], r"onnx raised \w+: .*Reshape.*, given images \(7, 12, 12, 3\); export it"),
         ([1, -1], r"expected logits \(7, classes\).*got float32 \(1, 28\); export it"),
     ],
 )
