@@ -12,6 +12,7 @@ import pytest
 
 from hardy import diagnosis as doctor
 from hardy.engine import textures
+from hardy.errors import install_command
 
 
 def test_doctor(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_doctor_says_what_a_missing_extra_is_for(run, monkeypatch: pytest.Monkey
     monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "av" else real(name))
     code, out, _ = run("doctor")
     assert code == 0
-    assert 'not installed; needed for MP4 video only: pip install "hardy[video]"' in out
+    assert f"not installed; needed for MP4 video only: {install_command('video')}\n" in out
 
 
 def test_doctor_names_a_cache_that_cannot_be_written(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from hardy.engine import textures
+from hardy.errors import install_command
 from hardy.execute import processors
 from hardy.images import datasets
 
@@ -150,7 +151,7 @@ def _extra(extra: str, use: str) -> Finding:
     what = f"hardy[{extra}]"
     modules = [MODULES.get(name, name) for name in _installs(extra)]
     if any(find_spec(module) is None for module in modules):
-        return Finding(what, f'not installed; needed for {use} only: pip install "{what}"')
+        return Finding(what, f"not installed; needed for {use} only: {install_command(extra)}")
     for module in modules:
         try:
             importlib.import_module(module)

@@ -1,6 +1,7 @@
 """The errors Hardy raises on purpose. A message says what was expected, what came, what to do."""
 
 import importlib
+import json
 from typing import Any
 
 
@@ -38,8 +39,8 @@ class MissingResource(HardyError):
     >>> try:
     ...     need("a_package_nobody_has", "demo", "this example")
     ... except hardy.MissingResource as error:
-    ...     print(str(error).split(": ")[-1])
-    pip install "hardy[demo]"
+    ...     print(str(error)[:48])
+    this example needs a_package_nobody_has, which c
     """
 
 
@@ -54,11 +55,35 @@ def need(module: str, extra: str, what: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingResource(
-            f"{what} needs {module}, which cannot be imported ({error}): "
-            f'pip install "hardy[{extra}]"'
+            f"{what} needs {module}, which cannot be imported ({error}): {install_command(extra)}"
         ) from error
     except (RuntimeError, OSError) as error:  # libraries of builds that do not belong together
+        reason = str(error).partition("\n")[0]
+        # timm fails by it too
+        packages = "torch torchvision" if "torchvision::" in reason else module.partition(".")[0]
         raise HardyError(
-            f"{what} needs {module}, which is installed but broken ({error}); install builds that "
-            f'belong together: pip install --force-reinstall "hardy[{extra}]"'
+            f"{what} needs {module}, which is installed but broken ({reason}); install builds that "
+            f"belong together, from one index: pip install --force-reinstall {packages}"
         ) from error
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra to Hardy, from where it was installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution("hardy").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:  # a checkout on Python's path
+        origin = {"url": Path(__file__).parents[2].as_uri(), "dir_info": {"editable": True}}
+    url = origin.get("url")
+    if url is None:  # by its name
+        return f'pip install "hardy[{extra}]"'
+    if "dir_info" in origin:
+        option = "-e " if origin["dir_info"].get("editable") else ""
+        return f'pip install {option}"{url2pathname(urlsplit(url).path)}[{extra}]"'
+    if "vcs_info" in origin:
+        url = f"{origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}"
+    return f'pip install "hardy[{extra}] @ {url}"'

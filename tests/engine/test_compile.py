@@ -40,6 +40,24 @@ def test_a_constant_of_another_file_reaches_the_kernel(tmp_path):
     assert words(tmp_path / "src", tmp_path / "cache") == before
 
 
+FORBIDDEN = """
+import tempfile
+def forbidden(*of, **words):
+    raise PermissionError(13, "Permission denied")
+tempfile.TemporaryFile = forbidden  # by which numba tries whether it may write
+"""
+
+
+def test_nowhere_to_write_is_no_reason_to_stop_or_to_warn(tmp_path):
+    """A read-only home, which root does not have."""
+    program = [sys.executable, "-W", "error", "-c", FORBIDDEN + PROGRAM]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == words(Path(hardy.__file__).parents[1], tmp_path / "other")
+    assert not list((tmp_path / "cache").rglob("*.nb?"))
+
+
 def test_without_a_folder_to_write_kernels_still_run(monkeypatch):
     """numba then refuses to cache; the kernel is compiled for this process alone."""
     from numba.core import caching

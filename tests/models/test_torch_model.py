@@ -210,6 +210,16 @@ def test_a_device_that_is_not_here_is_refused(device):
         load("torch:tests.models.tiny:tiny", device=device)
 
 
+@pytest.mark.parametrize(
+    ("built_for", "todo"),
+    [(None, "install a torch that is built for CUDA"), ("13", "name another")],
+)
+def test_a_torch_without_cuda_is_said_to_be_one(built_for, todo, monkeypatch):
+    monkeypatch.setattr(torch.version, "cuda", built_for)
+    with pytest.raises(InputError, match=rf"got 'cuda:77' \(.*\); {todo}, or leave `device` out$"):
+        load("torch:tests.models.tiny:tiny", device="cuda:77")
+
+
 def test_a_module_that_is_lent_is_not_moved(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch_load, "find_device", lambda options: torch.device("meta"))
     with pytest.raises(InputError, match=r'Tiny lies on cpu.*on meta; move it.*module.to\("meta"'):

@@ -161,9 +161,12 @@ def find_device(options: Options) -> torch.device:
         device = torch.device(options.device)
         torch.zeros(1, device=device).item()  # some kinds, as meta, have no numbers
     except (RuntimeError, AssertionError, NotImplementedError) as error:
+        without = options.device.startswith("cuda") and torch.version.cuda is None
+        todo = "install a torch that is built for CUDA" if without else "name another"
         raise InputError(
             f"expected a device that torch has here, such as cpu or cuda:0, got "
-            f"{options.device!r} ({str(error).partition(chr(10))[0]})"
+            f"{options.device!r} ({str(error).partition(chr(10))[0]}); "
+            f"{todo}, or leave `device` out"
         ) from error
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", torch.cuda.current_device())
