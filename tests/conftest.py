@@ -17,6 +17,17 @@ os.environ["OMP_NUM_THREADS"] = "1"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# They kill groups of processes and ask /proc about them.
+if sys.platform != "linux":
+    collect_ignore = [
+        "execute/test_executor.py",
+        "report/test_large.py",
+        "run/test_run_killed.py",
+        "store/test_killed.py",
+        "variants/test_build_killed.py",
+    ]
+
+
 @pytest.fixture(scope="session")
 def torchvision() -> None:
     """Lets torchvision, and timm which needs it, be imported beside a CPU build of torch.

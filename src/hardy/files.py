@@ -5,23 +5,31 @@ they are thousands. A folder's record says what work lies there: it is written o
 the work is resumed (`check_same`), and held by one process at a time.
 """
 
-import fcntl
+from __future__ import annotations
+
+import errno
 import json
 import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from hardy.errors import HardyError, InputError
 from hardy.schema import brief
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 # How a name ends until its file is finished: by it, what a killed process left is known as ours.
 UNFINISHED = ".hardy-unfinished"
 RECORD = "run.json"  # the record of a run's folder
 CHECKPOINT_SECONDS = 5.0
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # how a file system says that
+# Windows would write line ends of its own into bytes that are not said to be such.
+WRITE_BYTES = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
 
 
 @contextmanager
@@ -47,7 +55,9 @@ def whole_file(path: Path, *, wait: bool = True) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """The names in it are on the disk too."""
+    """The names in it are on the disk too; Windows, which opens no folder, sees to that itself."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -119,29 +129,40 @@ def lasting(record: Record, of_the_session: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in every if not _within(name, of_the_session)}
 
 
-def hold(file: int | IO[bytes], busy: str) -> None:
-    """Lock a file for this process until it is closed; a second process is told `busy`."""
+def hold(path: Path, busy: str) -> FileLock:
+    """Lock a file until it is released, or the process ends; a second process is told `busy`.
+
+    A file of its own: Windows lets nobody read one that is locked.
+    """
+    from filelock import FileLock, Timeout  # only here: commands that hold nothing start sooner
+
+    lock = FileLock(path, thread_local=False, fallback_to_soft=False)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+        lock.acquire(timeout=0)
+    except Timeout as error:
         raise InputError(busy) from error
     except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
         raise InputError(
             f"expected a folder that can be held for one process, got one on a file system without "
             f"locks ({error.strerror}); name a folder on another"
         ) from error
+    return lock
+
+
+def let_go(lock: FileLock) -> None:
+    """Release a lock, and leave no file of it."""
+    with suppress(OSError):  # Windows deletes no open file; there, releasing it does
+        os.unlink(lock.lock_file)  # first: later it may be that of another process
+    lock.release()
 
 
 class CheckpointWriter:
     """Holds a file for this process; what waits goes to the disk now and then, and at the end."""
 
     def __init__(self, path: Path, busy: str) -> None:
-        self._held = path.open("ab", buffering=0)
-        try:
-            hold(self._held, busy)
-        except InputError:
-            self._held.close()
-            raise
+        self._held = hold(path, busy)
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def write_waiting(self) -> None:
@@ -163,7 +184,7 @@ class CheckpointWriter:
         try:
             self.checkpoint()
         finally:
-            self._held.close()
+            self._held.release()
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -202,7 +223,7 @@ def write_quickly(target: str, data: bytes | memoryview, temporary: str) -> None
     Nothing waits for the disk; who writes so many sees to that once for thousands of them.
     """
     # By the system's own calls: Python's file objects cost as much again for a file this small.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    handle = os.open(temporary, WRITE_BYTES, 0o666)
     try:
         rest = memoryview(data)
         while rest:

@@ -58,7 +58,7 @@ def begin_overlap(out: Path, wanted: Mapping[str, Any]) -> None:
 def read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str, Any]:
     """A record of which at least the fields of the schema are used."""
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text("utf-8"))
         # What JSON has no words for, but is read: NaN, 1e999, half a pair of surrogates.
         json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
     except FileNotFoundError:

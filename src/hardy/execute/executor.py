@@ -119,7 +119,9 @@ class Processes:
 
 def processors() -> int:
     """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def executor(workers: int | None = None) -> Executor:
@@ -158,8 +160,11 @@ def _interrupts_later() -> Iterator[None]:
 def _without_interrupts() -> Iterator[None]:
     """Hide Ctrl-C, which reaches the whole group, from processes that are started meanwhile.
 
-    The parent gets it at the end, and decides what it means.
+    The parent gets it at the end, and decides what it means. Windows hides nothing.
     """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -172,6 +177,7 @@ _worker: Callable[[Any], Any] | None = None
 
 def _begin(setup: Setup[Any, Any], parent: Connection) -> None:
     global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's matter, also on Windows
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _worker = setup()
 

@@ -156,14 +156,14 @@ def _tree(root: str, start: str, faults: Faults) -> Iterator[str]:
         inside = scan(os.path.join(root, place), faults)
         found.append((place, inside.images))
         for name in inside.folders:
-            below = os.path.join(place, name)
+            below = f"{place}/{name}" if place else name
             real = os.path.realpath(os.path.join(root, below))
             if real in above:
                 refuse(faults, f"{os.path.join(root, below)} is a link to a folder around it")
             else:
                 ahead.append((below, (*above, real)))
     for place, images in sorted(found):
-        prefix = f"{place}/".replace(os.sep, "/") if place else ""
+        prefix = f"{place}/" if place else ""
         yield from (prefix + name for name in images)
 
 

@@ -79,7 +79,7 @@ class RunWriter(CheckpointWriter):
             with self._disk():
                 self._open(identity, wanted, classes, frames or {})
         except BaseException:
-            self._held.close()
+            self._held.release()
             raise
 
     def _open(

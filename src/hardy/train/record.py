@@ -17,7 +17,6 @@ import csv
 import errno
 import io
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -30,7 +29,7 @@ import torch
 
 from hardy.errors import InputError
 from hardy.execute.machine import versions
-from hardy.files import begin, hold, lasting, remove_unfinished, write_file, write_record
+from hardy.files import begin, hold, lasting, let_go, remove_unfinished, write_file, write_record
 from hardy.models.model import hash_files
 from hardy.schema import (
     TABLE,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 RUN, MODEL = "run.json", "model.safetensors"
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
+LOCK = ".lock"
 Log = list[dict[str, float]]  # a row for each epoch
 COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
 SHOWN = 100  # characters of what is wrong with a log
@@ -116,18 +116,18 @@ def device_name(device: torch.device) -> str:
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """The folder, made if need be, for this process alone."""
+    busy = f"another process is training in {folder}; wait for it, or name another folder"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held = os.open(folder, os.O_RDONLY)
+        held = hold(folder / LOCK, busy)
     except OSError as error:
         raise InputError(
             f"expected a folder to train in, got {folder} ({error.strerror}); name another"
         ) from error
     try:
-        hold(held, f"another process is training in {folder}; wait for it, or name another folder")
         yield
     finally:
-        os.close(held)
+        let_go(held)
 
 
 def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
@@ -206,7 +206,7 @@ def read_text(path: Path) -> str:
     """The text of a file; anything else is refused, since reading a pipe would wait for ever."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is no file")
-    return path.read_text()
+    return path.read_text("utf-8")
 
 
 def seen_in(folder: Path) -> list[str] | None:

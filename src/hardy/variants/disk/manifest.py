@@ -10,8 +10,8 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.files import CheckpointWriter, remove_unfinished, whole_file, write_quickly
+from hardy.files import CheckpointWriter, let_go, remove_unfinished, whole_file, write_quickly
 from hardy.suites.cells import Cell
 
 HEADER, LINES, UNFINISHED = "manifest.json", "manifest.jsonl", ".unfinished"
+LOCK = "lock"
 VERSION = 1
 DIGEST = 16  # bytes
 
@@ -147,22 +148,24 @@ def parse_cell(text: str) -> Cell:
 
 
 class ManifestWriter(CheckpointWriter):
-    """Appends finished units; one process at a time, by a lock on the file."""
+    """Appends finished units; one process at a time, by a lock among the unfinished files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        (folder / UNFINISHED).mkdir(parents=True, exist_ok=True)
         busy = f"another process is building in {folder}; wait for it, or name another folder"
-        super().__init__(folder / LINES, busy)
+        super().__init__(folder / UNFINISHED / LOCK, busy)
         remove_unfinished(folder)
+        self._file = (folder / LINES).open("ab", buffering=0)
         # A line that a crash cut short must not be glued to the next one.
-        self._held.truncate(sum(map(len, _whole_lines(folder / LINES))))
-        (folder / UNFINISHED).mkdir(exist_ok=True)
-        self._finished = False
+        self._file.truncate(sum(map(len, _whole_lines(folder / LINES))))
         self._waiting: list[bytes] = []
 
     def _sweep(self) -> None:
-        shutil.rmtree(self._folder / UNFINISHED, ignore_errors=True)
+        with suppress(OSError):
+            for path in (self._folder / UNFINISHED).iterdir():
+                if path.name != LOCK:
+                    path.unlink(missing_ok=True)
 
     def begin(self, header: Mapping[str, Any]) -> None:
         text = json.dumps({"manifest": VERSION, **header}, indent=1)
@@ -175,31 +178,34 @@ class ManifestWriter(CheckpointWriter):
     def write_waiting(self) -> None:
         """First what the lines speak of, then the lines."""
         if self._waiting:
-            _sync(self._held.fileno())
-            end = os.fstat(self._held.fileno()).st_size
+            _sync(self._file.fileno())
+            end = os.fstat(self._file.fileno()).st_size
             rest = memoryview(b"".join(self._waiting))
             try:
                 while rest:
-                    rest = rest[self._held.write(rest) :]
-                os.fsync(self._held.fileno())
+                    rest = rest[self._file.write(rest) :]
+                os.fsync(self._file.fileno())
             except OSError:
-                self._held.truncate(end)
+                self._file.truncate(end)
                 raise
             self._waiting.clear()
 
     def finish(self, units: int) -> None:
         """Lines in order: the manifest too is the same, however often the build was stopped."""
         self.checkpoint()
-        # The lock goes with the old file, and another process may begin: all else is done before.
         with whole_file(self._folder / LINES) as file:
             file.writelines(read_contents(self._folder, units).lines())
-            self._sweep()
-        self._finished = True
+            self._file.close()  # Windows replaces no open file
 
     def __exit__(self, *raised: object) -> None:
-        if not self._finished:
-            self._sweep()  # first: it makes room on a full disk
-        super().__exit__(*raised)
+        self._sweep()  # first: it makes room on a full disk
+        try:
+            self.checkpoint()
+        finally:
+            self._file.close()
+            let_go(self._held)
+            with suppress(OSError):  # another process has begun, and works in it
+                (self._folder / UNFINISHED).rmdir()
 
 
 def _sync(handle: int) -> None:
@@ -207,8 +213,11 @@ def _sync(handle: int) -> None:
 
     `os.sync` would wait for every other disk too, and has no way to say that a write failed.
     """
+    if not hasattr(os, "sync"):  # Windows, which can wait for single files only
+        os.fsync(handle)
+        return
     syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-    if syncfs is None:  # not Linux
+    if syncfs is None:  # macOS
         os.sync()
     elif syncfs(handle) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
