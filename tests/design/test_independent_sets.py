@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import combinations
 from math import fsum
 
@@ -61,11 +60,9 @@ def test_the_threshold_itself_is_too_much() -> None:
 
 
 @pytest.mark.parametrize("threshold", [0.03, 0.1, 0.2, 0.5, 0.9])
-def test_fifty_corruptions_take_no_time(threshold) -> None:
-    started = time.perf_counter()
+def test_fifty_corruptions_take_few_tries(threshold) -> None:
     chosen = select(random_matrix(50, 3), 1 - threshold)
-    assert time.perf_counter() - started < 2
-    assert chosen.tried >= len(chosen.names)
+    assert len(chosen.names) <= chosen.tried < 10_000  # of 2 ** 50 sets
 
 
 def petersen(copies: int) -> list[int]:

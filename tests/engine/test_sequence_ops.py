@@ -84,7 +84,7 @@ def test_run_down():
     taps = (0.05, 0.1, 0.15, 0.7)
     padded = np.pad(fields, ((0, 0), (2, 1), (0, 0)))
     expected = sum(tap * padded[:, 3 - k : 15 - k] for k, tap in enumerate(taps))
-    np.testing.assert_allclose(OPS.run_down(fields, taps, 1), expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(OPS.run_down(fields, taps, 1), expected, rtol=0, atol=1e-14)
 
 
 def test_blur_may_be_cut_elsewhere():

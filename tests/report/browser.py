@@ -19,7 +19,7 @@ from typing import Any
 from urllib.request import urlopen
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-SECONDS = 60.0
+SECONDS = 600.0
 
 
 class Page:

@@ -19,7 +19,7 @@ def serving(find: Find) -> Iterator[http.client.HTTPConnection]:
     with PageServer(find) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
-        connection = http.client.HTTPConnection(*listening.server_address[:2], timeout=10)
+        connection = http.client.HTTPConnection(*listening.server_address[:2], timeout=600)
         try:
             yield connection
         finally:

@@ -29,7 +29,7 @@ def test_two_processes_make_one_net_and_resume_to_it(tmp_path, monkeypatch) -> N
         *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
         *("-m", "tests.train.two_processes", str(source), str(tmp_path)),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert first["threads"] == second["threads"] == []  # which could end in an abort with Python
@@ -80,7 +80,7 @@ def test_what_one_process_says_is_not_buried_under_the_others(tmp_path) -> None:
         *("-m", "hardy.cli", "train", "standard", "--data", str(source), "--net", "wrn_16_4"),
         *("--epochs", "1", "--device", "cpu", "--out", str(tmp_path / "out")),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode != 0
     assert "out holds other things than a training run" in done.stderr
     assert "[rank1]" not in done.stderr

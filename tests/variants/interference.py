@@ -1,7 +1,7 @@
-"""Comes between a build and its disk: for full disks, slow ones, and being killed inside a write.
+"""Comes between a build and its disk: for full disks, and being killed inside a write.
 
-`python -m tests.variants.interference MARKS IMAGES OUT FORMAT WORKERS` builds on a slow disk: every
-write stops half-way for a moment, and a file in MARKS exists as long as it does.
+`python -m tests.variants.interference MARKS IMAGES OUT FORMAT WORKERS WRITE` builds up to a write:
+half-way through it a process leaves a file in MARKS, and goes on when that is gone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from hardy.variants.disk import array_layout
 
 # Given what writes, and what is to be written: how much was.
 Hook = Callable[[Callable[[Any], int], Any], int]
-PAUSE = 0.03
 
 
 class _Os:
@@ -56,19 +56,24 @@ def intercept(hook: Hook, put: Callable[[object, str, object], None] = setattr) 
     put(array_layout, "open", lambda *a, **k: _File(open(*a, **k), hook))  # noqa: SIM115
 
 
-def _slowly(write: Callable[[Any], int], data: Any) -> int:
+_writes = count(1)
+
+
+def _halting(write: Callable[[Any], int], data: Any) -> int:
+    if next(_writes) != int(sys.argv[6]):
+        return write(data)
     half = memoryview(data).cast("B")
     mark = Path(sys.argv[1], str(os.getpid()))
     written = write(half[: len(half) // 2])
     mark.touch()
-    time.sleep(PAUSE)
-    mark.unlink()
+    while mark.exists():
+        time.sleep(0.01)
     return written + write(half[written:])
 
 
 # Not in the main part: workers are started anew, and import this.
 if __name__ in ("__main__", "__mp_main__"):
-    intercept(_slowly)
+    intercept(_halting)
     files.CHECKPOINT_SECONDS = 0.1
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""`python -m tests.run.slow_run MARKS STORE IMAGES` evaluates two models on a slow disk.
+"""`python -m tests.run.halted_run MARK STORE IMAGES WRITE` evaluates two models, up to a write.
 
-Every write stops half-way for a moment, and a file in MARKS exists as long as it does.
+Half-way through that one MARK appears, and nothing goes on until it is gone.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hardy import files as whole
 from hardy.evaluation import evaluate
 from hardy.scores.scoring import Run
-from tests.store.interference import SlowFile
+from tests.store.interference import halt_at
 
 MODELS = ["fake:10", "fake:10:1"]
 ONLY = ["contrast", "brightness", "fog", "gaussian_noise"]
@@ -24,7 +23,5 @@ def evaluate_all(store: Path, images: Path) -> list[Run]:
 
 
 if __name__ == "__main__":
-    mark = Path(sys.argv[1], "inside")
-    whole.__dict__["open"] = lambda *a: SlowFile(open(*a), mark)  # noqa: SIM115
-    whole.CHECKPOINT_SECONDS = 0.02
+    halt_at(int(sys.argv[4]), Path(sys.argv[1]))
     evaluate_all(Path(sys.argv[2]), Path(sys.argv[3]))
