@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import EntryPoint
 
 import pytest
+import typer
 
 import hardy
 from hardy.catalogue import KINDS
+from hardy.cli import app
+from hardy.images.datasets import FETCHED
+from hardy.metrics import METRICS
+from hardy.metrics.metric import Metric
 
 
 def test_ls_alone_lists_the_kinds(run) -> None:
@@ -77,6 +84,10 @@ for heavy in ("torch", "sklearn", "onnxruntime", "plotly", "matplotlib"):
     sys.modules[heavy] = None
 import hardy
 from hardy.catalogue import KINDS
+from hardy.cli import app
+from hardy.images.datasets import FETCHED
+from hardy.metrics import METRICS
+from hardy.metrics.metric import Metric
 for kind in KINDS:
     assert hardy.names(kind)
 sys.argv = ["hardy", "train", "--help"]
@@ -97,3 +108,44 @@ def test_help_lists_what_can_be_named(run, monkeypatch: pytest.MonkeyPatch) -> N
     for kind in ("methods", "nets"):
         assert ", ".join(entry.name for entry in hardy.names(kind)) in " ".join(out.split())
     assert "magic" in out
+
+
+# Lists of `hardy ls` apart, those that help texts name: the command, the module, the list.
+NAMED_LISTS = sorted(
+    {
+        (name, f"hardy.{module}", listed)
+        for name, command in typer.main.get_command(app).commands.items()
+        for one in (command, *command.params)
+        for module, listed in re.findall(r"{([\w.]+):(\w+)}", getattr(one, "help", None) or "")
+    }
+)
+
+
+@pytest.mark.parametrize(("command", "module", "listed"), NAMED_LISTS)
+def test_help_lists_what_a_table_has(run, monkeypatch, command, module, listed) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    table = getattr(import_module(module), listed)
+    if callable(table):
+        monkeypatch.setattr(f"{module}.{listed}", lambda: [*table(), "magic"])
+    else:
+        more = {**table, "magic": None} if isinstance(table, dict) else (*table, "magic")
+        monkeypatch.setattr(f"{module}.{listed}", more)
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    names = table() if callable(table) else table
+    assert ", ".join([*names, "magic"]) in " ".join(out.split())
+
+
+def test_help_says_which_scores_decide_and_what_is_fetched(run, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    metric = Metric("magic", lambda rank: rank, mean="mean magic", decides=True)
+    monkeypatch.setitem(METRICS._objects, "magic", metric)
+    told = " ".join(run("compare", "--help")[1].split())
+    decide = "mCE or else mean error or else mean magic, mFR or else flip probability, clean error"
+    assert f"{decide}, clean magic." in told
+
+    def magic() -> None:
+        """A spell, by night. It takes a while."""
+
+    monkeypatch.setitem(FETCHED, "magic", magic)
+    assert ", by pip), magic (A spell, by night)." in " ".join(run("fetch", "--help")[1].split())

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import statistics
 import tomllib
 from collections import defaultdict
 from pathlib import Path
+
+import hardy
+from hardy.catalogue import KINDS
 
 ROOT = Path(__file__).parent.parent
 HARDY = ROOT / "src/hardy"
@@ -61,6 +65,41 @@ def test_modules_have_names_of_their_own() -> None:
         elif path.stem == "__init__" and not parallel:
             found[path.parent.name].append(place(path))
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def typed_lists() -> list[list[str]]:
+    """Names that stand in a table of the package, and those that `hardy ls` lists."""
+    found = [[entry.name for entry in hardy.names(kind)] for kind in KINDS]
+    for tree in TREES.values():
+        for node in tree.body:
+            value = getattr(node, "value", None)
+            items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [])
+            names = [getattr(item, "value", None) for item in items]
+            if len(names) > 1 and all(isinstance(name, str) for name in names):
+                found.append(names)
+    return found
+
+
+def enumerations(text: str, names: list[str]) -> list[str]:
+    """Where a text has all the names one after the other, in any order."""
+    one = f"(?:{'|'.join(re.escape(name) for name in sorted(names, key=len, reverse=True))})"
+    several = re.findall(rf"(?<![\w.]){one}(?:(?:, ?| )(?:or |and )?\.?{one})+", text)
+    return [some for some in several if set(re.findall(one, some)) == set(names)]
+
+
+def test_help_types_no_list_a_second_time() -> None:
+    assert enumerations("It is a, b or c.", ["b", "a", "c"]) == ["a, b or c"]
+    assert enumerations("Such as a or b.", ["b", "a", "c"]) == []
+    texts = [
+        node.value
+        for path, tree in TREES.items()
+        if path.is_relative_to(HARDY / "cli")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert [
+        some for names in typed_lists() for text in texts for some in enumerations(text, names)
+    ] == []
 
 
 def test_no_import_is_waived() -> None:

@@ -5,7 +5,7 @@ import os
 import platform
 import re
 import shutil
-from importlib.metadata import requires, version
+from importlib.metadata import metadata, requires, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -13,18 +13,16 @@ from hardy.engine import textures
 from hardy.errors import install_command
 from hardy.execute import processors
 from hardy.images import datasets
+from hardy.models import MODELS
 
 # Packages whose module has another name than what pip installs.
 MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL", "scikit-learn": "sklearn"}
 
-# What a user gets from each extra; pyproject.toml says which packages it installs.
+# What a user gets from extras; from those that are named like a kind of model, such models.
 USES = {
     "demo": "`hardy demo`",
     "video": "MP4 video",
     "torch": "models in torch",
-    "torchvision": "torchvision:NAME",
-    "timm": "timm:NAME",
-    "onnx": "onnx:FILE",
     "report": "`hardy report` and `hardy leaderboard`",
     "plot": "`hardy plot`",
 }
@@ -61,8 +59,15 @@ def doctor() -> list[Finding]:
         _engine(),
         _textures(),
         _cifar(),
-        *(_extra(extra, use) for extra, use in USES.items()),
+        *(_extra(extra, use) for extra, use in _uses().items()),
     ]
+
+
+def _uses() -> dict[str, str]:
+    """What extras are for, but for those to work on Hardy with; pyproject.toml has them all."""
+    extras = metadata("hardy").get_all("Provides-Extra") or []
+    models = {name: MODELS.form(name) for name in MODELS if name in extras}
+    return {extra: use for extra in extras if (use := (models | USES).get(extra))}
 
 
 def _installs(extra: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -113,6 +113,10 @@ class Registry(Generic[T]):
         """How it is typed: "onnx:FILE", or the name alone where nothing need follow."""
         takes = self._rows[name].takes if name in self._rows else getattr(self[name], "takes", "")
         return f"{name}:{takes}" if takes else name
+
+    def needing(self, packages: Container[object]) -> list[str]:
+        """How those of our own are typed that need one of these optional packages."""
+        return [self.form(name) for name, row in self._rows.items() if row.needs in packages]
 
     def category(self, name: str) -> str:
         """The heading it stands under, its category or group; "" where the kind has none."""

@@ -7,8 +7,10 @@ import torch
 from torch import Tensor
 
 from hardy.attacks.measurement import measure, smallest_distance
-from hardy.attacks.noise_generator import BATCH, KINDS, STEPS, check_kind, fit_generator
+from hardy.attacks.noise_generator import BATCH, STEPS, check_kind, fit_generator
 from hardy.errors import InputError
+from hardy.store.attack_files import NOISES
+from hardy.train import METHODS
 from hardy.train.adversarial_noise import Generator, project, usual_epsilon
 from hardy.train.method import Draw
 
@@ -159,7 +161,7 @@ def test_a_step_is_adams_on_what_the_same_draws_give() -> None:
 def test_the_usual_norm_and_the_kinds() -> None:
     assert usual_epsilon(3 * 224 * 224) == 135
     assert usual_epsilon(3 * 32 * 32) == pytest.approx(19.29, abs=0.01)
-    assert {name: kind.side for name, kind in KINDS.items()} == {"ant": 1, "ant3x3": 3}
+    assert {name: METHODS[name].side for name in NOISES} == NOISES == {"ant": 1, "ant3x3": 3}
     assert STEPS == 1001
     with pytest.raises(InputError, match='did you mean "ant"'):
         check_kind("amt")

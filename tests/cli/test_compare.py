@@ -71,7 +71,10 @@ def test_fewer_errors_on_clean_images_are_no_regression(run, store: Path) -> Non
 def test_the_help_says_what_decides(run) -> None:
     _, out, _ = run("compare", "--help")
     text = " ".join(out.split())
-    assert "Two scores decide whether that is a regression: mCE, or else the mean error" in text
+    assert (
+        "What decides whether it is a regression, as far as it was scored: mCE or else mean error"
+        in text
+    )
 
 
 def test_compare_on_the_images_of_both(run, tmp_path: Path) -> None:

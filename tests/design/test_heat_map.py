@@ -142,6 +142,6 @@ def test_doubtful_figures_are_marked() -> None:
 
 def test_other_formats() -> None:
     with pytest.raises(
-        InputError, match=r"expected a picture as .html, .png, .svg, .pdf, got .gif"
+        InputError, match=r"expected a picture as .html, .pdf, .svg, .png, got .gif"
     ):
         draw(heat_map("t", "n", ("a", "b"), np.eye(2)), "gif")

@@ -12,7 +12,7 @@ from hardy.errors import InputError
 from hardy.report import matplotlib_figures as static
 from hardy.report.figures import FIGURES, choose_figure, figures
 from hardy.report.gathered import StoreReport, gather
-from hardy.report.matplotlib_figures import DPI, FORMATS, Print, overview, save
+from hardy.report.matplotlib_figures import DPI, PLOT_FORMATS, Print, overview, save
 from tests.report.stores import write_run
 
 
@@ -26,7 +26,7 @@ def test_every_kind_is_drawn_whatever_models_are_called(report: StoreReport, kin
         assert len(opened.convert("RGB").getcolors(1 << 20) or ()) > 20
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", PLOT_FORMATS)
 def test_same_figure_same_bytes(report: StoreReport, format: str) -> None:
     figure = choose_figure(report, "bars")
     first = save(figure, format)

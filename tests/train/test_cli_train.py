@@ -121,7 +121,7 @@ def test_the_help_names_them_all() -> None:
     shown = CliRunner().invoke(cli.app, ["train", "--help"]).output
     told = re.sub(r"[\s│]+", " ", shown)
     assert f"Methods: {', '.join(METHODS)}." in told
-    assert f"Nets: {', '.join(NETS)}; torchvision:NAME" in told
+    assert f"Nets: {', '.join(NETS)}; for larger images those of torchvision, timm," in told
 
 
 @pytest.mark.parametrize(

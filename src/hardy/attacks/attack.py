@@ -44,11 +44,11 @@ def attack(
     """Learn noise against a torch model, then measure the model under it; a list for a list.
 
     A new generator is fitted by gradients, on `attack_images` or else on one half of the images,
-    classes in proportion; the other half, or all, are measured. `noise` is "ant" or "ant3x3",
-    `epsilon` the L2 norm of the noise, 135 for images of 224 px if left out, else the same change
-    per value; `steps` 1,001. `faults` collects the images that cannot be used. Other options are
-    those of `hardy.evaluate`, which stores the predictions of the clean images first: the result
-    lies in that run's folder, as JSON.
+    classes in proportion; the other half, or all, are measured. `noise` is learned as by
+    the training method of that name, such as "ant3x3"; `epsilon` is its L2 norm, 135 for images of
+    224 px if left out, else the same change per value; `steps` 1,001. `faults` collects
+    the images that cannot be used. Other options are those of `hardy.evaluate`, which stores the
+    predictions of the clean images first: the result lies in that run's folder, as JSON.
 
     ```python
     import hardy

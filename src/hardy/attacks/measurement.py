@@ -18,10 +18,11 @@ from hardy.execute import Threads
 from hardy.images.display import encode
 from hardy.metrics import percentile_interval, proportion_interval, resample_means
 from hardy.metrics.statistics import median_interval
-from hardy.models import Model
+from hardy.models import MODELS, Model
 from hardy.models.adapters.torch_model import TorchModel
 from hardy.models.defences import Defended, undefended
 from hardy.models.model import in_words
+from hardy.models.torch_identity import TORCH_LIBRARIES
 from hardy.progress import Track
 from hardy.run.subject import pixel_hashes
 from hardy.store.attack_files import Attacked, Estimate, hash_set
@@ -51,9 +52,10 @@ def check_differentiable(model: Model) -> TorchModel:
             f"at what its images go through ({through}); {todo}"
         )
     if not isinstance(model, TorchModel):
+        kinds = ", ".join(MODELS.needing(TORCH_LIBRARIES))
         raise InputError(
-            f"expected a model that torch can differentiate (hardy:, torch:, timm:, torchvision:, "
-            f"or a torch module), got {model.name}; adversarial noise is learned by gradients"
+            f"expected a model that torch can differentiate ({kinds}, or a torch module), "
+            f"got {model.name}; adversarial noise is learned by gradients"
         )
     return model
 

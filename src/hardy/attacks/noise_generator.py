@@ -5,17 +5,19 @@ evaluation mode. The steps of the fit are those of the training method ant.
 """
 
 from collections.abc import Callable
+from typing import cast
 
 from torch import Tensor, nn
 
 from hardy.errors import InputError
 from hardy.progress import Track, untracked
 from hardy.registry import unknown
+from hardy.store.attack_files import NOISES
+from hardy.train import METHODS
 from hardy.train.adversarial_noise import Generator
 from hardy.train.method import Draw, to_pixels
-from hardy.train.methods.ant import Ant, Ant3x3
+from hardy.train.methods.ant import Ant
 
-KINDS = {"ant": Ant, "ant3x3": Ant3x3}
 STEPS = Ant.restart_steps
 BATCH = 70
 
@@ -23,8 +25,8 @@ Classify = Callable[[Tensor], Tensor]  # pixels 0..1, float (N, 3, H, W), to log
 
 
 def check_kind(noise: str) -> None:
-    if noise not in KINDS:
-        raise unknown("kind of adversarial noise", noise, tuple(KINDS))
+    if noise not in NOISES:
+        raise unknown("kind of adversarial noise", noise, NOISES)
 
 
 class _Attacked(nn.Module):
@@ -56,7 +58,7 @@ def fit_generator(
     track: Track = untracked,
 ) -> Generator:
     """A new generator, fitted by Adam on −CE; `images` are uint8 (N, 3, H, W) on the device."""
-    game = KINDS[noise](epsilon=epsilon)
+    game = cast(type[Ant], METHODS[noise])(epsilon=epsilon)
     game.epochs = 0  # none to be kept for later epochs
     game.begin(draw, tuple(images.shape[1:]))
     model = _Attacked(classify)

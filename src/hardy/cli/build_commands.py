@@ -20,9 +20,9 @@ from hardy.cli.options import (
 )
 from hardy.errors import printable
 from hardy.progress import watch
-from hardy.variants import FORMATS
+from hardy.variants import BUILD_FORMATS
 
-FORMAT_NAMES = ", ".join(dict.fromkeys(name for some in FORMATS.values() for name in some))
+FORMAT_NAMES = ", ".join(dict.fromkeys(name for some in BUILD_FORMATS.values() for name in some))
 
 
 def build_suite(

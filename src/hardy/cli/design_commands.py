@@ -142,7 +142,10 @@ def design_suite(
         typer.Option("-o", "--output", metavar="FILE", help="Write the choice as a suite, .toml."),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw categories and members: .html, .png.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw categories and members: {design.heat_map:PICTURE_FORMATS}."
+        ),
     ] = None,
     without: Annotated[
         str, typer.Option(metavar="NAMES", help="Corruptions to leave out of the matrix.")
@@ -209,7 +212,7 @@ def _print_categories(found: Categories) -> None:
 def correlate_shifts(
     results: Annotated[
         list[Path],
-        typer.Argument(metavar="RESULTS...", help="Stores, or CSV: model,suite,clean,accuracy."),
+        typer.Argument(metavar="RESULTS...", help="Stores, or CSV: {design.drops:COLUMNS}."),
     ],
     target: Annotated[
         str | None,

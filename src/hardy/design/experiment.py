@@ -27,7 +27,7 @@ from hardy.execute import Threads, count_workers, processors
 from hardy.execute.machine import versions
 from hardy.files import write_record
 from hardy.images import open_images
-from hardy.images.datasets import NAMES
+from hardy.images.datasets import DATA_SETS
 from hardy.images.recipes import RECIPES
 from hardy.models.adapters.torch_sources import find_device
 from hardy.models.model import Options
@@ -87,7 +87,7 @@ def run_overlap(
     cells = choose_cells(chosen, only)
     names = tuple(dict.fromkeys(cell.name for cell in cells))
     check_names(names)
-    if images is None and data not in NAMES:
+    if images is None and data not in DATA_SETS:
         raise InputError(
             f"expected images to test on beside the training images {data}, got none; name them "
             "by `images`"

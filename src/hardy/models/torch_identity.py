@@ -12,7 +12,9 @@ from typing import Any
 
 import torch
 
-LIBRARIES = ("torch", "torchvision", "timm")
+from hardy.models import NET_LIBRARIES
+
+TORCH_LIBRARIES = ("torch", *NET_LIBRARIES)
 
 
 def hash_weights(module: torch.nn.Module) -> str:
@@ -72,7 +74,7 @@ def module_source(name: str) -> str:
 
 
 def _in_library(module: str) -> bool:
-    return module.partition(".")[0] in LIBRARIES
+    return module.partition(".")[0] in TORCH_LIBRARIES
 
 
 def _source(thing: type | ModuleType) -> str:

@@ -2,6 +2,6 @@
 
 from hardy.rooms import call_room
 
-FORMATS = ("html", "md", "csv", "json", "png")  # of a report, by the suffix of its file
+REPORT_FORMATS = ("html", "md", "csv", "json", "png")  # of a report, by the suffix of its file
 
 call_room(__name__, "hardy.report.write:write_report")

@@ -12,10 +12,9 @@ from hardy.report.figures import ATTACKS, Figure, Panel, Series, figure
 from hardy.report.gathered import ModelEntry, Section
 from hardy.report.words import count, short
 from hardy.report.worst_section import reencode
-from hardy.store.attack_files import Attacked
+from hardy.store.attack_files import NOISES, Attacked
 
 PICTURED = 6
-NAMES = {"ant": "1 × 1", "ant3x3": "3 × 3"}
 
 
 class ShownAttack(NamedTuple):
@@ -29,7 +28,8 @@ class ShownAttack(NamedTuple):
 
     @property
     def kind(self) -> str:
-        return NAMES.get(self.attacked.noise, self.attacked.noise)
+        side = NOISES.get(self.attacked.noise)
+        return f"{side} × {side}" if side else self.attacked.noise
 
     @property
     def title(self) -> str:

@@ -16,7 +16,6 @@ from hardy.report.figures import Figure, Series
 from hardy.report.matplotlib_axes import INK, draw_panel, legend_handle, printed
 from hardy.report.palette import GREY
 
-FORMATS = ("pdf", "svg", "png")
 DPI = 200
 GENERIC = ("serif", "sans-serif", "monospace")
 GRID = "#dedbd2"
@@ -26,6 +25,7 @@ METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
 }
+PLOT_FORMATS = tuple(METADATA)
 
 
 class Print(NamedTuple):
@@ -40,10 +40,9 @@ class Print(NamedTuple):
 def save(figure: Figure, format: str, how: Print | None = None) -> bytes:
     """Draw the figure and return the content of its file."""
     how = how or Print()
-    if format not in FORMATS:
-        raise InputError(
-            f"expected a figure as {', '.join(FORMATS)}, got {format or 'none'}; name such a file"
-        )
+    if format not in PLOT_FORMATS:
+        known, came = ", ".join(PLOT_FORMATS), format or "none"
+        raise InputError(f"expected a figure as {known}, got {came}; name such a file")
     _check(how)
     with _settings(how):
         sheet = _draw(figure, how)

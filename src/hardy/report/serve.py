@@ -17,7 +17,7 @@ from hardy.report.write import render_store
 
 HOST = "127.0.0.1"
 # Hosts that are answered: a page from elsewhere may resolve its own name to this machine.
-NAMES = {HOST, "localhost"}
+HOST_NAMES = {HOST, "localhost"}
 
 Find = Callable[[str], tuple[bytes, str] | None]  # from a path to content and MIME type
 
@@ -51,7 +51,7 @@ class PageHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         host = self.headers.get("Host", "").rsplit(":", 1)[0]
-        found = self.server.find(urlsplit(self.path).path) if host in NAMES else None
+        found = self.server.find(urlsplit(self.path).path) if host in HOST_NAMES else None
         if found is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return

@@ -11,7 +11,7 @@ from hardy.errors import InputError
 from hardy.files import check_target, write_output
 from hardy.progress import Track, untracked
 from hardy.registry import unknown
-from hardy.report import FORMATS
+from hardy.report import REPORT_FORMATS
 from hardy.report.figures import Figure, choose_figure, figures
 from hardy.report.gallery import Gallery, make_gallery, sample_photo
 from hardy.report.gathered import StoreReport, gather
@@ -56,13 +56,12 @@ def write_report(
     ```
     """
     target = Path(output)
-    if format is not None and format not in FORMATS:
-        raise unknown("format of a report", format, FORMATS)
+    if format is not None and format not in REPORT_FORMATS:
+        raise unknown("format of a report", format, REPORT_FORMATS)
     form = format or _suffix(target)
-    if form not in FORMATS:
-        raise InputError(
-            f"expected a file ending in .{', .'.join(FORMATS)}, got {target}; or name the format"
-        )
+    if form not in REPORT_FORMATS:
+        known = ", .".join(REPORT_FORMATS)
+        raise InputError(f"expected a file ending in .{known}, got {target}; or name the format")
     check_target(target)
     shown = sample_photo() if photo is None else Path(photo)
     write_output(target, _content(form, Path(store), shown, track, tell))

@@ -14,11 +14,19 @@ from hardy.metrics.bootstrap import LEVEL
 from hardy.metrics.statistics import McNemar, mcnemar
 from hardy.scores.naming import choose, readable_runs
 from hardy.scores.paired_scores import ScoreDifference, compare_scores, differences
-from hardy.scores.run_scores import Scores, headline_metrics, score_run
+from hardy.scores.run_scores import Scores, deciding_metrics, score_run
 from hardy.scores.scoring import Run
 from hardy.scores.text_tables import Shown, TextTable, to_csv
 from hardy.store.reader import StoredRun
 from hardy.suites.cells import CLEAN
+from hardy.suites.suite import SUITE_KINDS
+
+
+def what_decides() -> list[str]:
+    """The scores of which `Compared.deciding` has those that there are, in words for help."""
+    kinds = [deciding_metrics(kind) for kind in SUITE_KINDS]
+    firsts = [" or else ".join(one.mean for one in metrics) for metrics in kinds]
+    return [*firsts, *(one.clean for metrics in kinds for one in metrics if one.clean)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +56,7 @@ class Compared(Shown):
         falls.
         """
         there = {one.first.name: one for one in self.headline}
-        metrics = [one for one in headline_metrics(self.first.kind) if one.decides]
+        metrics = deciding_metrics(self.first.kind)
         labels = [*(one.mean for one in metrics), *(one.validation for one in metrics)]
         first = [label for label in labels if label in there][:1]
         clean = [one.clean for one in metrics if one.clean]

@@ -36,7 +36,7 @@ from hardy.scores.score import Circumstances, Score
 from hardy.store.reader import StoredRun
 from hardy.store.records import defences_of, read_defences
 from hardy.suites import load, names
-from hardy.suites.suite import KINDS
+from hardy.suites.suite import SUITE_KINDS
 
 VERSION = 1
 SLACK = 1e-6  # of a number: what rounding can do to it
@@ -105,7 +105,7 @@ SHARED = {
     "suite": TEXT,
     "version": WHOLE,
     "suite_hash": TEXT,
-    "kind": one_of(KINDS),
+    "kind": one_of(SUITE_KINDS),
     "recipe": TEXT,
     "made": TEXT,
     "total": or_null(WHOLE),

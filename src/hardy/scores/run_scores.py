@@ -32,6 +32,10 @@ def headline_metrics(kind: str) -> list[AnyMetric]:
     return sorted(quoted, key=lambda metric: not metric.is_ratio)
 
 
+def deciding_metrics(kind: str) -> list[AnyMetric]:
+    return [one for one in headline_metrics(kind) if one.decides]
+
+
 def headline_labels(kind: str) -> tuple[str, ...]:
     """What the headline scores of a suite may be called, in their order; the first ranks."""
     metrics = headline_metrics(kind)

@@ -22,7 +22,7 @@ from hardy.registry import unknown
 if TYPE_CHECKING:
     from hardy.scores.score import Score
 
-FORMATS = ("table", "md", "csv", "json")
+TEXT_FORMATS = ("table", "md", "csv", "json")
 # Widths in a terminal: of the first column, where it need not and where it must fold; of a heading;
 # and between columns.
 FIRST, LEAST, HEADING, GAP = 40, 16, 16, 2
@@ -43,28 +43,28 @@ class TextTable(NamedTuple):
 
 
 class Shown(Protocol):
-    """Results that can be printed and written in every one of the `FORMATS`."""
+    """Results that can be printed and written in every one of the `TEXT_FORMATS`."""
 
     def tables(self, *, brief: bool = False) -> list[TextTable]: ...
     def as_csv(self) -> str: ...
     def as_json(self) -> str: ...
 
     def render(self, format: str) -> str:
-        """The text of a file in one of the `FORMATS`."""
+        """The text of a file in one of the `TEXT_FORMATS`."""
         if format == "table":
             return to_text(self.tables(brief=True))
         if format == "md":
             return to_markdown(self.tables())
-        if format in FORMATS:
+        if format in TEXT_FORMATS:
             return self.as_csv() if format == "csv" else self.as_json()
-        raise unknown("format of a table", format, FORMATS)
+        raise unknown("format of a table", format, TEXT_FORMATS)
 
     def write(self, output: str | os.PathLike[str], format: str | None = None) -> Path:
         """Write a file, whole or not at all; its suffix picks the format unless it is named:
         .md, .csv, .json, and of any other a table of text."""
         target = Path(output)
         suffix = target.suffix.lower().lstrip(".")
-        text = self.render(format or (suffix if suffix in FORMATS else FORMATS[0]))
+        text = self.render(format or (suffix if suffix in TEXT_FORMATS else TEXT_FORMATS[0]))
         write_file(target, text.encode(), "name another file")
         return target
 

@@ -24,6 +24,8 @@ from hardy.store.reader import StoredRun
 VERSION = 2
 FILES = "attack-*.json"
 DIGITS = 10
+# Each is learned as the training method of its name does it, by convolutions of this side.
+NOISES = {"ant": 1, "ant3x3": 3}
 
 
 class Estimate(NamedTuple):
@@ -43,7 +45,7 @@ class Attacked:
     distances are L2 over the values of an image in 0..1. Pictures are WebP, in base64."""
 
     model: str
-    noise: str  # "ant" or "ant3x3"
+    noise: str  # one of the `NOISES`
     epsilon: float
     values: int  # of an image
     images: int  # it was measured on

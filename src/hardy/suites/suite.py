@@ -38,7 +38,7 @@ from hardy.suites.steps import Steps, is_video, parse_rows, parse_steps
 
 SEVERITIES = (1, 2, 3, 4, 5)
 ID_RULES = ("file_stem", "row_index", "relative_path")
-KINDS = ("corruptions", "perturbations")
+SUITE_KINDS = ("corruptions", "perturbations")
 # Which ratio to the reference a suite of corruptions is scored by.
 RATIOS = ("mCE", "relative mCE")
 
@@ -68,7 +68,7 @@ SUITE = {
     "recipe": TABLE,
 }
 SUITE_TOO = {
-    "kind": one_of(KINDS),
+    "kind": one_of(SUITE_KINDS),
     "score": one_of(RATIOS),
     "storage": TEXT,
     "noise_storage": TEXT,
@@ -173,7 +173,7 @@ class Suite:
         """
         content = _without_prose(asdict(self))
         # The edition's constants of the other kind are none of this suite's business.
-        for other in set(KINDS) - {self.kind}:
+        for other in set(SUITE_KINDS) - {self.kind}:
             del content["edition"][other]
         # Nor are those of names that it has not; and the usual score goes without saying.
         constants, own = content["edition"][self.kind], self.counted + self.validation
@@ -204,7 +204,7 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     """`edition` looks an edition up by name."""
     check_table(data, SUITE, where, optional=SUITE_TOO)
     _check_name(data["name"], where)
-    kind, recipe = data.get("kind", KINDS[0]), data["recipe"]
+    kind, recipe = data.get("kind", SUITE_KINDS[0]), data["recipe"]
     for key in ("storage", "noise_storage"):
         if key in data:
             _check_storage(data[key], kind, f"{where}: {key}")

@@ -3,14 +3,12 @@
 import math
 from dataclasses import dataclass
 
-import torch
-
 from hardy.engine.keys import check_seed
 from hardy.errors import InputError
 from hardy.registry import unknown
 
 SCHEDULES = ("cosine", "step")
-PRECISIONS = ("float32", "bfloat16")
+TRAINING_PRECISIONS = ("float32", "bfloat16")
 LOWEST_LR = 1e-6
 MOST = 1_000_000  # epochs, or images in a batch
 LARGEST_FLOAT = (2 - 2.0**-23) * 2.0**127  # in float32, as weights and their steps are
@@ -54,7 +52,7 @@ class Hyperparameters:
                 )
         for kind, value, known in (
             ("schedule", self.schedule, SCHEDULES),
-            ("precision", self.precision, PRECISIONS),
+            ("precision", self.precision, TRAINING_PRECISIONS),
         ):
             if value not in known:
                 raise unknown(kind, value, known)
@@ -70,5 +68,7 @@ def learning_rate(hyper: Hyperparameters, step: int, steps: int) -> float:
 
 def best_device(device: str | None, precision: str | None) -> tuple[str, str]:
     """The device and precision that were named, else the best there are: bfloat16 on a GPU."""
+    import torch  # not needed to list the names above
+
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return chosen, precision or ("bfloat16" if chosen.startswith("cuda") else "float32")

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.images import load, open_images
-from hardy.images.datasets import NAMES
+from hardy.images.datasets import DATA_SETS
 from hardy.models.defences.input_filters import input_filter
 from hardy.train.method import Draw, Method, to_pixels
 
@@ -49,7 +49,7 @@ def read_data(
     """Read all images of a source, or the training part of a data set that is known by its name.
     `input` is a filter of `hardy.models.defences` that they pass first."""
     passed = None if input is None else input_filter(input)
-    source = open_images(f"{where}:train" if where in NAMES else where, labels=labels)
+    source = open_images(f"{where}:train" if where in DATA_SETS else where, labels=labels)
     if source.labels is None:
         raise InputError(f"{where} has no labels to train with; bring them by `labels`")
     if not len(source):
@@ -136,7 +136,7 @@ def check_stylised(method: Method, where: str | Path | None) -> None:
     if where is None:
         return
     need_taker(method)
-    if where not in NAMES and open_images(where).labels is None:
+    if where not in DATA_SETS and open_images(where).labels is None:
         raise InputError(
             f"{where}: expected stylised images with their labels, got none; put them into one "
             "folder per class, or labels beside images in the .npz"
@@ -147,7 +147,7 @@ def need_taker(method: Method) -> TakesStylised:
     if isinstance(method, TakesStylised):
         return method
     raise InputError(
-        f"expected a method that takes stylised images, ant or ant3x3, got {type(method).__name__}"
+        f"expected a method that takes stylised images, such as ant, got {type(method).__name__}"
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # `import hardy` passes through here, and needs no images
 
 
 # What a suite of each kind can be built as.
-FORMATS = {"corruptions": ("jpeg", "png", "npy", "tar"), "perturbations": ("mp4", "npy")}
+BUILD_FORMATS = {"corruptions": ("jpeg", "png", "npy", "tar"), "perturbations": ("mp4", "npy")}
 
 
 class DecodedImage(NamedTuple):

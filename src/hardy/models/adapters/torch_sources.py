@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from hardy.errors import HardyError, InputError, MissingResource, need
+from hardy.models import NET_LIBRARIES
 from hardy.models.adapters.torch_model import TorchModel, check_weights, uncompiled
 from hardy.models.model import (
     IMAGENET_MEAN,
@@ -74,8 +75,9 @@ def timm_model(rest: str, options: Options) -> TorchModel:
 def fresh_module(name: str, classes: int) -> torch.nn.Module:
     """A net to be trained, by "torchvision:resnet50" or "timm:resnet50", with random weights."""
     library, _, rest = name.partition(":")
-    if library not in ("torchvision", "timm"):
-        raise InputError(f'expected a net as "torchvision:NAME" or "timm:NAME", got "{name}"')
+    if library not in NET_LIBRARIES:
+        known = " or ".join(f'"{one}:NAME"' for one in NET_LIBRARIES)
+        raise InputError(f'expected a net as {known}, got "{name}"')
     need(library, library, name)
     if library == "timm":
         import timm

@@ -25,7 +25,7 @@ from hardy.progress import Track, untracked
 from hardy.suites import keep_beside, load
 from hardy.suites.cells import Cell, choose_cells
 from hardy.suites.suite import Suite
-from hardy.variants import FORMATS, Chunk, DecodedImage
+from hardy.variants import BUILD_FORMATS, Chunk, DecodedImage
 from hardy.variants.disk.build_worker import (
     BuildJob,
     BuiltUnit,
@@ -162,9 +162,9 @@ def build_cells(
 ) -> BuildOutcome:
     """Write `cells` of all images to `folder`; what the manifest lists is left alone."""
     format = format or default_format(suite)
-    if format not in FORMATS[suite.kind]:
+    if format not in BUILD_FORMATS[suite.kind]:
         raise InputError(
-            f"expected a format for {suite.name} among {', '.join(FORMATS[suite.kind])}, "
+            f"expected a format for {suite.name} among {', '.join(BUILD_FORMATS[suite.kind])}, "
             f'got "{format}"'
         )
     if not len(source):
