@@ -67,6 +67,30 @@ def test_modules_have_names_of_their_own() -> None:
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
 
 
+def test_tables_have_names_of_their_own() -> None:
+    """A table of one name is one thing; numbers that stay in their module may be called alike."""
+    tables = ast.Dict | ast.Tuple | ast.List | ast.Set | ast.BinOp | ast.DictComp
+    found = defaultdict(list)
+    for path, tree in TREES.items():
+        parallel = any(path.is_relative_to(folder) for folder in BACK_ENDS)
+        for node in tree.body:
+            if parallel or not isinstance(node, ast.Assign | ast.AnnAssign):
+                continue
+            (target,) = node.targets if isinstance(node, ast.Assign) else [node.target]
+            name = getattr(target, "id", "_")
+            registry = isinstance(node.value, ast.Call) and "Registry" in ast.unparse(
+                node.value.func
+            )
+            mapping = isinstance(node.value, tables) and not is_arithmetic(node.value)
+            if name.isupper() and not name.startswith("_") and (registry or mapping):
+                found[name].append(place(path))
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def is_arithmetic(value: ast.expr) -> bool:
+    return isinstance(value, ast.BinOp) and not isinstance(value.op, ast.BitOr)
+
+
 def typed_lists() -> list[list[str]]:
     """Names that stand in a table of the package, and those that `hardy ls` lists."""
     found = [[entry.name for entry in hardy.names(kind)] for kind in KINDS]

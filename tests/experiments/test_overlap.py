@@ -17,7 +17,7 @@ from hardy.design.matrix import read_matrix
 from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.suites import load
-from hardy.train.record import COLUMNS, write_log
+from hardy.train.record import LOG_COLUMNS, write_log
 from tests.design.test_results import measured
 
 ROOT = Path(__file__).parent.parent.parent
@@ -62,7 +62,7 @@ def test_keeping_a_folder(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(overlap, "read_measured", lambda folder: given)
     for place, name in enumerate(("none", "a", "b", "c")):
         (tmp_path / "models" / name).mkdir(parents=True)
-        rows = [dict(zip(COLUMNS, row, strict=True))
+        rows = [dict(zip(LOG_COLUMNS, row, strict=True))
                 for row in ((1, 2.3, 0.1, place + 0.5, 9), (2, 2, 0.1, 1.25, 9))]  # fmt: skip
         write_log(tmp_path / "models" / name, rows)
     target = tmp_path / "kept.npz"

@@ -212,7 +212,7 @@ def _print_categories(found: Categories) -> None:
 def correlate_shifts(
     results: Annotated[
         list[Path],
-        typer.Argument(metavar="RESULTS...", help="Stores, or CSV: {design.drops:COLUMNS}."),
+        typer.Argument(metavar="RESULTS...", help="Stores, or CSV: {design.drops:DROP_COLUMNS}."),
     ],
     target: Annotated[
         str | None,

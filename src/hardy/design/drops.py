@@ -28,7 +28,7 @@ from hardy.scores.score import Score
 from hardy.scores.text_tables import to_csv
 from hardy.store.reader import find_runs
 
-COLUMNS = ("model", "suite", "clean", "accuracy")
+DROP_COLUMNS = ("model", "suite", "clean", "accuracy")
 REPLICATES = 1000
 
 Drops = Mapping[str, Mapping[str, float]]  # by suite, then model
@@ -245,12 +245,12 @@ def read_drops(path: Path) -> list[ModelDrop]:
             names = list(reader.fieldnames or ())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read {path} ({error}); expected a CSV file") from error
-    missing = [name for name in COLUMNS if name not in names]
+    missing = [name for name in DROP_COLUMNS if name not in names]
     if missing:
         raise InputError(
-            f"{path}: expected the columns {', '.join(COLUMNS)}, got no {', '.join(missing)}"
+            f"{path}: expected the columns {', '.join(DROP_COLUMNS)}, got no {', '.join(missing)}"
         )
-    for name in COLUMNS:
+    for name in DROP_COLUMNS:
         if names.count(name) > 1:
             raise InputError(
                 f"{path}: expected the column {name} once, got it {names.count(name)} times"

@@ -47,12 +47,12 @@ FORMAT = 1
 EXPERIMENT, FEATURES, FINISHED = "experiment.json", "features.npz", "finished.json"
 MODELS, PREDICTIONS = "models", "predictions"
 # What may differ between the sessions of one experiment.
-OF_THE_SESSION = ("versions", "device", "data", "test")
+OF_THE_EXPERIMENT = ("versions", "device", "data", "test")
 
 
 def begin_overlap(out: Path, wanted: Mapping[str, Any]) -> None:
     """Begin the experiment, or make sure that the one in the folder is the same."""
-    begin(out / EXPERIMENT, wanted, read_json, "an overlap", of_the_session=OF_THE_SESSION)
+    begin(out / EXPERIMENT, wanted, read_json, "an overlap", of_the_session=OF_THE_EXPERIMENT)
 
 
 def read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def _bin(splits: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     return {split: tuple(f"{name}.bin" for name in names) for split, names in splits.items()}
 
 
-LAYOUTS = (
+CIFAR_LAYOUTS = (
     CifarLayout("CIFAR-10, python form,", 10, _TEN, "batches.meta:label_names", "labels", 0),
     CifarLayout("CIFAR-100, python form,", 100, _FINE, "meta:fine_label_names", "fine_labels", 0),
     CifarLayout("CIFAR-10, binary form,", 10, _bin(_TEN), "batches.meta.txt", "", 1),
@@ -98,7 +98,7 @@ class CifarReader(Reader):
     def _layout(self, request: Request) -> CifarLayout | None:
         """The layout of the file, or of files in the folder; a folder "train" may be a class."""
         top, file = request.folder, request.file
-        for layout in LAYOUTS:
+        for layout in CIFAR_LAYOUTS:
             files = [name for names in layout.splits.values() for name in names]
             if file is not None and file.name in files:
                 return layout

@@ -54,7 +54,7 @@ RUN, MODEL = "run.json", "model.safetensors"
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 LOCK = ".lock"
 Log = list[dict[str, float]]  # a row for each epoch
-COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
+LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
 SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
@@ -272,7 +272,7 @@ def read_log(folder: Path) -> Log:
 def check_log(rows: Any) -> Log:
     """Check that the log has a row of numbers for each of the epochs 1, 2, ..."""
     for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
-        whole = isinstance(row, dict) and tuple(row) == COLUMNS
+        whole = isinstance(row, dict) and tuple(row) == LOG_COLUMNS
         if not whole or row["epoch"] != number or not all(map(is_figure, row.values())):
             raise ValueError(f"its log has no numbers of epoch {number}")
     if not rows:
@@ -284,7 +284,7 @@ def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     write_whole(folder / LOG, lines.encode())
     table = io.StringIO()
-    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(table, LOG_COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_whole(folder / "log.csv", table.getvalue().encode())

@@ -47,9 +47,9 @@ from hardy.variants.disk.manifest import (
 )
 from hardy.variants.generated import Generated
 
-LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
+BUILD_LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
 # What may differ between the sessions of one build; `images_hash` speaks for names and labels.
-OF_THE_SESSION = (
+OF_THE_BUILD = (
     *("manifest", "suite_version", "recipe", "files", "ids", "labels", "classes"),
     *("source", "versions", "cells"),
 )
@@ -282,7 +282,7 @@ def describe(job: BuildJob) -> dict[str, Any]:
         "labels": None if job.source.labels is None else job.source.labels.tolist(),
         "classes": None if job.source.classes is None else list(job.source.classes),
         "source": job.source.describe(),
-        "versions": versions(LIBRARIES),
+        "versions": versions(BUILD_LIBRARIES),
     }
 
 
@@ -303,7 +303,7 @@ def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
         return
     (then, _), (now, _) = before["first_image"], header["first_image"]
     # An image that can be read by now may be the first.
-    of_the_session = OF_THE_SESSION if then == now else (*OF_THE_SESSION, "first_image")
+    of_the_session = OF_THE_BUILD if then == now else (*OF_THE_BUILD, "first_image")
     said = SAID | {"first_image": f"the pixels of {header['files'][now]} are others than before"}
     check_same(folder, before, header, "a build", of_the_session=of_the_session, said=said)
 
