@@ -102,7 +102,7 @@ def write_reference(folder: Path) -> None:
     np.savez(folder / "bytes.npz", **made)
     (folder / MADE_BY).write_text(f"Python {platform.python_version()}, NumPy {np.__version__}")
     for texture in textures.TEXTURES:
-        shutil.copy(textures.folder() / texture.file, folder)
+        shutil.copy(textures.texture_folder() / texture.file, folder)
 
 
 def warm(ops: Ops, moved: Moved, share: int, of: int) -> None:

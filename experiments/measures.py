@@ -17,7 +17,7 @@ from torch.nn import functional
 from experiments.plan import SHIFT, SHIFT_PAIRS
 from experiments.score_files import SHIFT_FLIPS
 from hardy import models
-from hardy.images import load, open_images
+from hardy.images import load_images, open_images
 from hardy.metrics import Metric, Resampling, resample_means
 from hardy.scores.score import Circumstances, Score, score_of
 from hardy.train.cuda_graphs import Recorded, can_record, running
@@ -36,8 +36,8 @@ def shift_flips(folder: Path, test: str, device: torch.device) -> Score:
     black where nothing comes in; Zhang's consistency is 100 % less this. All models see the same
     shifts: four pairs of each image."""
     source = open_images(test)
-    images = next(load(source, "none@1", batch=len(source))).images
-    model = models.load(f"hardy:{folder}", device=str(device))
+    images = next(load_images(source, "none@1", batch=len(source))).images
+    model = models.load_model(f"hardy:{folder}", device=str(device))
     draws = np.random.default_rng(SEED)
     flips = np.zeros(len(images))
     for _ in range(SHIFT_PAIRS):

@@ -31,10 +31,10 @@ from experiments.overlap_page import (
 )
 from hardy.design.accuracy import from_counts
 from hardy.design.designed_suite import write_suite
-from hardy.design.heat_map import Heat, category_map, draw, heat_map
-from hardy.design.independent_sets import select
+from hardy.design.heat_map import Heat, category_map, draw_heat, heat_map
+from hardy.design.independent_sets import select_independent
 from hardy.design.proxy import DAMAGED, LEAST, Features, check_features
-from hardy.design.results import MODELS, MeasuredOverlap, read_measured, write_results
+from hardy.design.results import MODELS, MeasuredOverlap, read_measured, write_overlap
 from hardy.errors import HardyError, InputError, printable
 from hardy.files import whole_file
 from hardy.metrics import Resampling
@@ -161,10 +161,10 @@ def write(measured: MeasuredOverlap, out: Path) -> None:
             )
     text = page(made)
     out.mkdir(parents=True, exist_ok=True)
-    chosen = select(made.matrices["ratio"], THRESHOLD).names
+    chosen = select_independent(made.matrices["ratio"], THRESHOLD).names
     source = f"a largest set with overlaps (ratio) below {THRESHOLD:g} in results/overlap"
     write_suite(out / SUITE, suite, chosen, source)
-    write_results(made.results, out)
+    write_overlap(made.results, out)
     _write(out / "README.md", text.encode())
     recipe = measured.experiment["recipe"]
     note = f"{suite}, {recipe['net']} for {recipe['epochs']} epochs"
@@ -180,7 +180,7 @@ def write(measured: MeasuredOverlap, out: Path) -> None:
 def _picture(heat: Heat) -> bytes:
     """The heat map in as many colours as can be told apart: a third of the bytes."""
     small = io.BytesIO()
-    with Image.open(io.BytesIO(draw(heat, "png"))) as drawn:
+    with Image.open(io.BytesIO(draw_heat(heat, "png"))) as drawn:
         drawn.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(small, "PNG")
     return small.getvalue()
 

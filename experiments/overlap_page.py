@@ -10,9 +10,9 @@ import numpy as np
 
 from bench.bars import Bar
 from bench.table import grid
-from hardy.design.balanced_sets import measure
+from hardy.design.balanced_sets import measure_balance
 from hardy.design.categories import ENOUGH, Categories, categorise
-from hardy.design.independent_sets import select
+from hardy.design.independent_sets import select_independent
 from hardy.design.matrix import Matrix
 from hardy.design.overlap_score import Overlap, resample_accuracy, scores
 from hardy.design.proxy import Agreement, agree
@@ -205,7 +205,9 @@ def _sets(made: Figures) -> Iterator[str]:
     yield "## Largest sets"
     lines = []
     for threshold in THRESHOLDS:
-        ratio, raw = (select(made.matrices[form], threshold).names for form in ("ratio", "raw"))
+        ratio, raw = (
+            select_independent(made.matrices[form], threshold).names for form in ("ratio", "raw")
+        )
         lines.append(f"* {threshold:g}: {len(ratio)} (raw {len(raw)}): {listed(ratio)}")
     low, high = _sizes(made)
     yield (
@@ -221,7 +223,7 @@ def _sizes(made: Figures) -> Interval:
     names = made.results.names
     drawn = scores(made.replicates, "ratio")
     whole = drawn[~np.isnan(drawn).any(axis=(1, 2))]
-    sizes = [len(select(Matrix(names, values), THRESHOLD).names) for values in whole]
+    sizes = [len(select_independent(Matrix(names, values), THRESHOLD).names) for values in whole]
     return percentile_interval(np.array(sizes, float))
 
 
@@ -236,7 +238,7 @@ def _of_published(made: Figures) -> Iterator[str]:
     assert one.high is not None
     yield f"## The {len(eight)} of {PUBLISHED}"
     yield f"{listed(eight)}."
-    yield "\n".join(f"* {form}: {measure(c, eight)}" for form, c in made.categories.items())
+    yield "\n".join(f"* {form}: {measure_balance(c, eight)}" for form, c in made.categories.items())
     sets = np.array(list(combinations(range(len(names)), len(eight))))
     total, largest = np.zeros(len(sets)), np.zeros(len(sets))
     inside = list(combinations(range(len(eight)), 2))

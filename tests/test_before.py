@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import hardy
 from hardy.cli import app
-from hardy.models import load
+from hardy.models import load_model
 from hardy.store.attack_files import read_attacks
 from hardy.store.reader import find_runs
 from hardy.train.nets import make_net
@@ -32,7 +32,7 @@ def trained() -> hardy.evaluation.Run:
     with np.load("data/set.npz") as small:
         images, labels = small["images"][:20], small["labels"][:20]
     return hardy.evaluate(
-        load("hardy:trained", device="cpu"),
+        load_model("hardy:trained", device="cpu"),
         suite="cifar10_c",
         images=images,
         labels=labels,

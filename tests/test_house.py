@@ -144,3 +144,16 @@ def test_private_names_stay_in_their_room() -> None:
                 if private and place(path).partition("/")[0].removesuffix(".py") != room:
                     faults.append(f"{place(path)}:{node.lineno}: {', '.join(private)}")
     assert faults == []
+
+
+def test_functions_have_names_of_their_own() -> None:
+    """Formulas are registered by what benchmarks call them, commands by the function they call."""
+    found = defaultdict(set)
+    for path, tree in TREES.items():
+        free = any(path.is_relative_to(folder) for folder in (*BACK_ENDS, HARDY / "cli"))
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                registered = any(isinstance(one, ast.Call) for one in node.decorator_list)
+                if not (free or registered):
+                    found[node.name].add(place(path))
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}

@@ -108,7 +108,7 @@ def test_a_folder_that_may_not_be_entered_is_said_plainly(monkeypatch):
 
     monkeypatch.setattr(Path, "is_file", forbidden)
     monkeypatch.setattr(os.path, "isfile", lambda path: False)
-    assert len(textures.faults(Path("somewhere"))) == len(textures.TEXTURES)
+    assert len(textures.texture_faults(Path("somewhere"))) == len(textures.TEXTURES)
 
 
 def test_names_cannot_write_to_the_terminal():

@@ -13,7 +13,7 @@ KINDS: Registry[Any] = Registry(
             "hardy.corrupt:PERTURBATIONS", summary="Formulas that make a sequence."
         ),
         "suites": Row(
-            "hardy.suites:names", summary="Benchmarks: corruptions, severities, references."
+            "hardy.suites:suite_names", summary="Benchmarks: corruptions, severities, references."
         ),
         "editions": Row(
             "hardy.suites:editions", summary="Constants of the corruptions, by image size."

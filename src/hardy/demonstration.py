@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import need
 from hardy.evaluation import evaluate
-from hardy.models import Model, load
+from hardy.models import Model, load_model
 from hardy.pictures import write_sheet
 from hardy.progress import Track, untracked
 from hardy.report.gallery import sample_photo
@@ -92,7 +92,7 @@ def classifiers(images: UInt8, labels: npt.NDArray[np.int64]) -> list[Model]:
     }
     features = _features(images)
     return [
-        load(_logits_of(estimator.fit(features, labels)), name=f"{name} (demo)")
+        load_model(_logits_of(estimator.fit(features, labels)), name=f"{name} (demo)")
         for name, estimator in estimators.items()
     ]
 

@@ -122,8 +122,8 @@ def _engine() -> Finding:
 
 
 def _textures() -> Finding:
-    where = textures.folder()
-    faults = textures.faults(where)
+    where = textures.texture_folder()
+    faults = textures.texture_faults(where)
     if not faults:
         return Finding("frost photographs", f"in {where}")
     if os.environ.get("HARDY_TEXTURES"):

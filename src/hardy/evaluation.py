@@ -100,7 +100,7 @@ class Evaluation:
         return told, {name: one.accuracy for name, one in found.items()}
 
     def _checked(self, model: Model) -> bool:
-        identity = runner.identify(model, self.subject, own_classes=self.own_classes)
+        identity = runner.identify_run(model, self.subject, own_classes=self.own_classes)
         details = read_details(identity.folder_in(self.store)) or {"sessions": ()}
         return any(one.get("checked_accuracy") is not None for one in details["sessions"])
 
@@ -135,7 +135,7 @@ class Evaluation:
             )
             for model in self.models
         ]
-        return runner.run(
+        return runner.run_models(
             self.models,
             self.subject,
             self.store,
@@ -266,7 +266,7 @@ def evaluate(
         faults=unusable,
     )
     loaded = tuple(
-        adapters.load(
+        adapters.load_model(
             one,
             checkpoint=None if checkpoint is None else Path(checkpoint),
             trust=trust,

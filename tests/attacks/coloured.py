@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hardy.models import load
+from hardy.models import load_model
 from hardy.store.reader import find_runs
 
 QUICK: dict[str, Any] = {"suite": "cifar10_c", "steps": 2, "store": "runs"}
@@ -37,7 +37,7 @@ def coloured(count: int, seed: int) -> np.ndarray:
 
 
 IMAGES = coloured(40, seed=2)
-LABELS = load(ByColour()).logits(IMAGES).argmax(1)  # all are right
+LABELS = load_model(ByColour()).logits(IMAGES).argmax(1)  # all are right
 
 
 def made() -> torch.nn.Module:

@@ -105,7 +105,7 @@ def test_halves_have_no_image_in_common(monkeypatch: pytest.MonkeyPatch) -> None
     from hardy.attacks import measurement as work
 
     shown: dict[str, list[bytes]] = {"fit": [], "measure": []}
-    fit, measure = work.fit_generator, work.measure
+    fit, measure = work.fit_generator, work.measure_attack
 
     def watch(kind: str, images: torch.Tensor) -> None:
         shown[kind] += [image.numpy().tobytes() for image in images]
@@ -119,7 +119,7 @@ def test_halves_have_no_image_in_common(monkeypatch: pytest.MonkeyPatch) -> None
         return measure(classify, images, *rest, **options)
 
     monkeypatch.setattr(work, "fit_generator", watched_fit)
-    monkeypatch.setattr(work, "measure", watched_measure)
+    monkeypatch.setattr(work, "measure_attack", watched_measure)
     hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **QUICK)
     assert [len(images) for images in shown.values()] == [20, 20]
     assert len({*shown["fit"], *shown["measure"]}) == 40

@@ -16,7 +16,7 @@ from hardy.attacks.attack import AttackImages
 from hardy.attacks.measurement import check_differentiable
 from hardy.errors import HardyError, InputError
 from hardy.images.datasets import CLASSES
-from hardy.models import load
+from hardy.models import load_model
 from hardy.models.defences.input_filters import trained_behind
 from hardy.report.gathered import gather
 from hardy.report.page import render_report
@@ -112,7 +112,7 @@ def test_refusals(changes: dict[str, Any], message: str) -> None:
 
 
 def test_a_net_trained_on_filtered_images_is_refused() -> None:
-    model = trained_behind(load(ByColour()), "clahe")
+    model = trained_behind(load_model(ByColour()), "clahe")
     with pytest.raises(
         InputError, match=r"\(clahe: .*, as it was trained\); it cannot be attacked"
     ):

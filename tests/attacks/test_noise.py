@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from hardy.attacks.measurement import measure, smallest_distance
+from hardy.attacks.measurement import measure_attack, smallest_distance
 from hardy.attacks.noise_generator import BATCH, STEPS, check_kind, fit_generator
 from hardy.errors import InputError
 from hardy.store.attack_files import NOISES
@@ -90,7 +90,7 @@ def test_measured_is_what_the_same_draws_give(side: int) -> None:
     labels = torch.tensor([0, 1, 0, 1, 0, 1])
     classify = linear(random(*SHAPE, seed=5), 0.0)
     generator = Generator(side, Draw(1, CPU))
-    got = measure(classify, images, labels, generator, Draw(2, CPU), epsilon=3.0)
+    got = measure_attack(classify, images, labels, generator, Draw(2, CPU), epsilon=3.0)
     white = Draw(2, CPU).normal(6, 3, 8 + side - 1, 8 + side - 1)
     pixels = images.float() / 255
     inner = white[:, :, side // 2 : 8 + side // 2, side // 2 : 8 + side // 2]
@@ -116,7 +116,7 @@ def test_a_generator_learns_what_gaussian_noise_cannot_do(noise: str) -> None:
     generator = fit_generator(
         by_brightness, images, labels, draw, noise=noise, epsilon=epsilon, steps=400
     )
-    got = measure(by_brightness, images, labels, generator, draw, epsilon=epsilon)
+    got = measure_attack(by_brightness, images, labels, generator, draw, epsilon=epsilon)
     assert got.clean.all()
     assert got.gaussian.float().mean() > 0.9
     assert got.adversarial.float().mean() < 0.7

@@ -150,7 +150,7 @@ def test_score_published(run, store: Path) -> None:
     assert "published: Clean error, mFR and flip rate per perturbation (Table 3)" in out
     assert ["ResNet-50", "58.0", "23.9"] in lines_with(out, "ResNet-50 ")
     assert ["VGG-19+BN", "65.1", "[1]", "25.8"] in lines_with(out, "VGG-19+BN ")
-    (remark,) = published.load("iclr_flip_rate").notes("VGG-19+BN", "mFR")
+    (remark,) = published.load_table("iclr_flip_rate").notes("VGG-19+BN", "mFR")
     assert f"[1] {remark}" in out.replace(" \n", " ").replace("\n", " ").replace("  ", " ")
     assert "source: Hendrycks & Dietterich" in out
     code, _, err = run("score", store, "--published", "--format", "json")

@@ -140,7 +140,7 @@ def frost(
 ) -> Array:
     height, width = image.shape[:2]
     texture = textures.TEXTURES[int(fields["texture"])]
-    photo = cv2.imread(str(textures.folder() / texture.file))
+    photo = cv2.imread(str(textures.texture_folder() / texture.file))
     if texture_scale != 1:
         photo = cv2.resize(photo, (0, 0), fx=texture_scale, fy=texture_scale)
     y, x = int(fields["row"]), int(fields["column"])

@@ -115,8 +115,8 @@ def test_the_suites():
     assert (imagenet.storage, imagenet.recipe) == ("jpeg:85", "resize256_crop224@1")
     assert (cifar.storage, cifar.recipe) == (None, "none@1")
     for suite, table in ((imagenet, "cbar_imagenet"), (cifar, "cbar_cifar10")):
-        assert suite.counted == published.load(table).entries
-        assert published.load(table).suite == suite.name
+        assert suite.counted == published.load_table(table).entries
+        assert published.load_table(table).suite == suite.name
         assert set(suite.counted) == set(suite.edition.corruptions)
         assert not suite.validation
         # The published score is the plain mean error, which needs no reference.

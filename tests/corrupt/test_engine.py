@@ -78,7 +78,7 @@ def sizes_of_parts(corruption: Corruption, images: torch.Tensor) -> tuple[list[i
 
     params = edition(editions(corruption.name)[0]).params(corruption.name, 1)
     ids = np.arange(len(images), dtype=np.uint64)
-    made = engine.run(replace(corruption, apply=apply), images, params, key=3, ids=ids)
+    made = engine.run_pass(replace(corruption, apply=apply), images, params, key=3, ids=ids)
     return sizes, made.numpy()
 
 
@@ -99,7 +99,7 @@ def test_plain_steps_are_given_a_quarter_of_what_kernels_are(name, room, part, m
     monkeypatch.setattr(ops_for(images), "pixels_at_once", room * NATIVE)
     monkeypatch.setattr(ops_for(images), "kernels", frozenset({"recolour", "cloud"}))
     monkeypatch.setattr(engine, "in_parts", lambda ops, work, count, size: asked.append(size))
-    engine.run(CORRUPTIONS[name], images, {}, key=0, ids=np.zeros(1, np.uint64))
+    engine.run_pass(CORRUPTIONS[name], images, {}, key=0, ids=np.zeros(1, np.uint64))
     assert asked == [part]
 
 

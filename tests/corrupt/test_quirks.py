@@ -81,7 +81,7 @@ def test_frost_uses_five_textures_of_which_two_are_one():
     assert len(counts) == 5
     assert stats.chisquare(counts).pvalue > 1e-4
     assert [texture.file[5] for texture in textures.TEXTURES] == list("12345")
-    loaded = textures.load(1)
+    loaded = textures.load_textures(1)
     np.testing.assert_array_equal(loaded[1], loaded[2])
 
 
@@ -100,7 +100,7 @@ def test_frost_never_takes_the_last_offset(name):
 
 def test_small_editions_shrink_frost_without_antialiasing():
     # At 0.2 every fifth pixel is taken as it is.
-    whole, small = textures.load(1)[0], textures.load(0.2)[0]
+    whole, small = textures.load_textures(1)[0], textures.load_textures(0.2)[0]
     np.testing.assert_array_equal(small, whole[2::5, 2::5])
 
 

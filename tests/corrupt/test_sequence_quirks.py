@@ -7,7 +7,7 @@ import pytest
 
 import hardy
 from hardy.corrupt import PERTURBATIONS
-from hardy.corrupt.perturbation import Scene, run
+from hardy.corrupt.perturbation import Scene, run_frames
 from hardy.corrupt.sequences import tilt_map
 from hardy.engine.ops import cpu_ops
 from hardy.engine.tables.noise_laws import LAWS
@@ -138,7 +138,7 @@ def test_tilt_check_values():
 
 def test_flat_areas_lose_a_level_in_zoom_blur():
     """Float32 sums: 24 % of all levels and frames, in late frames up to 35 % of the levels."""
-    frames = run(
+    frames = run_frames(
         PERTURBATIONS["zoom_blur"],
         flat_images(8, 8),
         {"step": 0.004},

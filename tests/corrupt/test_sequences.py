@@ -16,7 +16,7 @@ from PIL import Image
 
 import hardy
 from hardy.corrupt import PERTURBATIONS
-from hardy.corrupt.perturbation import View, run
+from hardy.corrupt.perturbation import View, run_frames
 from hardy.images.recipes import Recipe, eight_sevenths
 from hardy.suites import edition, editions
 from tests.photos import photos
@@ -116,7 +116,7 @@ def test_a_batch_is_its_images(name):
     ids = np.array([5, 2**40, 9], np.uint64)
 
     def made(images, ids):
-        frames = run(
+        frames = run_frames(
             PERTURBATIONS[name],
             images,
             steps.params(1),
@@ -141,7 +141,7 @@ def test_what_is_seen_is_finished_once(name, on_base):
     options = {"wanted": [2], "key": 1, "ids": np.zeros(1, np.uint64), "on_base": on_base}
 
     def made(base, view):
-        return next(run(PERTURBATIONS[name], base, params, view=view, **options))
+        return next(run_frames(PERTURBATIONS[name], base, params, view=view, **options))
 
     inverted = made(image, View(window, lambda frames: 255 - frames))
     plain = View(window)

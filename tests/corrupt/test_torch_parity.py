@@ -170,7 +170,7 @@ def test_the_host_does_not_wait(name):
     chosen, severity = small(name), middle(name)
     params, key = edition(chosen).params(name, severity), derive_key(0, chosen, name, severity)
     ids = np.arange(len(images), dtype=np.uint64)
-    first = engine.run(CORRUPTIONS[name], images, params, key=key, ids=ids)
+    first = engine.run_pass(CORRUPTIONS[name], images, params, key=key, ids=ids)
     with no_waiting():
-        again = engine.run(CORRUPTIONS[name], images, params, key=key, ids=ids)
+        again = engine.run_pass(CORRUPTIONS[name], images, params, key=key, ids=ids)
     assert torch.equal(first, again)

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from hardy.design.balanced_sets import draw_balanced, measure
+from hardy.design.balanced_sets import draw_balanced, measure_balance
 from hardy.design.categories import Categories
 from hardy.errors import InputError
 
@@ -16,19 +16,19 @@ FOUR = Categories((("a", "b", "c"), ("d", "e"), ("f",), ("g", "h")), 0.6)
 
 
 def test_coverage_and_balance_by_hand() -> None:
-    found = measure(FOUR, ["a", "b", "d", "g"])
+    found = measure_balance(FOUR, ["a", "b", "d", "g"])
     assert found.counts == (2, 1, 0, 1)
     assert found.coverage == 0.75
     assert found.balance == pytest.approx(np.sqrt(2) / 3)  # of 2, 1, 1
-    assert measure(FOUR, ["a", "d", "f", "g"])[1:] == (1.0, 0.0)
+    assert measure_balance(FOUR, ["a", "d", "f", "g"])[1:] == (1.0, 0.0)
     assert str(found).startswith("coverage 0.75 (3 of 4 categories), balance 0.47")
 
 
 def test_measuring_what_is_not_there() -> None:
     with pytest.raises(InputError, match='unknown corruption of the matrix "fog"'):
-        measure(FOUR, ["a", "fog"])
+        measure_balance(FOUR, ["a", "fog"])
     with pytest.raises(InputError, match="expected a set of corruptions to measure"):
-        measure(FOUR, [])
+        measure_balance(FOUR, [])
 
 
 def test_balanced_sets_are_different_and_balanced() -> None:
@@ -36,7 +36,7 @@ def test_balanced_sets_are_different_and_balanced() -> None:
     # Of categories with 2 or more: 3·1 + 3·1 + 1·1 sets.
     assert len({*map(frozenset, sets)}) == 5
     for one in sets:
-        assert sorted(measure(FOUR, one).counts)[-2:] == [2, 2]
+        assert sorted(measure_balance(FOUR, one).counts)[-2:] == [2, 2]
         assert len(one) == 4
     assert sets == draw_balanced(FOUR, 2, 2, 5, seed=1)
     assert sets != draw_balanced(FOUR, 2, 2, 5, seed=2)

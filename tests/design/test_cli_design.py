@@ -167,8 +167,8 @@ def test_design_refuses(run, matrix, arguments, message) -> None:
 def test_suites_that_do_not_fit_are_refused_before_the_search(
     run, matrix, arguments, monkeypatch
 ) -> None:
-    for name in ("hardy.design.designed_suite.select", "hardy.design.designed_suite.categorise"):
-        monkeypatch.setattr(name, pytest.fail)
+    for name in ("select_independent", "categorise"):
+        monkeypatch.setattr(f"hardy.design.designed_suite.{name}", pytest.fail)
     with pytest.raises(InputError):
         run("design", "m.csv", *arguments)
 

@@ -137,7 +137,7 @@ def test_numbers_come_without_the_libraries_for_pictures(run, monkeypatch, tmp_p
         raise MissingResource("a page needs plotly")
 
     monkeypatch.setattr("hardy.design.overlap.summarise", lambda out: fake_results())
-    monkeypatch.setattr("hardy.design.overlap.draw", missing)
+    monkeypatch.setattr("hardy.design.overlap.draw_heat", missing)
     out = run("overlap", "--out", ".")
     assert "no overlap_ratio.html: a page needs plotly" in out
     assert (tmp_path / "overlap_raw.csv").exists()

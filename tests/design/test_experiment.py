@@ -16,7 +16,7 @@ import pytest
 from hardy.design.accuracy import collect
 from hardy.design.experiment import run_overlap, sized
 from hardy.design.proxy import read_features
-from hardy.design.results import summarise, write_results
+from hardy.design.results import summarise, write_overlap
 from hardy.errors import HardyError, InputError
 from hardy.scores import score_run
 from hardy.store.reader import StoredRun, find_runs
@@ -136,7 +136,7 @@ def test_features_are_of_the_clean_model(finished) -> None:
 
 
 def test_what_is_written(finished) -> None:
-    written = {path.name for path in write_results(summarise(finished), finished)}
+    written = {path.name for path in write_overlap(summarise(finished), finished)}
     assert {"accuracy.csv", "overlap_ratio.csv", "overlap_raw.csv", "overlap_pairs.csv"} < written
     lines = (finished / "overlap_pairs.csv").read_text().splitlines()
     assert lines[0].startswith("first,second,ratio,ratio_low,ratio_high,raw,")

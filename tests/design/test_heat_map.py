@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from hardy.design.categories import Categories
-from hardy.design.heat_map import CHANCE, category_map, draw, heat_map, ordered
+from hardy.design.heat_map import CHANCE, category_map, draw_heat, heat_map, ordered
 from hardy.errors import InputError
 from hardy.report.matplotlib_figures import DPI
 from tests.design.matrices import blocks
@@ -64,13 +64,13 @@ def test_categories_are_parted_and_members_marked() -> None:
 
 def test_names_are_no_markup() -> None:
     made = heat_map("<b>t</b>", "n", ("<i>a", "b"), np.eye(2))
-    page = draw(made, "html").decode()
+    page = draw_heat(made, "html").decode()
     assert "<title>&lt;b&gt;t&lt;/b&gt;</title>" in page
     assert "<i>a" not in page
 
 
 def test_long_notes_get_lines_of_their_own() -> None:
-    page = draw(heat_map("t", "so many words " * 20, ("a", "b"), np.eye(2)), "html").decode()
+    page = draw_heat(heat_map("t", "so many words " * 20, ("a", "b"), np.eye(2)), "html").decode()
     lines = re.findall(r"sup\\u003e([^\\]*)\\u003c\\u002fsup", page)
     assert len(lines) > 5
     assert max(map(len, lines)) * 7 <= 240 + 2 * 32
@@ -81,7 +81,7 @@ def test_a_heading_keeps_off_the_borders_of_a_picture(number: int) -> None:
     names = ("noc_blur", "noc_rain", "noc_color_disortion", "noc_hue", "noc_shear")[:number]
     for net in ("allconv", "wrn_10_1", "a_net_of_so_long_a_name"):
         note = f"{number} corruptions of cifar10_noc_23, {net} for 15 epochs; ?: {CHANCE}"
-        picture = draw(heat_map("Overlap (ratio)", note, names, np.eye(number)), "png")
+        picture = draw_heat(heat_map("Overlap (ratio)", note, names, np.eye(number)), "png")
         with Image.open(io.BytesIO(picture)) as opened:
             ink = np.asarray(opened.convert("L")) < 200
         map_starts = int(np.flatnonzero(ink.sum(axis=1) > ink.shape[1] / 3)[0])
@@ -98,7 +98,9 @@ def test_the_heading_of_a_page_covers_nothing(tmp_path) -> None:
     names = ("noc_blur", "noc_rain", "noc_color_disortion")
     with chromium() as page:
         for words in (5, 15, 40):
-            target.write_bytes(draw(heat_map("t", "a word " * words, names, np.eye(3)), "html"))
+            target.write_bytes(
+                draw_heat(heat_map("t", "a word " * words, names, np.eye(3)), "html")
+            )
             page.open(target.as_uri(), 900)
             page.wait(
                 "document.querySelector('.gtitle') && document.querySelector('.heatmaplayer')"
@@ -119,7 +121,7 @@ def test_the_heading_of_a_page_covers_nothing(tmp_path) -> None:
 
 def test_figures_in_cells() -> None:
     values = np.array([[1.0, 0.0, 0.004], [0.0, 1.0, np.nan], [0.004, np.nan, 1.0]])
-    page = draw(heat_map("t", "n", ("a", "b", "c"), values), "html").decode()
+    page = draw_heat(heat_map("t", "n", ("a", "b", "c"), values), "html").decode()
     drawn = re.findall(r'"showarrow":false,"text":"([^"]*)"', page)
     assert sorted(drawn) == sorted(["1.00"] * 3 + ["0"] * 2 + [".00"] * 2 + ["\\u2013"] * 2)
 
@@ -130,18 +132,20 @@ def test_doubtful_figures_are_marked() -> None:
     doubtful[0, 2] = doubtful[2, 0] = True  # c stands between a and b
     made = heat_map("t", "n", ("a", "b", "c"), values, doubtful)
     assert made.note == "n; ?: cannot be told from chance"
-    page = draw(made, "html").decode()
+    page = draw_heat(made, "html").decode()
     drawn = re.findall(r'"showarrow":false,"text":"([^"]*)"', page)
     assert sorted(drawn) == sorted(["1.00"] * 3 + ["0"] * 2 + [".40?"] * 2 + [".70"] * 2)
     assert page.count('"0.40, cannot be told from chance"') == 2
     for format in ("html", "png"):
-        plain = draw(heat_map("t", "n", ("a", "b", "c"), values, np.zeros((3, 3), bool)), format)
-        assert plain == draw(heat_map("t", "n", ("a", "b", "c"), values), format)
-        assert draw(made, format) != plain
+        plain = draw_heat(
+            heat_map("t", "n", ("a", "b", "c"), values, np.zeros((3, 3), bool)), format
+        )
+        assert plain == draw_heat(heat_map("t", "n", ("a", "b", "c"), values), format)
+        assert draw_heat(made, format) != plain
 
 
 def test_other_formats() -> None:
     with pytest.raises(
         InputError, match=r"expected a picture as .html, .pdf, .svg, .png, got .gif"
     ):
-        draw(heat_map("t", "n", ("a", "b"), np.eye(2)), "gif")
+        draw_heat(heat_map("t", "n", ("a", "b"), np.eye(2)), "gif")

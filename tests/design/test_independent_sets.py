@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardy.design.independent_sets import Search, select
+from hardy.design.independent_sets import Search, select_independent
 from hardy.design.matrix import MOST, Matrix
 from hardy.errors import InputError
 from tests.design.matrices import blocks, named, random_matrix
@@ -33,9 +33,9 @@ def test_as_large_as_any(number, seed, threshold) -> None:
     expected = brute_force(matrix, threshold)
     if expected is None:
         with pytest.raises(InputError, match="leaves two corruptions or more"):
-            select(matrix, threshold)
+            select_independent(matrix, threshold)
     else:
-        assert select(matrix, threshold).names == expected
+        assert select_independent(matrix, threshold).names == expected
 
 
 @settings(deadline=None, max_examples=100)
@@ -46,22 +46,22 @@ def test_ties_go_to_the_least_overlapping_and_then_the_first(number, seed) -> No
     matrix = named(values + values.T + np.eye(number))
     expected = brute_force(matrix, 0.5)
     if expected is not None:
-        assert select(matrix, 0.5).names == expected
+        assert select_independent(matrix, 0.5).names == expected
 
 
 def test_one_of_each_group() -> None:
-    assert select(blocks(3, 2, 4), 0.5).names == ("c00", "c03", "c05")
+    assert select_independent(blocks(3, 2, 4), 0.5).names == ("c00", "c03", "c05")
 
 
 def test_the_threshold_itself_is_too_much() -> None:
     values = np.array([[1, 0.5, 0.2], [0.5, 1, 0.3], [0.2, 0.3, 1]])
-    assert select(named(values), 0.5).names == ("c00", "c02")
-    assert select(named(values), 0.51).names == ("c00", "c01", "c02")
+    assert select_independent(named(values), 0.5).names == ("c00", "c02")
+    assert select_independent(named(values), 0.51).names == ("c00", "c01", "c02")
 
 
 @pytest.mark.parametrize("threshold", [0.03, 0.1, 0.2, 0.5, 0.9])
 def test_fifty_corruptions_take_few_tries(threshold) -> None:
-    chosen = select(random_matrix(50, 3), 1 - threshold)
+    chosen = select_independent(random_matrix(50, 3), 1 - threshold)
     assert len(chosen.names) <= chosen.tried < 10_000  # of 2 ** 50 sets
 
 
@@ -84,15 +84,15 @@ def test_parts_are_searched_one_by_one() -> None:
 
 def test_nothing_is_left() -> None:
     with pytest.raises(InputError, match=r"got 0.05; the least overlap of all is 0.1, of c00 and"):
-        select(blocks(2, 2), 0.05)
+        select_independent(blocks(2, 2), 0.05)
 
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, float("nan")])
 def test_thresholds_below_which_nothing_is(threshold) -> None:
     with pytest.raises(InputError, match="expected a threshold above 0"):
-        select(blocks(2, 2), threshold)
+        select_independent(blocks(2, 2), threshold)
 
 
 def test_as_many_as_a_matrix_may_have() -> None:
     """A search that takes one after the other goes as deep as there are corruptions."""
-    assert len(select(named(np.eye(MOST)), 0.5).names) == MOST
+    assert len(select_independent(named(np.eye(MOST)), 0.5).names) == MOST

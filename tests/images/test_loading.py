@@ -14,7 +14,7 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.execute.executor import AHEAD
-from hardy.images import RECIPES, Fault, load, open_images
+from hardy.images import RECIPES, Fault, load_images, open_images
 from hardy.images.image_files import Convert, rgb
 from tests.photos import random_images
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_same_whatever_the_workers(folder: Path, workers: int | None, batch: int) -> None:
     source = open_images(folder)
     recipe = RECIPES["resize64_crop64@1"]
-    batches = list(load(source, recipe.name, batch=batch, workers=workers))
+    batches = list(load_images(source, recipe.name, batch=batch, workers=workers))
     assert [len(b.images) for b in batches[:-1]] == [batch] * (len(batches) - 1)
     one_by_one = [source.read(index, recipe.prepare) for index in range(30)]
     np.testing.assert_array_equal(np.concatenate([b.images for b in batches]), one_by_one)
@@ -47,14 +47,14 @@ def test_the_same_whatever_the_workers(folder: Path, workers: int | None, batch:
 
 def test_a_choice_of_images(folder: Path) -> None:
     source = open_images(folder)
-    (batch,) = load(source, RECIPES["resize64_exact@1"], indices=[29, 3, 3], workers=2)
+    (batch,) = load_images(source, RECIPES["resize64_exact@1"], indices=[29, 3, 3], workers=2)
     assert batch.indices.tolist() == [29, 3, 3]
     assert batch.ids == [source.ids[29], source.ids[3], source.ids[3]]
     np.testing.assert_array_equal(batch.images[1], batch.images[2])
     np.testing.assert_array_equal(
         batch.images[0], source.read(29, RECIPES["resize64_exact@1"].prepare)
     )
-    assert list(load(source, "none@1", indices=[])) == []
+    assert list(load_images(source, "none@1", indices=[])) == []
 
 
 def broken(folder: Path) -> dict[str, str]:
@@ -84,7 +84,7 @@ def test_broken_files_are_reported_and_the_rest_is_loaded(folder: Path) -> None:
     assert len(bad) == 6
 
     faults: list[Fault] = []
-    batches = list(load(source, "resize64_crop64@1", batch=4, faults=faults))
+    batches = list(load_images(source, "resize64_crop64@1", batch=4, faults=faults))
     assert [len(batch.images) for batch in batches] == [4] * 7 + [2]
     indices = [index for batch in batches for index in batch.indices]
     assert indices == [index for index in range(36) if index not in bad]
@@ -95,7 +95,7 @@ def test_broken_files_are_reported_and_the_rest_is_loaded(folder: Path) -> None:
         assert reasons[bad[fault.index]] in fault.reason
 
     with pytest.raises(InputError, match=r"cannot read .*a-truncated.jpg: .*truncated"):
-        list(load(source, "resize64_crop64@1"))
+        list(load_images(source, "resize64_crop64@1"))
 
 
 class Counting:
@@ -124,7 +124,7 @@ class Counting:
 
 def test_it_never_runs_far_ahead_and_stops_with_its_consumer() -> None:
     source = Counting()
-    batches = load(source, "none@1", batch=10, workers=2)
+    batches = load_images(source, "none@1", batch=10, workers=2)
     for number in range(1, 6):
         assert (next(batches).images[:, 0, 0, 0] // 10 == number - 1).all()
         time.sleep(0.05)
@@ -138,25 +138,25 @@ def test_it_never_runs_far_ahead_and_stops_with_its_consumer() -> None:
 
 def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at least 1 image, got 0"):
-        next(load(Counting(), "none@1", batch=0))
+        next(load_images(Counting(), "none@1", batch=0))
     with pytest.raises(InputError, match="at least 1 worker, got 0"):
-        next(load(Counting(), "none@1", workers=0))
+        next(load_images(Counting(), "none@1", workers=0))
     wrong: Any
     for wrong in (2.5, "a", None):
         with pytest.raises(InputError, match=f"1 image, got {wrong!r}; give a whole number"):
-            next(load(Counting(), "none@1", batch=wrong))
+            next(load_images(Counting(), "none@1", batch=wrong))
     for wrong in (2.5, "a"):
         with pytest.raises(InputError, match=f"1 worker, got {wrong!r}; give a whole number"):
-            next(load(Counting(), "none@1", workers=wrong))
+            next(load_images(Counting(), "none@1", workers=wrong))
     with pytest.raises(InputError, match="expected a list to put faults into"):
-        next(load(Counting(), "none@1", faults=()))  # type: ignore[arg-type]
+        next(load_images(Counting(), "none@1", faults=()))  # type: ignore[arg-type]
     with pytest.raises(InputError, match='unknown recipe "resize"'):
-        next(load(Counting(), "resize"))
+        next(load_images(Counting(), "resize"))
     for number, size in enumerate(((10, 12), (12, 10))):
         Image.new("RGB", size).save(tmp_path / f"{number}.png")
     with pytest.raises(InputError, match=r"one size in a batch, got 10 x 12, 12 x 10; .*batch=1"):
-        list(load(open_images(tmp_path), "none@1"))
-    assert len(list(load(open_images(tmp_path), "none@1", batch=1))) == 2
+        list(load_images(open_images(tmp_path), "none@1"))
+    assert len(list(load_images(open_images(tmp_path), "none@1", batch=1))) == 2
 
 
 MEASURE = r"""
@@ -164,9 +164,9 @@ import re, sys
 from pathlib import Path
 def memory():
     return int(re.search(r"VmRSS:\s*(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
-from hardy.images import load, open_images
+from hardy.images import load_images, open_images
 source = open_images(sys.argv[1])
-batches = load(source, "resize64_exact@1", batch=256)
+batches = load_images(source, "resize64_exact@1", batch=256)
 next(batches)
 for _ in range(20):
     next(batches)

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from hardy.errors import InputError
-from hardy.images import Fault, load, open_images
+from hardy.images import Fault, load_images, open_images
 from hardy.images.parquet import GROUPS_KEPT, ParquetSource
 from tests.photos import random_images
 
@@ -69,7 +69,9 @@ def test_the_layout_of_datasets(tmp_path: Path) -> None:
     assert isinstance(source, ParquetSource)
     assert len(source._kept) == GROUPS_KEPT
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(source)).read(5), IMAGES[5])
-    loaded = np.concatenate([batch.images for batch in load(source, "none@1", workers=4, batch=5)])
+    loaded = np.concatenate(
+        [batch.images for batch in load_images(source, "none@1", workers=4, batch=5)]
+    )
     np.testing.assert_array_equal(loaded, IMAGES)
 
 

@@ -87,7 +87,7 @@ def test_mean_without_entries_is_refused() -> None:
 
 def test_unknown_table() -> None:
     with pytest.raises(InputError, match=r'unknown published table "iclr".*iclr_ce'):
-        published.load("iclr")
+        published.load_table("iclr")
 
 
 # Typed from the fact sheets by hand, not from the TOML files.
@@ -115,14 +115,14 @@ SPOTS = [
 
 @pytest.mark.parametrize(("name", "row", "column", "text"), SPOTS)
 def test_spots(name: str, row: str, column: str, text: str) -> None:
-    value = published.load(name).rows[row][column]
+    value = published.load_table(name).rows[row][column]
     assert value is not None
     assert value.text == text
 
 
 def test_alexnet_is_100_by_definition() -> None:
     for name in ("iclr_ce", "iclr_relative_ce", "iclr_flip_rate", "iclr_top5_distance"):
-        row = published.load(name).rows["AlexNet"]
+        row = published.load_table(name).rows["AlexNet"]
         values = {v.value for k, v in row.items() if v is not None and k != "clean error"}
         assert values == {100.0}
 

@@ -15,20 +15,20 @@ NOISE = ("gaussian_noise", "shot_noise", "impulse_noise")
 
 MEANS = [
     (name, row)
-    for name in published.names()
-    if published.load(name).mean
-    for row in published.load(name).rows
+    for name in published.table_names()
+    if published.load_table(name).mean
+    for row in published.load_table(name).rows
 ]
 FLAGGED = [
     (name, row)
     for name, row in MEANS
-    for flag in published.load(name).flags
-    if flag.inconsistent and (flag.row, flag.column) == (row, published.load(name).mean)
+    for flag in published.load_table(name).flags
+    if flag.inconsistent and (flag.row, flag.column) == (row, published.load_table(name).mean)
 ]
 
 
 def row_mean(name: str, row: str) -> tuple[Range, Range]:
-    table = published.load(name)
+    table = published.load_table(name)
     entries = [printed(table.rows[row][entry]) for entry in table.entries]
     assert table.mean is not None
     return mean(entries), printed(table.rows[row][table.mean])
@@ -52,12 +52,12 @@ def test_a_wrong_mean_would_be_noticed() -> None:
     assert not (ours - 0.02).meets(theirs)
 
 
-NETWORKS = list(published.load("iclr_ce").rows)
+NETWORKS = list(published.load_table("iclr_ce").rows)
 
 
 def relative_ce(network: str, corruption: str) -> Range:
     """Table 2 from Table 1. The reference's errors are known to six digits."""
-    row = published.load("iclr_ce").rows[network]
+    row = published.load_table("iclr_ce").rows[network]
     reference = rounded(100 * REFERENCE.errors[corruption], 4)
     reference_clean = rounded(100 * REFERENCE.clean_error, 1)
     if network == "AlexNet":  # the same rounded clean error above and below cancels
@@ -70,7 +70,7 @@ def relative_ce(network: str, corruption: str) -> Range:
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_table_2_follows_from_table_1(network: str) -> None:
-    table = published.load("iclr_relative_ce")
+    table = published.load_table("iclr_relative_ce")
     row = table.rows[network]
     derived = {name: relative_ce(network, name) for name in table.entries}
     apart = [name for name in derived if not derived[name].meets(printed(row[name]))]
@@ -81,7 +81,7 @@ def test_table_2_follows_from_table_1(network: str) -> None:
 @pytest.mark.parametrize("network", NETWORKS)
 def test_our_formula_lies_inside_those_ranges(network: str) -> None:
     """At the printed values themselves, so that the ranges above test the code and not a copy."""
-    table = published.load("iclr_ce")
+    table = published.load_table("iclr_ce")
     row = table.rows[network]
     ce = np.array([row[name].value for name in table.entries]) / 100  # type: ignore[union-attr]
     reference = np.array([REFERENCE.errors[name] for name in table.entries])
@@ -92,7 +92,7 @@ def test_our_formula_lies_inside_those_ranges(network: str) -> None:
         assert low <= value <= high
 
 
-LOGS = published.load("ant_top1")
+LOGS = published.load_table("ant_top1")
 
 
 @pytest.mark.parametrize("model", list(LOGS.rows))
@@ -101,7 +101,7 @@ def test_the_ant_logs_give_their_mce_to_two_decimals(model: str) -> None:
     errors = [1 - row[name].value / 100 for name in LOGS.entries]  # type: ignore[union-attr]
     reference = [REFERENCE.errors[name] for name in LOGS.entries]
     ce = 100 * corruption_error(errors, reference)
-    theirs = published.load("ant_ce").rows[model]
+    theirs = published.load_table("ant_ce").rows[model]
     assert f"{ce.mean():.2f}" == theirs["mCE"].text  # type: ignore[union-attr]
     for name, value in zip(LOGS.entries, ce, strict=True):
         error = Range(100, 100) - printed(row[name])
@@ -119,14 +119,14 @@ def test_the_ant_logs_give_their_mce_to_two_decimals(model: str) -> None:
     ],
 )
 def test_the_ant_logs_without_noise(name: str, column: str, model: str) -> None:
-    table = published.load(name)
+    table = published.load_table(name)
     row = table.rows[model]
     rest = [printed(row[entry]) for entry in table.entries if entry not in NOISE]
     assert mean(rest).meets(printed(row[column]))
 
 
 def test_the_ant_summary_rounds_the_logs() -> None:
-    logs, summary = published.load("ant_ce").rows, published.load("ant_summary").rows
+    logs, summary = published.load_table("ant_ce").rows, published.load_table("ant_summary").rows
     for log, line in zip(logs.values(), list(summary.values())[: len(logs)], strict=True):
         assert printed(log["mCE"]).meets(printed(line["mCE"]))
 
@@ -135,7 +135,7 @@ def test_the_ant_summary_rounds_the_logs() -> None:
     ("name", "base"), [("cbar_imagenet", "ImageNet-C error"), ("cbar_cifar10", "CIFAR-10-C error")]
 )
 def test_the_difference_to_the_first_benchmark(name: str, base: str) -> None:
-    table = published.load(name)
+    table = published.load_table(name)
     contradicted = {flag.row for flag in table.flags if flag.inconsistent}
     for method, row in table.rows.items():
         gap = printed(row["mean error"]) - printed(row[base])
@@ -146,7 +146,7 @@ def test_flip_reference_agrees_with_the_quoted_network() -> None:
     """ResNet-18 on scale is quoted with flip probability 15.6 and distance 3.6."""
     flips = load("imagenet_p").flips
     assert flips is not None
-    rate = printed(published.load("iclr_flip_rate").rows["ResNet-18"]["scale"]) / 100
-    distance = printed(published.load("iclr_top5_distance").rows["ResNet-18"]["scale"]) / 100
+    rate = printed(published.load_table("iclr_flip_rate").rows["ResNet-18"]["scale"]) / 100
+    distance = printed(published.load_table("iclr_top5_distance").rows["ResNet-18"]["scale"]) / 100
     assert (rate * rounded(100 * flips.flips["scale"], 2)).meets(rounded(15.6, 1))
     assert (distance * rounded(flips.top5_distance["scale"], 2)).meets(rounded(3.6, 1))

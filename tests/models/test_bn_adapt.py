@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hardy.errors import HardyError, InputError
-from hardy.models import load
+from hardy.models import load_model
 from hardy.models.defences import defend
 from hardy.models.defences.input_filters import FILTERS, trained_behind
 from hardy.models.model import in_words
@@ -50,7 +50,7 @@ def pixels_of(images: np.ndarray) -> torch.Tensor:
 )
 def test_the_statistics_are_mixed(defence, source) -> None:
     module = settled()
-    model = defend(load(module, name="tiny"), defence)
+    model = defend(load_model(module, name="tiny"), defence)
     np.testing.assert_allclose(
         model.logits(IMAGES), expected(module, pixels_of(IMAGES), source), rtol=1e-4, atol=1e-5
     )
@@ -58,23 +58,23 @@ def test_the_statistics_are_mixed(defence, source) -> None:
 
 def test_batches_are_of_the_size_that_was_asked_for_and_the_last_is_smaller() -> None:
     module = settled()
-    model = defend(load(module, name="tiny", batch=4), "bn_adapt:2")
+    model = defend(load_model(module, name="tiny", batch=4), "bn_adapt:2")
     assert model.facts.adapts_in == 4
     by_hand = [expected(module, pixels_of(IMAGES[start : start + 4]), 2) for start in (0, 4, 8)]
     np.testing.assert_allclose(model.logits(IMAGES), np.concatenate(by_hand), rtol=1e-4, atol=1e-5)
 
 
 def test_a_batch_is_64_unless_another_is_asked_for() -> None:
-    assert defend(load(settled(), name="tiny"), "bn_adapt").facts.adapts_in == 64
+    assert defend(load_model(settled(), name="tiny"), "bn_adapt").facts.adapts_in == 64
 
 
 def test_identities_and_names() -> None:
-    plain = load(settled(), name="tiny")
+    plain = load_model(settled(), name="tiny")
     found = [
         plain,
         defend(plain, "bn_adapt"),
         defend(plain, "bn_adapt:0"),
-        defend(load(settled(), name="tiny", batch=4), "bn_adapt"),
+        defend(load_model(settled(), name="tiny", batch=4), "bn_adapt"),
     ]
     assert len({one.identity for one in found}) == 4
     assert [one.name for one in found[1:]] == [
@@ -89,7 +89,7 @@ def test_identities_and_names() -> None:
 def test_the_module_that_was_lent_stays_as_it_is() -> None:
     module = settled().train()
     before = {name: value.clone() for name, value in module.state_dict().items()}
-    plain = load(module, name="tiny")
+    plain = load_model(module, name="tiny")
     logits = plain.logits(IMAGES)
     defend(plain, "bn_adapt").logits(IMAGES)
     assert module.training
@@ -101,7 +101,7 @@ def test_the_module_that_was_lent_stays_as_it_is() -> None:
 
 def test_the_weights_are_not_copied() -> None:
     module = settled()
-    model = defend(load(module, name="tiny"), "bn_adapt")
+    model = defend(load_model(module, name="tiny"), "bn_adapt")
     assert model._shown.module.head.weight is module.head.weight
     assert model._shown.module.norm is not module.norm
 
@@ -121,7 +121,7 @@ def test_every_kind_of_batch_norm(norm, shape) -> None:
     pixels = pixels_of(IMAGES).double()
     variance, mean = torch.var_mean(pixels, (0, 2, 3), correction=0, keepdim=True)
     np.testing.assert_allclose(
-        defend(load(module, name="norm"), "bn_adapt:0").logits(IMAGES),
+        defend(load_model(module, name="norm"), "bn_adapt:0").logits(IMAGES),
         ((pixels - mean) / (variance + 1e-5).sqrt()).flatten(1).numpy(),
         rtol=1e-4,
         atol=1e-5,
@@ -141,19 +141,19 @@ def test_a_layer_that_does_more_than_normalise() -> None:
     module = settled()
     twin = settled()
     twin.norm.__class__ = Activated
-    one, two = (defend(load(each, name="tiny"), "bn_adapt") for each in (module, twin))
+    one, two = (defend(load_model(each, name="tiny"), "bn_adapt") for each in (module, twin))
     np.testing.assert_allclose(one.logits(IMAGES), two.logits(IMAGES), rtol=1e-5)
 
 
 def test_tensors_as_arrays() -> None:
-    model = defend(load(settled(), name="tiny"), "bn_adapt")
+    model = defend(load_model(settled(), name="tiny"), "bn_adapt")
     logits = model.logits(torch.from_numpy(IMAGES.copy()))
     np.testing.assert_allclose(logits.numpy(), model.logits(IMAGES), rtol=1e-6)
 
 
 def test_behind_the_filter_that_it_was_trained_behind() -> None:
     module = settled()
-    trained = trained_behind(load(module, name="tiny"), "median")
+    trained = trained_behind(load_model(module, name="tiny"), "median")
     model = defend(trained, "bn_adapt:2")
     shown = pixels_of(FILTERS["median"](IMAGES))
     np.testing.assert_allclose(
@@ -167,22 +167,22 @@ def test_a_model_without_batch_norm_is_refused() -> None:
     with pytest.raises(
         InputError, match="batch norm and stored statistics for bn_adapt, got flat, w"
     ):
-        defend(load(linear, name="flat"), "bn_adapt")
+        defend(load_model(linear, name="flat"), "bn_adapt")
     forgetful = torch.nn.Sequential(torch.nn.BatchNorm2d(3, track_running_stats=False))
     with pytest.raises(InputError, match="which has none"):
-        defend(load(forgetful, name="forgetful"), "bn_adapt")
+        defend(load_model(forgetful, name="forgetful"), "bn_adapt")
 
 
 def test_a_module_that_cannot_be_copied_is_refused() -> None:
     module = settled()
     module.lines = (line for line in ())
     with pytest.raises(InputError, match=r"tiny: its module cannot be copied \(TypeError"):
-        defend(load(module, name="tiny"), "bn_adapt")
+        defend(load_model(module, name="tiny"), "bn_adapt")
 
 
 def test_without_memory_for_the_batch_nothing_is_halved(monkeypatch) -> None:
     """Half a batch would have other statistics."""
-    model = defend(load(settled(), name="tiny"), "bn_adapt")
+    model = defend(load_model(settled(), name="tiny"), "bn_adapt")
 
     def full(pixels):
         raise torch.OutOfMemoryError("no memory")

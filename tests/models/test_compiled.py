@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hardy.errors import HardyError
-from hardy.models import load
+from hardy.models import load_model
 from tests.photos import random_images
 
 
@@ -42,8 +42,8 @@ def compiled(module: torch.nn.Module, how: str) -> torch.nn.Module:
 @pytest.mark.parametrize("how", ["wrapped", "in place"])
 def test_a_compiled_module_is_the_same_model(how: str) -> None:
     images = random_images(20, 9, 9)
-    plain = load(Counting(), batch=8)
-    fast = load(compiled(Counting(), how), batch=8)
+    plain = load_model(Counting(), batch=8)
+    fast = load_model(compiled(Counting(), how), batch=8)
     assert (fast.name, fast.identity) == (plain.name, plain.identity)
     assert fast.preprocessing == plain.preprocessing
     np.testing.assert_allclose(fast.logits(images), plain.logits(images), rtol=1e-6, atol=1e-6)
@@ -52,19 +52,19 @@ def test_a_compiled_module_is_the_same_model(how: str) -> None:
 @pytest.mark.parametrize("how", ["wrapped", "in place"])
 def test_it_sees_one_shape(how: str) -> None:
     module = Counting()
-    model = load(compiled(module, how), batch=8)
+    model = load_model(compiled(module, how), batch=8)
     for count in (1, 8, 20):
         assert model.logits(random_images(count, 9, 9)).shape == (count, 4)
     assert module.sizes == [8] * 5
     plain = Counting()
-    load(plain, batch=8).logits(random_images(20, 9, 9))
+    load_model(plain, batch=8).logits(random_images(20, 9, 9))
     assert plain.sizes == [8, 8, 4]
 
 
 def test_filled_batches_that_do_not_fit_are_halved() -> None:
     module = Counting()
     module.room = 20
-    model = load(compiled(module, "wrapped"))
+    model = load_model(compiled(module, "wrapped"))
     assert model.logits(random_images(3, 9, 9)).shape == (3, 4)
     assert module.sizes == [64, 32, 16]
     module.room = 0

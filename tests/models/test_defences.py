@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from hardy.errors import InputError
-from hardy.models import Model, Preprocessing, load
+from hardy.models import Model, Preprocessing, load_model
 from hardy.models.defences import DEFENCES, Defended, defend, undefended
 from hardy.models.defences.input_filters import input_filter, median, trained_behind
 from hardy.models.defences.tencrop import views
@@ -53,20 +53,20 @@ def test_the_defences() -> None:
 )
 def test_what_is_no_defence_is_refused(defence, message) -> None:
     with pytest.raises(InputError, match=message):
-        defend(load("fake:5"), defence)
+        defend(load_model("fake:5"), defence)
 
 
 def test_a_defended_model_is_another_model() -> None:
-    plain = load("fake:5")
+    plain = load_model("fake:5")
     found = [plain, *(defend(plain, name) for name in EACH_BY_ITSELF)]
     assert [one.name for one in found] == [
         *("fake:5", "fake:5+clahe", "fake:5+nlm", "fake:5+median", "fake:5+tencrop"),
     ]
     assert len({one.identity for one in found}) == 5
     assert all(isinstance(one, Model) for one in found)
-    other = defend(load("fake:5:1"), "clahe")
+    other = defend(load_model("fake:5:1"), "clahe")
     assert other.identity not in {one.identity for one in found}
-    again = defend(load("fake:5"), "clahe")
+    again = defend(load_model("fake:5"), "clahe")
     assert again.identity == found[1].identity
 
 
@@ -76,7 +76,7 @@ class Blurred(Defended):
 
 
 def test_settings_are_part_of_the_identity() -> None:
-    plain = load("fake:5")
+    plain = load_model("fake:5")
     one, two = (Blurred(plain, "blur", {"side": side}, "words") for side in (3, 5))
     assert one.identity != two.identity
     assert Blurred(plain, "smear", {"side": 3}, "words").identity != one.identity
@@ -84,7 +84,7 @@ def test_settings_are_part_of_the_identity() -> None:
 
 @pytest.mark.parametrize("name", EACH_BY_ITSELF)
 def test_each_image_by_itself(name) -> None:
-    model = defend(load("fake:5"), name)
+    model = defend(load_model("fake:5"), name)
     images = IMAGES.copy()
     images.flags.writeable = False
     together = model.logits(images)
@@ -96,7 +96,7 @@ def test_each_image_by_itself(name) -> None:
 
 @pytest.mark.parametrize("name", EACH_BY_ITSELF)
 def test_tensors_as_arrays(name) -> None:
-    model = defend(load(tiny(), name="tiny"), name)
+    model = defend(load_model(tiny(), name="tiny"), name)
     logits = model.logits(torch.from_numpy(IMAGES.copy()))
     assert isinstance(logits, torch.Tensor)
     np.testing.assert_allclose(logits.numpy(), model.logits(IMAGES), rtol=1e-5, atol=1e-6)
@@ -112,7 +112,7 @@ def test_more_images_than_a_thread_takes_at_a_time() -> None:
 def test_images_of_another_kind_are_refused() -> None:
     for name in EACH_BY_ITSELF:
         with pytest.raises(InputError, match=r"expected images as uint8 \(N, H, W, 3\)"):
-            defend(load("fake:5"), name).logits(IMAGES[0])
+            defend(load_model("fake:5"), name).logits(IMAGES[0])
 
 
 def test_ten_crops_of_seven_eighths() -> None:
@@ -128,7 +128,7 @@ def test_ten_crops_of_seven_eighths() -> None:
 
 
 def test_the_mean_of_ten_probabilities() -> None:
-    plain = load("fake:5")
+    plain = load_model("fake:5")
     probabilities = []
     for view in views(IMAGES):
         exponents = np.exp(plain.logits(view).astype(float))
@@ -141,7 +141,7 @@ def test_ten_certain_answers_stay_finite() -> None:
     def certain(images):
         return np.tile([1e4, 0.0, -1e4], (len(images), 1))
 
-    logits = defend(load(certain), "tencrop").logits(IMAGES)
+    logits = defend(load_model(certain), "tencrop").logits(IMAGES)
     np.testing.assert_allclose(logits, np.tile([0.0, -1e4, -2e4], (5, 1)), atol=1e-6)
 
 
@@ -149,7 +149,7 @@ def test_infinite_logits_are_left_to_be_refused() -> None:
     def broken(images):
         return np.tile([np.inf, 0.0], (len(images), 1))
 
-    assert not np.isfinite(defend(load(broken), "tencrop").logits(IMAGES)).any()
+    assert not np.isfinite(defend(load_model(broken), "tencrop").logits(IMAGES)).any()
 
 
 def test_the_input_of_training_is_the_filter_of_the_defence() -> None:
@@ -161,7 +161,7 @@ def test_the_input_of_training_is_the_filter_of_the_defence() -> None:
 
 
 def test_what_was_trained_behind_a_filter_keeps_its_name_and_filter() -> None:
-    plain = load("fake:5")
+    plain = load_model("fake:5")
     trained = trained_behind(plain, "clahe")
     assert trained.name == "fake:5"
     assert trained.identity == defend(plain, "clahe").identity != plain.identity
@@ -206,9 +206,11 @@ def test_a_plug_in(monkeypatch) -> None:
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point])
     monkeypatch.setattr(DEFENCES, "_plugins", None)
     monkeypatch.setattr(DEFENCES, "_objects", dict(DEFENCES._objects))
-    model = defend(load("fake:5"), "upside_down:2")
+    model = defend(load_model("fake:5"), "upside_down:2")
     assert model.name == "fake:5+upside_down:2"
-    np.testing.assert_array_equal(model.logits(IMAGES), load("fake:5").logits(IMAGES[:, ::-1]))
+    np.testing.assert_array_equal(
+        model.logits(IMAGES), load_model("fake:5").logits(IMAGES[:, ::-1])
+    )
 
 
 class UpsideDown(Defended):
@@ -222,8 +224,8 @@ def upside_down(model: Model, setting: str | None) -> Model:
 
 def test_logits_are_not_changed_by_a_constant_crop() -> None:
     grey = np.full((1, 32, 32, 3), 77, np.uint8)
-    logits = load("fake:5").logits(grey)[0].astype(float)
+    logits = load_model("fake:5").logits(grey)[0].astype(float)
     expected = logits - math.log(np.exp(logits).sum())
     np.testing.assert_allclose(
-        defend(load("fake:5"), "tencrop").logits(grey)[0], expected, atol=1e-5
+        defend(load_model("fake:5"), "tencrop").logits(grey)[0], expected, atol=1e-5
     )

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from hardy.errors import InputError
-from hardy.models import Model, load
+from hardy.models import Model, load_model
 from hardy.models.defences import DEFENCES, defend
 from hardy.models.defences.input_filters import FILTERS, input_filter
 from hardy.models.defences.tencrop import views
@@ -29,15 +29,15 @@ def brightness(images):
 def model(request: pytest.FixtureRequest, tmp_path: Path) -> Model:
     match request.param:
         case "torch":
-            return load(tiny(), name="tiny")
+            return load_model(tiny(), name="tiny")
         case "onnx":
-            return load(f"onnx:{write(tmp_path / 'm.onnx', (None, 3, 8, 8))}")
+            return load_model(f"onnx:{write(tmp_path / 'm.onnx', (None, 3, 8, 8))}")
         case "onnx of bytes":
-            return load(f"onnx:{write(tmp_path / 'm.onnx', ('n', 8, 8, 3), kind=2)}")
+            return load_model(f"onnx:{write(tmp_path / 'm.onnx', ('n', 8, 8, 3), kind=2)}")
         case "sklearn":
-            return load(save(tmp_path, LogisticRegression(max_iter=300)), trust=True)
+            return load_model(save(tmp_path, LogisticRegression(max_iter=300)), trust=True)
         case _:
-            return load(brightness)
+            return load_model(brightness)
 
 
 @pytest.mark.parametrize("name", FILTERS)

@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardy.images import load as load_images
-from hardy.images import open_images
-from hardy.models import load
+from hardy.images import load_images, open_images
+from hardy.models import load_model
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def photographs(example, tmp_path_factory):
 
 
 def test_it_knows_what_is_on_the_photographs(example, photographs):
-    model = load("torch:examples.efficientnet_lite:model")
+    model = load_model("torch:examples.efficientnet_lite:model")
     tops = model.logits(np.stack(list(photographs.values()))).argmax(axis=1).tolist()
     rights = {Path(name).stem: right for (_, name), right in example.PHOTOS.items()}
     for id, top in zip(photographs, tops, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hardy.models import Preprocessing, load
+from hardy.models import Preprocessing, load_model
 from hardy.models.adapters.torch_model import TorchModel
 from tests.models.tiny import IMAGES, tiny
 
@@ -15,7 +15,7 @@ OWN = Preprocessing((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
 
 def loaded(size: int | None = None, interpolation: str = "bilinear") -> TorchModel:
     how = Preprocessing(OWN.mean, OWN.std, size, interpolation)
-    model = load(tiny().train(), preprocessing=how)
+    model = load_model(tiny().train(), preprocessing=how)
     assert isinstance(model, TorchModel)
     return model
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import HardyError, InputError
-from hardy.models import Model, load
+from hardy.models import Model, load_model
 from hardy.models.model import facts_of
 from tests.photos import random_images
 
@@ -18,7 +18,7 @@ def by_mean(images):
 
 
 def test_a_function_is_a_model():
-    model = load(by_mean)
+    model = load_model(by_mean)
     assert isinstance(model, Model)
     assert model.name == "by_mean"
     np.testing.assert_array_equal(model.logits(IMAGES), by_mean(IMAGES).astype(np.float32))
@@ -31,8 +31,8 @@ def test_a_function_gets_the_batches_that_were_asked_for():
         sizes.append(len(images))
         return by_mean(images)
 
-    whole = load(count).logits(IMAGES)
-    np.testing.assert_array_equal(load(count, batch=4).logits(IMAGES), whole)
+    whole = load_model(count).logits(IMAGES)
+    np.testing.assert_array_equal(load_model(count, batch=4).logits(IMAGES), whole)
     assert sizes == [9, 4, 4, 1]
 
 
@@ -44,16 +44,16 @@ def test_a_function_is_told_apart_by_name_and_source():
         return by_mean(images)
 
     same_name.__name__ = "by_max"
-    assert load(by_max).identity == load(by_max).identity
-    assert load(by_max).identity != load(by_max, name="epoch 2").identity
-    assert load(by_max).identity != load(same_name).identity
+    assert load_model(by_max).identity == load_model(by_max).identity
+    assert load_model(by_max).identity != load_model(by_max, name="epoch 2").identity
+    assert load_model(by_max).identity != load_model(same_name).identity
 
 
 @pytest.mark.parametrize("unnamed", [lambda images: images, partial(by_mean)])
 def test_a_function_without_a_name_needs_one(unnamed):
     with pytest.raises(InputError, match="expected a name for a model that has none of its own"):
-        load(unnamed)
-    assert load(unnamed, name="mine").name == "mine"
+        load_model(unnamed)
+    assert load_model(unnamed, name="mine").name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -70,17 +70,17 @@ def test_a_function_without_a_name_needs_one(unnamed):
 )
 def test_a_function_must_return_logits(function, got):
     with pytest.raises(InputError, match=rf"mine: expected logits \(9, classes\).*got {got}"):
-        load(function, name="mine").logits(IMAGES)
+        load_model(function, name="mine").logits(IMAGES)
 
 
 def test_a_function_must_have_the_same_classes_in_every_batch():
-    model = load(lambda images: np.zeros((len(images), len(images))), name="mine", batch=4)
+    model = load_model(lambda images: np.zeros((len(images), len(images))), name="mine", batch=4)
     with pytest.raises(InputError, match=r"mine: expected logits for the same classes.*1 and 4"):
         model.logits(IMAGES)
 
 
 def test_a_number_beyond_float32_is_infinite():
-    logits = load(lambda images: np.full((len(images), 3), 1e300), name="mine").logits(IMAGES)
+    logits = load_model(lambda images: np.full((len(images), 3), 1e300), name="mine").logits(IMAGES)
     assert np.isposinf(logits).all()
 
 
@@ -99,7 +99,7 @@ def test_what_a_function_raises_is_told_in_its_name(error, told):
 
     message = rf"^fail raised {told}, given images \(9, 20, 24, 3\); expected a function of uint8"
     with pytest.raises(HardyError, match=message) as raised:
-        load(fail).logits(IMAGES)
+        load_model(fail).logits(IMAGES)
     assert raised.value.__cause__ is error
 
 
@@ -109,7 +109,7 @@ def test_what_is_not_the_functions_fault_passes(error):
         raise error
 
     with pytest.raises(type(error)) as raised:
-        load(fail).logits(IMAGES)
+        load_model(fail).logits(IMAGES)
     assert raised.value is error
 
 
@@ -120,11 +120,11 @@ def test_a_function_may_change_what_it_gets():
 
     images = IMAGES.copy()
     expected = by_mean(255 - IMAGES).astype(np.float32)
-    np.testing.assert_array_equal(load(greedy).logits(images), expected)
+    np.testing.assert_array_equal(load_model(greedy).logits(images), expected)
     np.testing.assert_array_equal(images, IMAGES)
     images.setflags(write=False)
-    np.testing.assert_array_equal(load(greedy).logits(images), expected)
-    assert load("fake:5").logits(images).shape == (9, 5)
+    np.testing.assert_array_equal(load_model(greedy).logits(images), expected)
+    assert load_model("fake:5").logits(images).shape == (9, 5)
 
 
 class Stating:

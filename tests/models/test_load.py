@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import HardyError, InputError, MissingResource
-from hardy.models import MODELS, Model, Options, Preprocessing, load
+from hardy.models import MODELS, Model, Options, Preprocessing, load_model
 from hardy.models.adapters.function_model import FakeModel
 from tests.photos import photos, random_images
 
@@ -45,7 +45,7 @@ def test_importing_models_imports_no_framework():
 )
 def test_what_is_no_model_is_refused(name, message):
     with pytest.raises(InputError, match=message):
-        load(name)
+        load_model(name)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_missing_extra_says_how_to_install_it(name, module, extra, monkeypatch
     monkeypatch.setattr(MODELS, "_objects", {})
     message = rf'^{name} needs {module}.*: pip install .*\[{extra}\]"$'
     with pytest.raises(MissingResource, match=message):
-        load(name)
+        load_model(name)
 
 
 def test_builds_that_do_not_belong_together_are_told_from_missing_ones(tmp_path, monkeypatch):
@@ -70,7 +70,7 @@ def test_builds_that_do_not_belong_together_are_told_from_missing_ones(tmp_path,
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "timm", raising=False)
     with pytest.raises(HardyError, match=r"installed but broken \(operator nms does not exist\)"):
-        load("timm:resnet50")
+        load_model("timm:resnet50")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_builds_that_do_not_belong_together_are_told_from_missing_ones(tmp_path,
 )
 def test_options_that_cannot_be_honoured_are_refused(options, message):
     with pytest.raises(InputError, match=message):
-        load("fake:5", **options)
+        load_model("fake:5", **options)
 
 
 def make_plug_in(rest: str, options: Options) -> Model:
@@ -97,14 +97,14 @@ def test_a_plug_in_brings_a_kind_of_its_own(monkeypatch):
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda *, group: [point])
     monkeypatch.setattr(MODELS, "_plugins", None)
     monkeypatch.setattr(MODELS, "_objects", dict(MODELS._objects))
-    assert load("mine:4").logits(IMAGES).shape == (9, 4)
+    assert load_model("mine:4").logits(IMAGES).shape == (9, 4)
     MODELS._plugins = None
 
 
 def test_a_model_is_taken_as_it_is():
     model = FakeModel(3)
-    assert load(model) is model
-    assert load(model, trust=True) is model
+    assert load_model(model) is model
+    assert load_model(model, trust=True) is model
 
 
 @pytest.mark.parametrize(
@@ -121,15 +121,15 @@ def test_a_model_is_taken_as_it_is():
 def test_a_model_that_is_made_already_takes_no_options(option, value):
     message = rf"^fake:3:0 takes no (other )?{option}: it is made already"
     with pytest.raises(InputError, match=message):
-        load(FakeModel(3), **{option: value})
+        load_model(FakeModel(3), **{option: value})
 
 
 def test_a_name_can_be_printed():
-    assert load(len, name="a\udcff\x1b[31m\n🦊").name == r"a\udcff\x1b[31m\n🦊"
+    assert load_model(len, name="a\udcff\x1b[31m\n🦊").name == r"a\udcff\x1b[31m\n🦊"
 
 
 def test_the_fake_depends_on_each_image_alone():
-    model = load("fake:10:3")
+    model = load_model("fake:10:3")
     images = np.concatenate([photos(32), random_images(30, 32, 32)])
     together = model.logits(images)
     alone = np.concatenate([model.logits(images[k : k + 1]) for k in range(len(images))])
@@ -137,8 +137,8 @@ def test_the_fake_depends_on_each_image_alone():
     assert together.shape == (38, 10)
     np.testing.assert_array_equal(together, alone)
     np.testing.assert_array_equal(together[::-1], model.logits(images[::-1]))
-    np.testing.assert_array_equal(together, load("fake:10:3").logits(images))
-    assert (together.argmax(1) != load("fake:10:4").logits(images).argmax(1)).mean() > 0.5
+    np.testing.assert_array_equal(together, load_model("fake:10:3").logits(images))
+    assert (together.argmax(1) != load_model("fake:10:4").logits(images).argmax(1)).mean() > 0.5
 
 
 def test_the_fake_has_the_accuracy_that_was_ordered():
@@ -162,7 +162,7 @@ def test_the_fake_has_the_accuracy_that_was_ordered():
 )
 def test_images_are_bytes_in_a_batch(images, got):
     with pytest.raises(InputError, match=rf"expected.*\(N, H, W, 3\), got {got}"):
-        load("fake:5").logits(images)
+        load_model("fake:5").logits(images)
 
 
 def test_preprocessing_in_words():
@@ -200,16 +200,16 @@ class Silent:
 
 
 def test_a_class_of_the_users_own_need_not_name_device_and_precision():
-    model = load(Silent())
+    model = load_model(Silent())
     assert isinstance(model, Model)
     assert (model.name, model.device, model.precision) == ("silent", "cpu", "float32")
     assert model.logits(IMAGES).shape == (9, 5)
     with pytest.raises(InputError, match="silent takes no device: it is made already"):
-        load(Silent(), device="cpu")
+        load_model(Silent(), device="cpu")
 
 
 def test_what_a_class_of_the_users_own_says_is_kept():
     class Halved(Silent):
         precision = "float16"
 
-    assert (load(Halved()).device, load(Halved()).precision) == ("cpu", "float16")
+    assert (load_model(Halved()).device, load_model(Halved()).precision) == ("cpu", "float16")

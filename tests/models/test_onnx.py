@@ -4,7 +4,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from hardy.errors import HardyError, InputError
-from hardy.models import Preprocessing, load
+from hardy.models import Preprocessing, load_model
 from hardy.models.calling import normalised, resized
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from tests.photos import random_images
@@ -48,7 +48,7 @@ def by_hand(images, used):
 )
 @pytest.mark.parametrize("batch", ["auto", 2])
 def test_layouts_and_batches(shape, batch, tmp_path):
-    model = load(f"onnx:{write(tmp_path / 'm.onnx', shape)}", batch=batch)
+    model = load_model(f"onnx:{write(tmp_path / 'm.onnx', shape)}", batch=batch)
     used = model.preprocessing
     assert (used.mean, used.std) == (IMAGENET_MEAN, IMAGENET_STD)
     assert "ImageNet's, since the file has no metadata" in str(used)
@@ -61,13 +61,13 @@ def test_layouts_and_batches(shape, batch, tmp_path):
 def test_preprocessing_from_metadata(tmp_path):
     figures = {"mean": "[0.1, 0.2, 0.3]", "std": "0.4 0.5 0.6", "size": "20"}
     path = write(tmp_path / "m.onnx", **figures, interpolation="bicubic")
-    model = load(f"onnx:{path}")
+    model = load_model(f"onnx:{path}")
     used = Preprocessing((0.1, 0.2, 0.3), (0.4, 0.5, 0.6), 20, "bicubic")
     assert model.preprocessing == used
     assert "the file's metadata" in str(model.preprocessing)
     np.testing.assert_allclose(model.logits(IMAGES), by_hand(IMAGES, used), rtol=1e-4, atol=1e-5)
     other = Preprocessing((0, 0, 0), (1, 1, 1))
-    assert load(f"onnx:{path}", preprocessing=other).preprocessing == other
+    assert load_model(f"onnx:{path}", preprocessing=other).preprocessing == other
     np.testing.assert_allclose(
         model.logits(IMAGES, other), by_hand(IMAGES, other), rtol=1e-4, atol=1e-5
     )
@@ -76,18 +76,18 @@ def test_preprocessing_from_metadata(tmp_path):
 @pytest.mark.parametrize("metadata", [{"mean": "0.5", "std": "1 1 1"}, {"size": "big"}])
 def test_metadata_that_makes_no_sense(metadata, tmp_path):
     with pytest.raises(InputError, match=r"m\.onnx.*metadata"):
-        load(f"onnx:{write(tmp_path / 'm.onnx', **metadata)}")
+        load_model(f"onnx:{write(tmp_path / 'm.onnx', **metadata)}")
 
 
 def test_a_fixed_size_is_met_by_resizing(tmp_path):
-    model = load(f"onnx:{write(tmp_path / 'm.onnx', (2, 3, 20, 20))}")
+    model = load_model(f"onnx:{write(tmp_path / 'm.onnx', (2, 3, 20, 20))}")
     assert model.preprocessing.size == 20
     expected = by_hand(IMAGES, model.preprocessing)
     np.testing.assert_allclose(model.logits(IMAGES), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_bytes_go_in_as_they_are(tmp_path):
-    model = load(f"onnx:{write(tmp_path / 'm.onnx', ('n', 12, 12, 3), TensorProto.UINT8)}")
+    model = load_model(f"onnx:{write(tmp_path / 'm.onnx', ('n', 12, 12, 3), TensorProto.UINT8)}")
     assert model.preprocessing is None
     expected = IMAGES.mean(axis=(1, 2)) @ WEIGHTS
     np.testing.assert_allclose(model.logits(IMAGES), expected, rtol=1e-4)
@@ -99,14 +99,14 @@ def test_bytes_go_in_as_they_are(tmp_path):
 def test_a_read_only_array_is_fine(kind, tmp_path):
     images = IMAGES.copy()
     images.setflags(write=False)
-    model = load(f"onnx:{write(tmp_path / 'm.onnx', ('n', 12, 12, 3), kind)}")
+    model = load_model(f"onnx:{write(tmp_path / 'm.onnx', ('n', 12, 12, 3), kind)}")
     np.testing.assert_array_equal(model.logits(images), model.logits(IMAGES))
 
 
 @pytest.mark.parametrize("shape", [("n", 1, 12, 12), ("n", 12, 12, 4), ("n", 4, "h", "w")])
 def test_channels_are_checked_at_once(shape, tmp_path):
     with pytest.raises(InputError, match=r"expected one input of .*\(N, 3, H, W\).*export it so"):
-        load(f"onnx:{write(tmp_path / 'm.onnx', shape, weights=np.ones((shape[1], 4), 'f'))}")
+        load_model(f"onnx:{write(tmp_path / 'm.onnx', shape, weights=np.ones((shape[1], 4), 'f'))}")
 
 
 @pytest.mark.parametrize(
@@ -124,25 +124,27 @@ def test_a_batch_that_is_baked_into_the_graph(baked, message, tmp_path, capfd):
     network.graph.output[0].name = "reshaped"
     onnx.save(network, path)
     with pytest.raises(HardyError, match=f"{message}.*with a free batch, or try a batch of 1"):
-        load(f"onnx:{path}").logits(IMAGES)
+        load_model(f"onnx:{path}").logits(IMAGES)
     assert capfd.readouterr().err == ""
-    assert load(f"onnx:{path}", batch=1).logits(IMAGES).shape == (7, 4)
+    assert load_model(f"onnx:{path}", batch=1).logits(IMAGES).shape == (7, 4)
 
 
 def test_half_precision_inputs(tmp_path):
-    model = load(f"onnx:{write(tmp_path / 'm.onnx', kind=TensorProto.FLOAT16)}")
+    model = load_model(f"onnx:{write(tmp_path / 'm.onnx', kind=TensorProto.FLOAT16)}")
     assert model.precision == "float16"
     expected = by_hand(IMAGES, model.preprocessing)
     np.testing.assert_allclose(model.logits(IMAGES), expected, atol=1e-2)
 
 
 def test_identity_is_content_not_place(tmp_path):
-    first = load(f"onnx:{write(tmp_path / 'a.onnx')}")
+    first = load_model(f"onnx:{write(tmp_path / 'a.onnx')}")
     (tmp_path / "deep").mkdir()
-    moved = load(f"onnx:{write(tmp_path / 'deep' / 'b.onnx')}", batch=2, name="b", device="cpu")
-    trained = load(f"onnx:{write(tmp_path / 'c.onnx', weights=WEIGHTS + 1)}")
+    moved = load_model(
+        f"onnx:{write(tmp_path / 'deep' / 'b.onnx')}", batch=2, name="b", device="cpu"
+    )
+    trained = load_model(f"onnx:{write(tmp_path / 'c.onnx', weights=WEIGHTS + 1)}")
     plain = Preprocessing((0, 0, 0), (1, 1, 1))
-    other = load(f"onnx:{tmp_path / 'a.onnx'}", preprocessing=plain)
+    other = load_model(f"onnx:{tmp_path / 'a.onnx'}", preprocessing=plain)
     assert moved.identity == first.identity
     assert len({first.identity, trained.identity, other.identity}) == 3
 
@@ -154,12 +156,12 @@ def test_weights_in_a_file_beside_it_belong_to_the_identity(tmp_path):
         convert = {"save_as_external_data": True, "location": name, "size_threshold": 0}
         onnx.save(onnx.load(path), path, **convert)
         graph = path.read_bytes()
-        identities.add(load(f"onnx:{path}").identity)
+        identities.add(load_model(f"onnx:{path}").identity)
         data = bytearray((tmp_path / name).read_bytes())
         data[0] ^= 1
         (tmp_path / name).write_bytes(data)
         assert path.read_bytes() == graph
-        identities.add(load(f"onnx:{path}").identity)
+        identities.add(load_model(f"onnx:{path}").identity)
         (tmp_path / name).unlink()
     assert len(identities) == 6
 
@@ -167,23 +169,23 @@ def test_weights_in_a_file_beside_it_belong_to_the_identity(tmp_path):
 @pytest.mark.parametrize("option", [{"checkpoint": "w.pt"}, {"precision": "float16"}])
 def test_options_it_cannot_honour(option, tmp_path):
     with pytest.raises(InputError, match=f"takes no {next(iter(option))}"):
-        load(f"onnx:{write(tmp_path / 'm.onnx')}", **option)
+        load_model(f"onnx:{write(tmp_path / 'm.onnx')}", **option)
 
 
 def test_a_device_it_does_not_have(tmp_path):
     with pytest.raises(InputError, match=r"expected a device that this onnxruntime has \(.*'cuda'"):
-        load(f"onnx:{write(tmp_path / 'm.onnx')}", device="cuda")
+        load_model(f"onnx:{write(tmp_path / 'm.onnx')}", device="cuda")
 
 
 def test_files_that_are_none(tmp_path):
     with pytest.raises(InputError, match=r"expected an ONNX file, got .*none\.onnx"):
-        load(f"onnx:{tmp_path / 'none.onnx'}")
+        load_model(f"onnx:{tmp_path / 'none.onnx'}")
     (tmp_path / "text.onnx").write_text("hello")
     with pytest.raises(InputError, match=r"text\.onnx is no ONNX file that onnxruntime can run"):
-        load(f"onnx:{tmp_path / 'text.onnx'}")
+        load_model(f"onnx:{tmp_path / 'text.onnx'}")
 
 
 def test_a_network_of_something_else_is_refused(tmp_path):
     path = write(tmp_path / "m.onnx", kind=TensorProto.INT64)
     with pytest.raises(InputError, match=r"expected one input of floats or bytes.*tensor\(int64\)"):
-        load(f"onnx:{path}")
+        load_model(f"onnx:{path}")

@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from hardy.errors import HardyError, InputError
-from hardy.models import Preprocessing, load
+from hardy.models import Preprocessing, load_model
 from hardy.models.adapters import torch_sources as torch_load
 from hardy.models.adapters.torch_model import _shared, prepared
 from hardy.models.calling import normalised, resized
@@ -19,7 +19,7 @@ PLAIN = Preprocessing((0.5, 0.5, 0.5), (0.25, 0.25, 0.25))
 
 def test_logits_are_those_of_the_module_in_evaluation_mode():
     module = tiny()
-    model = load(module, preprocessing=PLAIN)
+    model = load_model(module, preprocessing=PLAIN)
     with torch.no_grad():
         pixels = torch.tensor(IMAGES).permute(0, 3, 1, 2).float()
         expected = module.eval()((pixels / 255 - 0.5) / 0.25)
@@ -33,7 +33,7 @@ def test_a_module_that_is_lent_comes_back_as_it_was():
     module = tiny().train()
     module.norm.eval()
     before = copy.deepcopy(module.state_dict())
-    load(module).logits(IMAGES)
+    load_model(module).logits(IMAGES)
     assert module.training
     assert module.drop.training
     assert not module.norm.training
@@ -69,8 +69,10 @@ def test_an_image_of_the_right_size_is_not_touched():
 def test_a_read_only_array_is_fine():
     images = IMAGES.copy()
     images.setflags(write=False)
-    np.testing.assert_array_equal(load(tiny()).logits(images), load(tiny()).logits(IMAGES))
-    assert load(tiny()).logits(images[::-1]).shape == (7, 5)
+    np.testing.assert_array_equal(
+        load_model(tiny()).logits(images), load_model(tiny()).logits(IMAGES)
+    )
+    assert load_model(tiny()).logits(images[::-1]).shape == (7, 5)
 
 
 def test_a_read_only_view_is_not_copied():
@@ -84,7 +86,7 @@ def test_a_read_only_view_is_not_copied():
 
 
 def test_a_tensor_is_answered_by_a_tensor():
-    model = load(tiny())
+    model = load_model(tiny())
     out = model.logits(torch.tensor(IMAGES))
     assert isinstance(out, torch.Tensor)
     np.testing.assert_array_equal(out.numpy(), model.logits(IMAGES))
@@ -95,7 +97,7 @@ def test_a_tensor_is_answered_by_a_tensor():
 
 
 def test_other_errors_of_the_module_are_told_in_its_name():
-    model = load(tiny(), preprocessing=Preprocessing((0, 0, 0), (1, 1, 1), size=2))
+    model = load_model(tiny(), preprocessing=Preprocessing((0, 0, 0), (1, 1, 1), size=2))
     message = (
         r"^Tiny raised RuntimeError: .*[Kk]ernel size.*, given images \(7, 12, 12, 3\); is it made "
         r"for such images\? They were prepared so: resize to 2"
@@ -110,13 +112,13 @@ def test_ctrl_c_is_not_the_modules_error():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        load(Stopped()).logits(IMAGES)
+        load_model(Stopped()).logits(IMAGES)
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_lower_precision_is_used_and_told(precision):
-    model = load(tiny(), precision=precision)
-    full, low = load(tiny()).logits(IMAGES), model.logits(IMAGES)
+    model = load_model(tiny(), precision=precision)
+    full, low = load_model(tiny()).logits(IMAGES), model.logits(IMAGES)
     assert model.precision == precision
     assert low.dtype == np.float32
     assert 0 < np.abs(full - low).max() < 0.05
@@ -124,7 +126,7 @@ def test_lower_precision_is_used_and_told(precision):
 
 def test_identity_is_what_changes_the_output():
     module = tiny()
-    same = load(module).identity
+    same = load_model(module).identity
     moved = tiny()
     moved.norm.running_mean += 1
     trained = tiny()
@@ -145,29 +147,31 @@ def test_identity_is_what_changes_the_output():
     Other.__name__ = "Tiny"  # torch prints it
     other = Other()
     other.load_state_dict(module.state_dict())
-    assert same == load(tiny()).identity
-    assert same == load(tiny(), batch=3, device="cpu", name="another").identity
-    assert same == load(tiny().train()).identity
-    assert same == load(tiny().to(memory_format=torch.channels_last)).identity
+    assert same == load_model(tiny()).identity
+    assert same == load_model(tiny(), batch=3, device="cpu", name="another").identity
+    assert same == load_model(tiny().train()).identity
+    assert same == load_model(tiny().to(memory_format=torch.channels_last)).identity
     different = [
-        load(tiny(1)).identity,
-        load(moved).identity,
-        load(trained).identity,
-        load(strided).identity,
-        load(flipped).identity,
-        load(listed).identity,
-        load(hidden).identity,
-        load(other).identity,
-        load(tiny(), precision="bfloat16").identity,
-        load(tiny(), preprocessing=PLAIN).identity,
-        load(tiny(), preprocessing=Preprocessing(PLAIN.mean, PLAIN.std, 16)).identity,
-        load(tiny(), preprocessing=Preprocessing(PLAIN.mean, PLAIN.std, 16, "bicubic")).identity,
+        load_model(tiny(1)).identity,
+        load_model(moved).identity,
+        load_model(trained).identity,
+        load_model(strided).identity,
+        load_model(flipped).identity,
+        load_model(listed).identity,
+        load_model(hidden).identity,
+        load_model(other).identity,
+        load_model(tiny(), precision="bfloat16").identity,
+        load_model(tiny(), preprocessing=PLAIN).identity,
+        load_model(tiny(), preprocessing=Preprocessing(PLAIN.mean, PLAIN.std, 16)).identity,
+        load_model(
+            tiny(), preprocessing=Preprocessing(PLAIN.mean, PLAIN.std, 16, "bicubic")
+        ).identity,
     ]
     assert len({same, *different}) == 1 + len(different)
     reworded = Preprocessing(PLAIN.mean, PLAIN.std, source="a paper")
-    assert load(tiny(), preprocessing=reworded).identity == different[9]
+    assert load_model(tiny(), preprocessing=reworded).identity == different[9]
     flipped.flip = True
-    assert load(flipped).identity not in {same, *different}
+    assert load_model(flipped).identity not in {same, *different}
 
 
 def test_packed_weights_belong_to_the_identity():
@@ -182,32 +186,32 @@ def test_packed_weights_belong_to_the_identity():
         module.packed[place] = 1
         return module
 
-    assert load(packed(2500)).identity == load(packed(2500)).identity
-    assert load(packed(2500)).identity != load(packed(2501)).identity
+    assert load_model(packed(2500)).identity == load_model(packed(2500)).identity
+    assert load_model(packed(2500)).identity != load_model(packed(2501)).identity
 
 
 def test_preprocessing_is_the_modules_own_where_it_has_one():
-    used = load(configured()).preprocessing
+    used = load_model(configured()).preprocessing
     assert used == Preprocessing((0.1, 0.2, 0.3), (0.4, 0.5, 0.6), 16, "bicubic")
     assert "the module's pretrained_cfg" in str(used)
     module = tiny()
     module.preprocessing = {"mean": [0, 0, 0], "std": [1, 1, 1], "size": 9}
-    assert load(module).preprocessing == Preprocessing((0, 0, 0), (1, 1, 1), 9)
-    assert "(ImageNet's, since the module has none" in str(load(tiny()).preprocessing)
-    assert load(configured(), preprocessing=PLAIN).preprocessing == PLAIN
+    assert load_model(module).preprocessing == Preprocessing((0, 0, 0), (1, 1, 1), 9)
+    assert "(ImageNet's, since the module has none" in str(load_model(tiny()).preprocessing)
+    assert load_model(configured(), preprocessing=PLAIN).preprocessing == PLAIN
 
 
 def test_a_module_for_oblong_images_is_refused():
     module = tiny()
     module.default_cfg = {"mean": (0, 0, 0), "std": (1, 1, 1), "input_size": (3, 16, 24)}
     with pytest.raises(InputError, match=r"Tiny wants images of \(3, 16, 24\).*not square"):
-        load(module)
+        load_model(module)
 
 
 @pytest.mark.parametrize("device", ["warp", "cuda:77", "meta"])
 def test_a_device_that_is_not_here_is_refused(device):
     with pytest.raises(InputError, match=f"expected a device that torch has here.*got '{device}'"):
-        load("torch:tests.models.tiny:tiny", device=device)
+        load_model("torch:tests.models.tiny:tiny", device=device)
 
 
 @pytest.mark.parametrize(
@@ -217,21 +221,21 @@ def test_a_device_that_is_not_here_is_refused(device):
 def test_a_torch_without_cuda_is_said_to_be_one(built_for, todo, monkeypatch):
     monkeypatch.setattr(torch.version, "cuda", built_for)
     with pytest.raises(InputError, match=rf"got 'cuda:77' \(.*\); {todo}, or leave `device` out$"):
-        load("torch:tests.models.tiny:tiny", device="cuda:77")
+        load_model("torch:tests.models.tiny:tiny", device="cuda:77")
 
 
 def test_a_module_that_is_lent_is_not_moved(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch_load, "find_device", lambda options: torch.device("meta"))
     with pytest.raises(InputError, match=r'Tiny lies on cpu.*on meta; move it.*module.to\("meta"'):
-        load(tiny(), device="meta")
+        load_model(tiny(), device="meta")
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_a_scripted_module():
-    model = load("torch:tests.models.tiny:scripted")
+    model = load_model("torch:tests.models.tiny:scripted")
     assert model.logits(IMAGES).shape == (7, 2)
     other = torch.jit.script(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(432, 2)))
-    assert load(other).identity != model.identity
+    assert load_model(other).identity != model.identity
 
 
 @pytest.mark.parametrize(
@@ -250,7 +254,7 @@ def test_outputs_that_are_no_logits(change, message):
         def forward(self, pixels):
             return change(super().forward(pixels))
 
-    model = load(Odd())
+    model = load_model(Odd())
     for images in (IMAGES, torch.tensor(IMAGES)):
         with pytest.raises(InputError, match=f"^Odd: .*{message}"):
             model.logits(images)
@@ -262,7 +266,7 @@ def test_the_same_classes_in_every_batch():
             return super().forward(pixels)[:, : len(pixels)]
 
     with pytest.raises(InputError, match=r"Growing: .*same classes in every batch, got 1 and 3"):
-        load(Growing(), batch=3).logits(IMAGES)
+        load_model(Growing(), batch=3).logits(IMAGES)
 
 
 def test_a_module_that_returns_no_tensor_is_refused():
@@ -271,6 +275,6 @@ def test_a_module_that_returns_no_tensor_is_refused():
             return (super().forward(pixels), None)
 
     with pytest.raises(InputError, match=r"Pair: expected the module to return a tensor.*tuple"):
-        load(Pair()).logits(IMAGES)
+        load_model(Pair()).logits(IMAGES)
     with pytest.raises(InputError, match=r"expected logits \(7, classes\).*float32 \(7, 3, 12, 12"):
-        load(torch.nn.Identity()).logits(IMAGES)
+        load_model(torch.nn.Identity()).logits(IMAGES)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from hardy.errors import HardyError, InputError, MissingResource
-from hardy.models import Preprocessing, load
+from hardy.models import Preprocessing, load_model
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from tests.photos import photos
 
@@ -38,14 +38,16 @@ def checkpoint(torchvision, tmp_path):
 
 
 def test_torchvision_with_a_checkpoint(checkpoint, tmp_path):
-    model = load(f"torchvision:{SMALL}", checkpoint=checkpoint)
+    model = load_model(f"torchvision:{SMALL}", checkpoint=checkpoint)
     logits = model.logits(photos(64)[:2])
     assert logits.shape == (2, 1000)
     assert model.preprocessing == Preprocessing(IMAGENET_MEAN, IMAGENET_STD, 224)
     assert "torchvision's IMAGENET1K_V1" in str(model.preprocessing)
     assert model.facts.known_accuracy is None  # these are not the weights that torchvision measured
     elsewhere = checkpoint.rename(tmp_path / "moved.pth")
-    assert load(f"torchvision:{SMALL}", checkpoint=elsewhere, batch=1).identity == model.identity
+    assert (
+        load_model(f"torchvision:{SMALL}", checkpoint=elsewhere, batch=1).identity == model.identity
+    )
 
 
 def test_torchvisions_own_weights_bring_their_known_accuracy(checkpoint, monkeypatch):
@@ -53,19 +55,19 @@ def test_torchvisions_own_weights_bring_their_known_accuracy(checkpoint, monkeyp
 
     weights = torch.load(checkpoint, weights_only=True)
     monkeypatch.setattr(SqueezeNet1_1_Weights, "get_state_dict", lambda *a, **k: weights)
-    model = load(f"torchvision:{SMALL}")
+    model = load_model(f"torchvision:{SMALL}")
     assert model.facts.known_accuracy == pytest.approx(0.58178)
-    assert load(f"torchvision:{SMALL}.IMAGENET1K_V1").identity == model.identity
-    assert load(f"torchvision:{SMALL}", checkpoint=checkpoint).identity == model.identity
+    assert load_model(f"torchvision:{SMALL}.IMAGENET1K_V1").identity == model.identity
+    assert load_model(f"torchvision:{SMALL}", checkpoint=checkpoint).identity == model.identity
     other = Preprocessing((0, 0, 0), (1, 1, 1), 224)
-    assert load(f"torchvision:{SMALL}", preprocessing=other).facts.known_accuracy is None
+    assert load_model(f"torchvision:{SMALL}", preprocessing=other).facts.known_accuracy is None
 
 
 def test_timm_with_a_checkpoint(torchvision, tmp_path):
     import timm
 
     torch.save(timm.create_model("test_vit").state_dict(), tmp_path / "weights.pt")
-    model = load("timm:test_vit", checkpoint=tmp_path / "weights.pt")
+    model = load_model("timm:test_vit", checkpoint=tmp_path / "weights.pt")
     assert model.logits(photos(64)[:2]).shape == (2, 1000)
     assert model.preprocessing == Preprocessing((0.5,) * 3, (0.5,) * 3, 160, "bicubic")
     assert "timm config" in str(model.preprocessing)
@@ -75,7 +77,7 @@ def test_timm_with_a_checkpoint(torchvision, tmp_path):
 @pytest.mark.parametrize("name", ["torchvision:squeezenet1_1", "timm:test_vit"])
 def test_without_a_network_the_way_out_is_named(name, torchvision, offline):
     with pytest.raises(MissingResource, match=f"{name}.*no route to host.*by `checkpoint`"):
-        load(name)
+        load_model(name)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_without_a_network_the_way_out_is_named(name, torchvision, offline):
 )
 def test_unknown_names(name, message, torchvision):
     with pytest.raises(InputError, match=message):
-        load(name)
+        load_model(name)
 
 
 def test_a_factory_in_the_current_directory(tmp_path, monkeypatch):
@@ -104,7 +106,7 @@ def test_a_factory_in_the_current_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in ("", str(tmp_path))])
     before = list(sys.path)
-    assert load("torch:lonely_factory:plain").logits(photos(8)).shape == (8, 2)
+    assert load_model("torch:lonely_factory:plain").logits(photos(8)).shape == (8, 2)
     assert sys.path == before
 
 
@@ -121,7 +123,7 @@ def test_the_file_of_a_factory_belongs_to_the_identity(tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, "scaling_factory", raising=False)
         linecache.clearcache()
         importlib.invalidate_caches()
-        identities.add(load("torch:scaling_factory:Scaled").identity)
+        identities.add(load_model("torch:scaling_factory:Scaled").identity)
     assert len(identities) == 2
 
 
@@ -144,4 +146,4 @@ def test_the_file_of_a_factory_belongs_to_the_identity(tmp_path, monkeypatch):
 )
 def test_factories_that_cannot_be_used(name, error, message):
     with pytest.raises(error, match=message):
-        load(name)
+        load_model(name)

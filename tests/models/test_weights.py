@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from hardy.errors import InputError
-from hardy.models import load
+from hardy.models import load_model
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from hardy.models.weights import load_checkpoint
 from hardy.train.nets import make_net
@@ -22,7 +22,7 @@ TODO = "take another file"
 
 
 def expected():
-    return load(tiny(seed=1)).logits(IMAGES)
+    return load_model(tiny(seed=1)).logits(IMAGES)
 
 
 WRAPPED = {
@@ -42,11 +42,11 @@ WRAPPED = {
 @pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)
 def test_weights_in_every_usual_wrapping(wrapped, tmp_path):
     torch.save(wrapped, tmp_path / "weights.pt")
-    model = load(NAME, checkpoint=tmp_path / "weights.pt")
+    model = load_model(NAME, checkpoint=tmp_path / "weights.pt")
     np.testing.assert_array_equal(model.logits(IMAGES), expected())
     save_file(WEIGHTS, tmp_path / "bare.safetensors")
-    assert model.identity == load(NAME, checkpoint=tmp_path / "bare.safetensors").identity
-    assert model.identity != load(NAME).identity
+    assert model.identity == load_model(NAME, checkpoint=tmp_path / "bare.safetensors").identity
+    assert model.identity != load_model(NAME).identity
 
 
 def prefixed():
@@ -69,7 +69,7 @@ def test_a_released_checkpoint_of_a_known_net(torchvision, tmp_path):
     """The bare net's weights under one key, to be evaluated and to be trained further."""
     net = make_net("torchvision:squeezenet1_1", 1000)
     torch.save({"model_state_dict": net.state_dict()}, tmp_path / "released.pth")
-    model = load("torchvision:squeezenet1_1", checkpoint=tmp_path / "released.pth")
+    model = load_model("torchvision:squeezenet1_1", checkpoint=tmp_path / "released.pth")
     mean, std = (torch.tensor(side).view(3, 1, 1) for side in (IMAGENET_MEAN, IMAGENET_STD))
     images = random_images(2, 224, 224)
     pixels = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
@@ -89,13 +89,13 @@ def test_a_released_checkpoint_of_a_known_net(torchvision, tmp_path):
 
 def test_the_file_is_part_of_the_name(tmp_path):
     torch.save(WEIGHTS, tmp_path / "epoch 9.pt")
-    assert load(NAME, checkpoint=tmp_path / "epoch 9.pt").name == f"{NAME} @ epoch 9.pt"
-    assert load(NAME, checkpoint=tmp_path / "epoch 9.pt", name="mine").name == "mine"
+    assert load_model(NAME, checkpoint=tmp_path / "epoch 9.pt").name == f"{NAME} @ epoch 9.pt"
+    assert load_model(NAME, checkpoint=tmp_path / "epoch 9.pt", name="mine").name == "mine"
 
 
 def test_safetensors(tmp_path):
     save_file(WEIGHTS, tmp_path / "weights.safetensors")
-    model = load(NAME, checkpoint=str(tmp_path / "weights.safetensors"))
+    model = load_model(NAME, checkpoint=str(tmp_path / "weights.safetensors"))
     np.testing.assert_array_equal(model.logits(IMAGES), expected())
 
 
@@ -110,7 +110,7 @@ def test_a_pickle_that_runs_code_is_refused_and_not_run(wrap, tmp_path, monkeypa
     monkeypatch.setenv("TRAP", str(trap))
     torch.save(wrap(Malicious()), tmp_path / "weights.pt")
     with pytest.raises(InputError, match=r"holds more than weights.*never does.*state_dict\(\)"):
-        load(NAME, checkpoint=tmp_path / "weights.pt")
+        load_model(NAME, checkpoint=tmp_path / "weights.pt")
     assert not trap.exists()
     torch.load(tmp_path / "weights.pt", weights_only=False)
     assert trap.exists()  # the trap was a real one
@@ -119,7 +119,7 @@ def test_a_pickle_that_runs_code_is_refused_and_not_run(wrap, tmp_path, monkeypa
 def test_a_whole_module_is_refused_too(tmp_path):
     torch.save(tiny(), tmp_path / "model.pt")
     with pytest.raises(InputError, match="holds more than weights: reading it would run code"):
-        load(NAME, checkpoint=tmp_path / "model.pt")
+        load_model(NAME, checkpoint=tmp_path / "model.pt")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_whole_module_is_refused_too(tmp_path):
 def test_what_does_not_fit_is_named(content, message, tmp_path):
     torch.save(content, tmp_path / "weights.pt")
     with pytest.raises(InputError, match=message):
-        load(NAME, checkpoint=tmp_path / "weights.pt")
+        load_model(NAME, checkpoint=tmp_path / "weights.pt")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_does_not_fit_is_named(content, message, tmp_path):
 def test_values_that_are_no_weights_are_named(spoil, message, tmp_path):
     torch.save({**WEIGHTS, "conv.weight": spoil(WEIGHTS["conv.weight"])}, tmp_path / "weights.pt")
     with pytest.raises(InputError, match=rf"weights\.pt: conv\.weight: .*{message}"):
-        load(NAME, checkpoint=tmp_path / "weights.pt")
+        load_model(NAME, checkpoint=tmp_path / "weights.pt")
 
 
 def test_half_precision_and_the_infinities_of_a_mask_are_taken(tmp_path):
@@ -197,7 +197,7 @@ def test_half_precision_and_the_infinities_of_a_mask_are_taken(tmp_path):
 def test_a_file_of_something_else_is_refused(name, content, tmp_path):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=rf"{name} is no (checkpoint|safetensors file) that"):
-        load(NAME, checkpoint=tmp_path / name)
+        load_model(NAME, checkpoint=tmp_path / name)
 
 
 def test_a_damaged_legacy_file_is_refused(tmp_path):
@@ -208,7 +208,7 @@ def test_a_damaged_legacy_file_is_refused(tmp_path):
     key = re.compile(rb"X.\0\0\0(\d+)").search(data, place)  # the first storage is called so
     path.write_bytes(data[: key.start(1)] + b"x" + data[key.start(1) + 1 :])
     with pytest.raises(InputError, match=r"is no checkpoint that can be read \(\w+.*expected a"):
-        load(NAME, checkpoint=path)
+        load_model(NAME, checkpoint=path)
 
 
 def test_a_cut_off_file_is_refused(tmp_path):
@@ -216,14 +216,14 @@ def test_a_cut_off_file_is_refused(tmp_path):
     whole = (tmp_path / "weights.pt").read_bytes()
     (tmp_path / "weights.pt").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match=r"no checkpoint that can be read .*made by torch\.save"):
-        load(NAME, checkpoint=tmp_path / "weights.pt")
+        load_model(NAME, checkpoint=tmp_path / "weights.pt")
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match=r"expected a checkpoint, got .*none\.pt, which is no"):
-        load(NAME, checkpoint=tmp_path / "none.pt")
+        load_model(NAME, checkpoint=tmp_path / "none.pt")
 
 
 def test_a_module_that_is_lent_takes_no_checkpoint(tmp_path):
     with pytest.raises(InputError, match="Tiny takes no checkpoint: load the weights into the mod"):
-        load(tiny(), checkpoint=tmp_path / "weights.pt")
+        load_model(tiny(), checkpoint=tmp_path / "weights.pt")

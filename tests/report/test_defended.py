@@ -13,7 +13,7 @@ from hardy.errors import InputError
 from hardy.models.model import in_words
 from hardy.report.figures import figures
 from hardy.report.gathered import gather
-from hardy.report.headline import summary
+from hardy.report.headline import headline_summary
 from hardy.report.leaderboard import boards, render_leaderboard
 from hardy.report.page import render_report
 from hardy.report.submitted import find_results
@@ -162,17 +162,17 @@ def test_adapted_models_are_never_ranked(scored: list[Scores], tmp_path: Path) -
 def test_the_report_never_crowns_an_adapted_model(tmp_path: Path) -> None:
     write_run(tmp_path, errors(rate=0.1), model=MARKED, defence=WORDS, batches="of these images")
     (section,) = gather(tmp_path).sections
-    assert summary(section).startswith(f"{MARKED}: mCE "), "there is no other"
+    assert headline_summary(section).startswith(f"{MARKED}: mCE "), "there is no other"
     write_run(tmp_path, errors(rate=0.8), model="bad")
     (section,) = gather(tmp_path).sections
     told = " Models adapted to the test images are not compared here."
-    assert summary(section) == f"bad: mCE {section.entries[0].main.figure()}.{told}"
+    assert headline_summary(section) == f"bad: mCE {section.entries[0].main.figure()}.{told}"
     write_run(tmp_path, errors(rate=0.4), model="good")
     (section,) = gather(tmp_path).sections
     assert [entry.label for entry in section.entries] == ["good", "bad", MARKED]
-    assert summary(section).startswith("good holds up best: mCE ")
-    assert "; bad is " in summary(section)
-    assert summary(section).endswith(told)
+    assert headline_summary(section).startswith("good holds up best: mCE ")
+    assert "; bad is " in headline_summary(section)
+    assert headline_summary(section).endswith(told)
 
 
 TOLD_APART = " Models adapted to the test images are not compared here."
@@ -181,7 +181,7 @@ TOLD_APART = " Models adapted to the test images are not compared here."
 def captions(store: Path) -> dict[str, str]:
     (section,) = gather(store).sections
     made = {one.name.removeprefix("imagenet-c-"): one.sees for one in figures(section)}
-    return made | {"summary": summary(section)}
+    return made | {"summary": headline_summary(section)}
 
 
 def test_no_caption_compares_an_adapted_model(tmp_path: Path) -> None:

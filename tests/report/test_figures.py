@@ -11,7 +11,7 @@ from hardy.report import published_points as published
 from hardy.report.bars import bars
 from hardy.report.figures import choose_figure, figures, notes
 from hardy.report.gathered import StoreReport, gather
-from hardy.report.headline import headline, summary
+from hardy.report.headline import headline, headline_summary
 from hardy.report.page import render_report
 from hardy.report.palette import COLOURS, ink_on, shade, style
 from hardy.report.scatter import LETTER, LINE, Spot, choose_labels, scatter
@@ -123,11 +123,13 @@ def test_sentences_follow_the_numbers(report: StoreReport) -> None:
 
 
 def test_summary_says_whether_the_lead_is_chance(report: StoreReport, tmp_path: Path) -> None:
-    assert "p ≤ 0.002" in summary(report.sections[0])
+    assert "p ≤ 0.002" in headline_summary(report.sections[0])
     for weights in ("these weights", "those weights"):
         write_run(tmp_path, "twin", images=40, classes=10, weights=weights)
     (section,) = gather(tmp_path).sections
-    assert re.search(r"may be as good: it is .* behind, which is within chance", summary(section))
+    assert re.search(
+        r"may be as good: it is .* behind, which is within chance", headline_summary(section)
+    )
 
 
 def test_intervals_of_a_column_share_a_scale(report: StoreReport) -> None:
@@ -245,7 +247,10 @@ def test_equal_models_are_called_equal(report: StoreReport) -> None:
     section = report.sections[0]
     entry = section.entries[0]
     equal = replace(section, entries=(entry, replace(entry, label="its twin")))
-    assert summary(equal) == f"{entry.label} and its twin are equal: mCE {entry.main.figure()}."
+    assert (
+        headline_summary(equal)
+        == f"{entry.label} and its twin are equal: mCE {entry.main.figure()}."
+    )
     assert "lowest in mCE, though not alone in both." in scatter(equal)[0].sees
     assert "does best in 0 of 15." in bars(equal)[0].sees
 

@@ -10,7 +10,7 @@ import pytest
 from hardy.metrics import METRICS
 from hardy.metrics.metric import HEADLINE, Metric
 from hardy.report.gathered import gather
-from hardy.report.headline import group_tables, headline, summary
+from hardy.report.headline import group_tables, headline, headline_summary
 from hardy.report.leaderboard import boards, render_leaderboard
 from hardy.report.page import render_report
 from hardy.report.submitted import find_results
@@ -61,8 +61,10 @@ def test_where_higher_is_better_the_highest_leads(known: Metric, tmp_path: Path)
     assert section.entries[0].main.name == "sureness"
     values = [entry.main.value for entry in section.entries]
     assert values == sorted(values, reverse=True)
-    assert summary(section).startswith(f"{section.entries[0].label} holds up best: sureness ")
-    assert " is -" not in summary(section)
+    assert headline_summary(section).startswith(
+        f"{section.entries[0].label} holds up best: sureness "
+    )
+    assert " is -" not in headline_summary(section)
     (tmp_path / "result.json").write_text(scored(report, pytest.fail).as_json())
     (board,) = boards(find_results([tmp_path / "result.json"]))
     assert [row.rank for row in board.rankings[0].rows] == [1, 2]

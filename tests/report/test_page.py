@@ -13,7 +13,7 @@ from hardy.report import plotly_figures as plots
 from hardy.report.gallery import make_gallery
 from hardy.report.gathered import ModelEntry, StoreReport, gather
 from hardy.report.page import render_report
-from hardy.report.worst_section import read_worst
+from hardy.report.worst_section import read_worst_section
 from hardy.suites import load
 from tests.photos import paths
 from tests.report.conftest import LONG, MARKUP, QUOTES
@@ -104,7 +104,7 @@ def test_thumbnails_have_a_budget(report: StoreReport, monkeypatch: pytest.Monke
         return sum(one.get("class") == "worst" for one in page.all("ul"))
 
     assert shown() == 3
-    one = sum(len(w.clean or "") + len(w.corrupted) for w in read_worst(_first(report).run))
+    one = sum(len(w.clean or "") + len(w.corrupted) for w in read_worst_section(_first(report).run))
     monkeypatch.setattr(page_module, "FOR_WORST", int(1.5 * one))
     assert shown() == 1
 

@@ -12,7 +12,7 @@ from hardy.errors import InputError
 from hardy.report import matplotlib_figures as static
 from hardy.report.figures import FIGURES, choose_figure, figures
 from hardy.report.gathered import StoreReport, gather
-from hardy.report.matplotlib_figures import DPI, PLOT_FORMATS, Print, overview, save
+from hardy.report.matplotlib_figures import DPI, PLOT_FORMATS, Print, overview, save_figure
 from tests.report.stores import write_run
 
 
@@ -20,7 +20,9 @@ from tests.report.stores import write_run
 def test_every_kind_is_drawn_whatever_models_are_called(report: StoreReport, kind: str) -> None:
     """Warnings are errors: no letter may be missing from the font."""
     suite = "imagenet_c" if kind == "scatter" else None
-    picture = save(choose_figure(report, kind, suite=suite), "png", Print(4.0, 3.0, "serif", 7.0))
+    picture = save_figure(
+        choose_figure(report, kind, suite=suite), "png", Print(4.0, 3.0, "serif", 7.0)
+    )
     with Image.open(io.BytesIO(picture)) as opened:
         assert opened.size == (4 * DPI, 3 * DPI)
         assert len(opened.convert("RGB").getcolors(1 << 20) or ()) > 20
@@ -29,14 +31,14 @@ def test_every_kind_is_drawn_whatever_models_are_called(report: StoreReport, kin
 @pytest.mark.parametrize("format", PLOT_FORMATS)
 def test_same_figure_same_bytes(report: StoreReport, format: str) -> None:
     figure = choose_figure(report, "bars")
-    first = save(figure, format)
-    assert first == save(figure, format)
+    first = save_figure(figure, format)
+    assert first == save_figure(figure, format)
     assert first.startswith({"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}[format])
 
 
 def test_size_and_font_are_as_stated(report: StoreReport) -> None:
     figure = choose_figure(report, "scatter", score="mCE")
-    pdf = save(figure, "pdf", Print(3.25, 2.5, "DejaVu Serif", 9.0))
+    pdf = save_figure(figure, "pdf", Print(3.25, 2.5, "DejaVu Serif", 9.0))
     assert b"/MediaBox [ 0 0 234 180 ]" in pdf
     assert b"DejaVuSerif" in pdf
     assert b"DejaVuSans" not in pdf
@@ -48,7 +50,7 @@ def test_overview_has_all_figures_below_each_other(report: StoreReport) -> None:
         whole = opened.size
     heights = []
     for figure in shown:
-        with Image.open(io.BytesIO(save(figure, "png"))) as opened:
+        with Image.open(io.BytesIO(save_figure(figure, "png"))) as opened:
             heights.append(opened.size[1])
     assert whole[0] == 6.5 * DPI
     assert whole[1] > sum(heights) + len(shown) * 3 * DPI * 8 / 72, "a title and a sentence each"
@@ -71,12 +73,12 @@ def test_a_picture_says_which_models_it_leaves_out(report: StoreReport) -> None:
 def test_bars_of_one_corruption_have_room_below_the_legend(tmp_path: Path) -> None:
     for name in ("one", "other"):
         write_run(tmp_path, name, "cifar10_c", images=12, classes=10, only=("fog",), worst=False)
-    assert save(choose_figure(gather(tmp_path), "bars"), "svg").startswith(b"<?xml")
+    assert save_figure(choose_figure(gather(tmp_path), "bars"), "svg").startswith(b"<?xml")
 
 
 def test_legend_stays_within_the_picture(report: StoreReport) -> None:
     for width in (6.5, 3.3):
-        picture = save(choose_figure(report, "bars"), "png", Print(width))
+        picture = save_figure(choose_figure(report, "bars"), "png", Print(width))
         with Image.open(io.BytesIO(picture)) as opened:
             edge = np.asarray(opened.convert("L"))[: DPI // 2, -2:]
         assert (edge == 255).all()
@@ -91,10 +93,10 @@ def test_the_lowest_panel_of_every_column_has_its_ticks(report: StoreReport) -> 
 def test_what_cannot_be_drawn_is_refused(report: StoreReport) -> None:
     figure = choose_figure(report, "bars")
     with pytest.raises(InputError, match="expected a figure as pdf, svg, png, got gif"):
-        save(figure, "gif")
+        save_figure(figure, "gif")
     with pytest.raises(InputError, match='installed font, got "No Such Font"'):
-        save(figure, "pdf", Print(font="No Such Font"))
+        save_figure(figure, "pdf", Print(font="No Such Font"))
     with pytest.raises(InputError, match="room for all names, got 1 × 1 inches at 30 points"):
-        save(figure, "pdf", Print(1.0, 1.0, size=30.0))
+        save_figure(figure, "pdf", Print(1.0, 1.0, size=30.0))
     with pytest.raises(InputError, match=r"width from 0.5 to 72, got 0"):
-        save(figure, "pdf", Print(width=0.0))
+        save_figure(figure, "pdf", Print(width=0.0))

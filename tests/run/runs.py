@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hardy.models import load as load_model
+from hardy.models import load_model as load_model
 from hardy.scores.scoring import Run
 
 FEW: dict[str, Any] = {"suite": "cifar10_c", "only": ["contrast", "brightness"]}

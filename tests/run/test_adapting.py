@@ -15,7 +15,7 @@ from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.images import open_images
 from hardy.models import Model
-from hardy.models import load as load_model
+from hardy.models import load_model as load_model
 from hardy.models.defences import defend
 from hardy.run import subject
 from hardy.run.batching import answers, batches_of, mixed

@@ -11,7 +11,7 @@ from hardy.errors import InputError
 from hardy.images.datasets import CLASSES
 from hardy.run.labels import cifar_classes, classes_of, imagenet_classes
 from hardy.suites import load
-from hardy.suites import names as suites
+from hardy.suites import suite_names as suites
 
 
 def of(suite: str, labels: list[int] | None, names=None, *, own: bool = False):

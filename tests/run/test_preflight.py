@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 
 from hardy.errors import InputError
-from hardy.models import Preprocessing, load
+from hardy.models import Preprocessing, load_model
 from hardy.models.adapters.function_model import FakeModel
 from hardy.models.model import AS_TRAINED, ModelFacts
 from hardy.run.preflight import STANDARD, binomial_tail, check
@@ -52,7 +52,7 @@ def trained():
 
 def test_the_right_normalisation_passes(trained):
     network, images, labels = trained
-    found = check(load(network, preprocessing=INCEPTION), images, labels)
+    found = check(load_model(network, preprocessing=INCEPTION), images, labels)
     assert found.accuracy > 0.85
     assert found.images == 300
     assert found.warnings == ()
@@ -62,15 +62,15 @@ def test_what_a_model_was_trained_with_is_not_doubted(trained):
     network, images, labels = trained
     doubtful = Preprocessing((0, 0, 0), (1, 1, 1))
     known = replace(doubtful, source=AS_TRAINED)
-    assert check(load(network, preprocessing=doubtful), images, labels).warnings
-    assert check(load(network, preprocessing=known), images, labels).warnings == ()
+    assert check(load_model(network, preprocessing=doubtful), images, labels).warnings
+    assert check(load_model(network, preprocessing=known), images, labels).warnings == ()
 
 
 def test_a_wrong_normalisation_is_noticed_and_the_right_one_named(trained):
     network, images, labels = trained
-    right = check(load(network, preprocessing=INCEPTION), images, labels).accuracy
+    right = check(load_model(network, preprocessing=INCEPTION), images, labels).accuracy
     wrong = Preprocessing((0, 0, 0), (1, 1, 1), source="a guess")
-    found = check(load(network, preprocessing=wrong, name="mine"), images, labels)
+    found = check(load_model(network, preprocessing=wrong, name="mine"), images, labels)
     assert found.accuracy < right - 0.1
     assert len(found.warnings) == 1
     assert found.warnings[0].startswith(f"mine: {found.accuracy:.1%} of 300 clean images are right")
@@ -107,15 +107,15 @@ def test_each_standard_is_found_where_another_was_used(title):
     images, labels = bright(200)
     right = Preprocessing(*STANDARD[title], size=8)
     module = Bands(right)
-    assert check(load(module, preprocessing=right), images, labels).warnings == ()
+    assert check(load_model(module, preprocessing=right), images, labels).warnings == ()
     wrong = Preprocessing((0.7, 0.7, 0.7), (0.9, 0.9, 0.9), size=8)
-    (warning,) = check(load(module, preprocessing=wrong), images, labels).warnings
+    (warning,) = check(load_model(module, preprocessing=wrong), images, labels).warnings
     assert f"100.0% with {title} normalisation" in warning
 
 
 def test_a_difference_that_chance_can_make_is_no_warning():
     images, labels = bright(200)
-    model = load(Bands(INCEPTION), preprocessing=IMAGENET)
+    model = load_model(Bands(INCEPTION), preprocessing=IMAGENET)
     assert check(model, images, labels).warnings != ()
     assert check(model, images[:8], labels[:8]).warnings == ()
 

@@ -15,7 +15,7 @@ from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.images import RECIPES, open_images
 from hardy.images.datasets import CLASSES
-from hardy.models import load as load_model
+from hardy.models import load_model as load_model
 from hardy.run.runner import list_tasks
 from hardy.run.selection import open_subject
 from hardy.store.reader import contents_hash

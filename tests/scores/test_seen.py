@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hardy.report.gathered import gather
-from hardy.report.headline import summary
+from hardy.report.headline import headline_summary
 from hardy.report.leaderboard import find_results, render_leaderboard
 from hardy.report.page import render_report
 from hardy.report.words import describe_run
@@ -135,8 +135,8 @@ def test_the_report(scored: list[Scores], store: Path) -> None:
     page = render_report(report)
     text = " ".join(Parsed(page).text)
     assert NOTE in text
-    assert "a †" in summary(report.sections[0])
-    assert "b †" not in summary(report.sections[0])
+    assert "a †" in headline_summary(report.sections[0])
+    assert "b †" not in headline_summary(report.sections[0])
     # The sentence, the headline's three with mAUDE and ECE, three of calibration, CE, and the note.
     assert text.count("†") == 11
     drawn = next(script for script in Parsed(page).scripts if script.startswith('{"imagenet'))

@@ -34,7 +34,9 @@ def test_the_score_is_the_plain_mean_error(tmp_path: Path) -> None:
     rows = write_rows(tmp_path, 12)
     run = hardy.evaluate("fake:10", suite="cifar10_c_bar", images=rows, store=tmp_path / "runs")
     scores = run.score()
-    errors = [scores[f"error {name}"].value for name in published.load("cbar_cifar10").entries]
+    errors = [
+        scores[f"error {name}"].value for name in published.load_table("cbar_cifar10").entries
+    ]
     assert scores.headline[0].name == "mean error"
     assert scores["mean error"].value == pytest.approx(np.mean(errors), abs=1e-12)
     assert 80 < scores["mean error"].value < 100

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hardy.errors import InputError
-from hardy.suites import edition, load, names
+from hardy.suites import edition, load, suite_names
 from hardy.suites.suite import parse_edition, parse_suite
 
 
@@ -125,7 +125,7 @@ def parse_pair(suite: dict[str, Any], its_edition: dict[str, Any]) -> str:
 def test_hash_is_that_of_the_content():
     same = parse_pair(raw("imagenet_c.toml"), raw("editions/224.toml"))
     assert same == load("imagenet_c").content_hash()
-    assert len({load(name).content_hash() for name in names()}) == len(names())
+    assert len({load(name).content_hash() for name in suite_names()}) == len(suite_names())
     assert len(same) == 64
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hardy.errors import InputError
-from hardy.suites import edition, editions, load, names
+from hardy.suites import edition, editions, load, suite_names
 from hardy.suites.suite import parse_edition, parse_suite
 from tests.suites.test_schema import changed, raw
 
@@ -14,7 +14,7 @@ COUNTED = [
     *("translate", "rotate", "tilt", "scale"),
 ]
 VALIDATION = ["speckle_noise", "gaussian_blur", "spatter", "shear"]
-SUITES = [name for name in names() if load(name).kind == "perturbations"]
+SUITES = [name for name in suite_names() if load(name).kind == "perturbations"]
 
 # Levels of noise, and single rows of the others, in the order of the editions.
 NOISE = {
@@ -101,7 +101,7 @@ def test_suites(name, chosen, classes, recipe, id_rule, storage):
 
 def test_the_other_suites_have_none():
     assert len(SUITES) == 6
-    for name in set(names()) - set(SUITES):
+    for name in set(suite_names()) - set(SUITES):
         assert load(name).kind == "corruptions"
         assert load(name).perturbations == ()
         assert load(name).flips is None

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from hardy.errors import InputError
-from hardy.suites import _nearest, edition, editions, load, names, nearest_edition
+from hardy.suites import _nearest, edition, editions, load, nearest_edition, suite_names
 
 COUNTED = [
     "gaussian_noise",
@@ -111,7 +111,7 @@ def test_suites(name, its_edition, side, classes, recipe, id_rule, storage):
 
 
 def test_names_lists_the_files():
-    assert set(names()) >= {
+    assert set(suite_names()) >= {
         "imagenet_c",
         "imagenet_c_299",
         "imagenet64_c",
@@ -136,7 +136,7 @@ def test_alexnet_is_the_reference_of_imagenet_c_alone():
     assert reference.name == "AlexNet"
     assert reference.clean_error == 0.435
     assert reference.errors == pytest.approx(ALEXNET, abs=1e-12)
-    others = {name for name in names() if load(name).reference} - {"imagenet_c"}
+    others = {name for name in suite_names() if load(name).reference} - {"imagenet_c"}
     assert others == {"imagenet_noc", "noc_23"}
 
 

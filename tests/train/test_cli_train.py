@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from hardy import cli, evaluate
 from hardy.cli.train_command import train_model
 from hardy.errors import InputError
-from hardy.models import Override, load
+from hardy.models import Override, load_model
 from hardy.suites.cells import CLEAN
 from hardy.train import METHODS, NETS, loop
 from hardy.train import training_data as data
@@ -65,7 +65,7 @@ def test_train_again_and_load(run) -> None:
     assert described["recipe"]["precision"] == "float32"
     code, out = run(*arguments)
     assert (code, out.splitlines()[1]) == (0, "out was finished before")
-    assert load("hardy:out").logits(IMAGES).shape == (5, 3)
+    assert load_model("hardy:out").logits(IMAGES).shape == (5, 3)
 
 
 def test_a_run_that_goes_on_says_so(run, monkeypatch) -> None:
@@ -214,17 +214,17 @@ def test_stopping_says_that_it_resumes(run, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_trained_model_is_its_net_with_its_normalisation(tmp_path) -> None:
     run_training("standard", small_data(tmp_path), tmp_path / "out", replace(NARROW, epochs=1))
-    model = load(f"hardy:{tmp_path / 'out'}")
+    model = load_model(f"hardy:{tmp_path / 'out'}")
     assert str(model.preprocessing) == "mean 0.5 0.5 0.5, std 0.5 0.5 0.5 (as it was trained)"
     net, _ = trained_net(tmp_path / "out")
     pixels = torch.from_numpy(IMAGES).permute(0, 3, 1, 2) / 127.5 - 1
     with torch.no_grad():
         wanted = net.eval()(pixels).numpy()
     np.testing.assert_allclose(model.logits(IMAGES), wanted, atol=1e-5)
-    other = load(f"hardy:{tmp_path / 'out'}", preprocessing=Override(mean=(0, 0, 0)))
+    other = load_model(f"hardy:{tmp_path / 'out'}", preprocessing=Override(mean=(0, 0, 0)))
     assert other.identity != model.identity
     with pytest.raises(InputError, match="takes no checkpoint: its weights lie in the folder"):
-        load(f"hardy:{tmp_path / 'out'}", checkpoint=tmp_path / "x.pt")
+        load_model(f"hardy:{tmp_path / 'out'}", checkpoint=tmp_path / "x.pt")
 
 
 def test_evaluate_takes_it(tmp_path) -> None:
@@ -241,26 +241,28 @@ def test_evaluate_takes_it(tmp_path) -> None:
     )
     assert run.model == f"hardy:{tmp_path / 'out'}"
     first = run.stored.read([CLEAN], ["top5"])["top5"][:, 0, 0]
-    np.testing.assert_array_equal(first, load(run.model).logits(data.images.numpy()).argmax(1))
+    np.testing.assert_array_equal(
+        first, load_model(run.model).logits(data.images.numpy()).argmax(1)
+    )
 
 
 def test_what_is_no_finished_run_is_refused(tmp_path, monkeypatch) -> None:
     with pytest.raises(InputError, match=r"a folder that `hardy train` wrote, got .* no run\.json"):
-        load(f"hardy:{tmp_path}")
+        load_model(f"hardy:{tmp_path}")
     out, data = tmp_path / "out", small_data(tmp_path)
     run_training("standard", data, out, replace(NARROW, epochs=1))
     with pytest.raises(InputError, match=r"wrote, got the file .*run\.json; name its folder"):
-        load(f"hardy:{out / 'run.json'}")
+        load_model(f"hardy:{out / 'run.json'}")
     weights = (out / "model.safetensors").read_bytes()
     (out / "model.safetensors").write_bytes(weights[:1000])
     with pytest.raises(InputError, match=r"model\.safetensors is no checkpoint that can be"):
-        load(f"hardy:{out}")
+        load_model(f"hardy:{out}")
     described = json.loads((out / "run.json").read_text())
     described["data"]["classes"] = 4
     (out / "run.json").write_text(json.dumps(described))
     (out / "model.safetensors").write_bytes(weights)
     with pytest.raises(InputError, match=r"does not fit the model: .* 2 misshapen \(head.weight"):
-        load(f"hardy:{out}")
+        load_model(f"hardy:{out}")
     (out / "model.safetensors").unlink()
     with pytest.raises(InputError, match=r"its training has not finished; run the same `hardy tr"):
-        load(f"hardy:{out}")
+        load_model(f"hardy:{out}")

@@ -61,7 +61,7 @@ def test_the_bytes_are_the_engines_at_all_severities() -> None:
     for row in changed(made):
         for level in (1, 2, 3, 4, 5):
             key = derive_key(0, "training epoch 2/cifar", "gaussian_noise", level)
-            expected = engine.run(
+            expected = engine.run_pass(
                 CORRUPTIONS["gaussian_noise"],
                 IMAGES[row : row + 1].numpy(),
                 suite.edition.params("gaussian_noise", level),

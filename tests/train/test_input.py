@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from hardy.cli.train_command import train_model
 from hardy.errors import InputError
-from hardy.models import load
+from hardy.models import load_model
 from hardy.models.defences.input_filters import input_filter
 from hardy.train.training_data import read_data
 from tests.train.small import CPU, narrow, write_arrays
@@ -55,7 +55,7 @@ def test_training_images_pass_the_filter_once(tmp_path: Path) -> None:
 def test_train_and_load(run) -> None:
     run("--out", "out", "--input", "clahe")
     assert json.loads(Path("out/run.json").read_text())["input"] == "clahe"
-    model = load("hardy:out", device="cpu")
+    model = load_model("hardy:out", device="cpu")
     images = np.load("set.npz")["images"][:5]
     assert model.name == "hardy:out"
     assert model.facts.defences[-1].words.endswith("as it was trained")

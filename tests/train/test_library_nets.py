@@ -9,13 +9,13 @@ import torch
 from torch import nn
 
 from hardy.errors import MissingResource
-from hardy.models import load
+from hardy.models import load_model
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from hardy.train.checkpoint import write_tensors
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import run_training
 from hardy.train.nets import cut_in_two, make_net, normalisation
-from hardy.train.record import MODEL, open_run
+from hardy.train.record import MODEL, begin_run
 from hardy.train.trained_model import trained_net
 from tests.photos import random_images
 from tests.train.small import described, small_data
@@ -25,7 +25,7 @@ from tests.train.small import described, small_data
 def test_nets_of_libraries_are_trained_and_loaded_again(name, torchvision, tmp_path) -> None:
     torch.manual_seed(0)
     net = make_net(name, 5).eval()
-    open_run(tmp_path / "out", described(name, 5))
+    begin_run(tmp_path / "out", described(name, 5))
     write_tensors(tmp_path / "out" / MODEL, net.state_dict(), {})
     images = random_images(3, 64, 64)
     pixels = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
@@ -33,7 +33,7 @@ def test_nets_of_libraries_are_trained_and_loaded_again(name, torchvision, tmp_p
     with torch.no_grad():
         wanted = net((pixels - mean) / std)
     assert wanted.shape == (3, 5)
-    found = torch.from_numpy(load(f"hardy:{tmp_path / 'out'}").logits(images))
+    found = torch.from_numpy(load_model(f"hardy:{tmp_path / 'out'}").logits(images))
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
 
 
@@ -48,7 +48,7 @@ def test_a_run_starts_from_released_weights_of_a_library_net(torchvision, tmp_pa
     for key, weight in made.named_parameters():
         torch.testing.assert_close(weight.detach(), started[key], rtol=0, atol=1e-25)
     assert run["preprocessing"] == {"mean": [*IMAGENET_MEAN], "std": [*IMAGENET_STD]}
-    assert load(f"hardy:{tmp_path / 'out'}").preprocessing.mean == IMAGENET_MEAN
+    assert load_model(f"hardy:{tmp_path / 'out'}").preprocessing.mean == IMAGENET_MEAN
 
 
 def test_nets_of_libraries_have_their_own_normalisation(torchvision) -> None:

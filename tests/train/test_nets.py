@@ -11,14 +11,14 @@ from torch import nn
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.models import load
+from hardy.models import load_model
 from hardy.train import NETS
 from hardy.train.blurpool import BlurPool, Halving
 from hardy.train.checkpoint import write_tensors
 from hardy.train.loop import Training, run_training
 from hardy.train.method import make_method
 from hardy.train.nets import Net, ResNet18, ResNeXt29, WideResNet, make_net
-from hardy.train.record import MODEL, open_run, read_run
+from hardy.train.record import MODEL, begin_run, read_run
 from hardy.train.trained_model import trained_net
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, described, narrow, small_data
@@ -205,17 +205,17 @@ def test_antialiasing_makes_a_net_steadier_under_shifts(halving) -> None:
 
 def test_runs_say_what_is_reconstructed_and_are_loaded_so(tmp_path) -> None:
     net = make_net("wrn_16_4", 3, blur_after_conv=True)
-    open_run(tmp_path / "out", described("wrn_16_4", 3, blur_after_conv=True))
+    begin_run(tmp_path / "out", described("wrn_16_4", 3, blur_after_conv=True))
     write_tensors(tmp_path / "out" / MODEL, net.state_dict(), {})
     assert "Hardy's reconstruction" in read_run(tmp_path / "out")["note"]
     assert parts_of(trained_net(tmp_path / "out")[0], nn.SiLU)
 
-    open_run(tmp_path / "plain", described("wrn_16_4", 3))
+    begin_run(tmp_path / "plain", described("wrn_16_4", 3))
     write_tensors(tmp_path / "plain" / MODEL, net.state_dict(), {})
     assert "note" not in json.loads((tmp_path / "plain/run.json").read_text())
     assert not parts_of(trained_net(tmp_path / "plain")[0], nn.SiLU)
     with pytest.raises(InputError, match="blur_after_conv is True and was False"):
-        open_run(tmp_path / "plain", described("wrn_16_4", 3, blur_after_conv=True))
+        begin_run(tmp_path / "plain", described("wrn_16_4", 3, blur_after_conv=True))
 
 
 @pytest.mark.usefixtures("narrow")
@@ -226,7 +226,7 @@ def test_a_run_blurs_after_convolutions(tmp_path) -> None:
     assert run["recipe"]["blur_after_conv"]
     for each in (net, Training(make_method("standard"), data, recipe, CPU).net):
         assert len(parts_of(each, BlurPool)) == 4  # of two blocks, each with its shortcut
-    assert load(f"hardy:{tmp_path / 'out'}").logits(random_images(2, 16, 16)).shape == (2, 3)
+    assert load_model(f"hardy:{tmp_path / 'out'}").logits(random_images(2, 16, 16)).shape == (2, 3)
 
 
 def test_our_nets_are_compiled_in_one_piece() -> None:

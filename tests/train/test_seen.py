@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from hardy import evaluate
-from hardy.models import Model, load
+from hardy.models import Model, load_model
 from hardy.models.defences import defend
 from hardy.models.model import Trained
 from hardy.report.gathered import gather
@@ -55,7 +55,7 @@ def test_from_training_to_scores(
     narrow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str, seen: tuple[str, ...]
 ) -> None:
     run_training(method, small_data(tmp_path), tmp_path / "out", replace(NARROW, epochs=1))
-    model = load(f"hardy:{tmp_path / 'out'}")
+    model = load_model(f"hardy:{tmp_path / 'out'}")
     assert model.facts.seen_corruptions == seen
     assert defend(model, "median").facts.seen_corruptions == seen
     assert model.facts.trained_as == Trained("narrow", (method,))
@@ -80,7 +80,7 @@ def test_training_on_takes_nothing_back(narrow, monkeypatch, tmp_path: Path) -> 
     named = {"corruption": "contrast"}
     run_training("corrupted", data, third, STILL, settings=named, init=second / "model.safetensors")
     assert seen_in_record(third) == ["gaussian_noise", "noc_gaussian", "contrast"]
-    model = load(f"hardy:{third}")
+    model = load_model(f"hardy:{third}")
     assert model.facts.seen_corruptions == ("gaussian_noise", "noc_gaussian", "contrast")
     assert model.facts.trained_as == Trained("narrow")
     run = evaluated(model, tmp_path / "runs")
@@ -114,7 +114,7 @@ def test_what_nobody_says_is_not_stated_anywhere(narrow, monkeypatch, tmp_path: 
     torch.save(make_narrow(3).state_dict(), tmp_path / "weights.pt")
     out, store = tmp_path / "out", tmp_path / "runs"
     run_training("standard", small_data(tmp_path), out, STILL, init=tmp_path / "weights.pt")
-    model = load(f"hardy:{out}")
+    model = load_model(f"hardy:{out}")
     assert model.facts.seen_corruptions is None
     assert defend(model, "median").facts.seen_corruptions is None
     run = evaluated(model, store)

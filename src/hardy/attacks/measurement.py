@@ -89,7 +89,7 @@ def run_attack(
         )
         size = max(1, min(MOST, VALUES // values))
         outcomes = [
-            measure(classify, some, theirs, generator, draw, epsilon=radius)
+            measure_attack(classify, some, theirs, generator, draw, epsilon=radius)
             for some, theirs in _batches(measured, size, device, workers)
         ]
     outcome = NoiseEffect(*(torch.cat(column).cpu() for column in zip(*outcomes, strict=True)))
@@ -120,7 +120,7 @@ class NoiseEffect(NamedTuple):
 
 
 @torch.no_grad()
-def measure(
+def measure_attack(
     classify: Classify,
     images: Tensor,
     labels: Tensor,

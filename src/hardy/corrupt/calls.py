@@ -53,7 +53,7 @@ def corrupt(
     for one, places, numbers in groups:
         key = rng.derive_key(one, cell, name, int(severity))
         part = batch if len(groups) == 1 else batch[places]
-        made.append(passes.run(corruption, part, params, key=key, ids=numbers))
+        made.append(passes.run_pass(corruption, part, params, key=key, ids=numbers))
     if len(made) == 1:
         return restore(made[0])  # type: ignore[no-any-return]
     places = [place for _, some, _ in groups for place in some]
@@ -80,7 +80,7 @@ def draw(
     height, width = door.check_size(size)
     cell, params = _cell(corruption, severity, (height, width), edition)
     key = rng.derive_key(check_seed(seed), cell, name, int(severity))
-    return passes.draw(corruption, (height, width), params, key=key, ids=image_ids(ids))
+    return passes.draw_pass(corruption, (height, width), params, key=key, ids=image_ids(ids))
 
 
 def replay(
@@ -107,7 +107,7 @@ def replay(
         return restore(batch[:0])  # type: ignore[no-any-return]
     fields = _fields(corruption, params, draws, batch.shape)
     try:
-        result = passes.replay(corruption, batch, params, fields)
+        result = passes.replay_pass(corruption, batch, params, fields)
     except KeyError as error:
         raise InputError(
             f"expected draws of {name} with {error}, got {', '.join(fields) or 'none'}; "
@@ -192,7 +192,7 @@ def _fields(
             "hardy.draw makes one"
         )
     size = (shape[1], shape[2])
-    usual = passes.draw(corruption, size, params, key=0, ids=image_ids(0))
+    usual = passes.draw_pass(corruption, size, params, key=0, ids=image_ids(0))
     usual |= {name: door.per_value(size) for name in corruption.replays}
     for name in draws:
         if name not in usual:

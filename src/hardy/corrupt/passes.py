@@ -13,7 +13,9 @@ Params = Mapping[str, Any]
 PIXELS_IN_STEPS = 256 * 224 * 224
 
 
-def run(corruption: Corruption, images: Array, params: Params, *, key: int, ids: Array) -> Array:
+def run_pass(
+    corruption: Corruption, images: Array, params: Params, *, key: int, ids: Array
+) -> Array:
     """Images (N, H, W, 3) uint8, contiguous -> the same, new; ids are N 64-bit numbers."""
     ops = ops_for(images)
     count, height, width, _ = images.shape
@@ -48,7 +50,7 @@ def in_parts(ops: Ops, work: Callable[[slice], Array], count: int, part: int) ->
     return done[0] if len(done) == 1 else ops.join(done)
 
 
-def draw(
+def draw_pass(
     corruption: Corruption, size: tuple[int, int], params: Params, *, key: int, ids: Array
 ) -> dict[str, Array]:
     """The fields that `run` draws for images of `size`, one leading row per id."""
@@ -77,7 +79,7 @@ def extremes(
     return least, greatest
 
 
-def replay(corruption: Corruption, images: Array, params: Params, fields: Fields) -> Array:
+def replay_pass(corruption: Corruption, images: Array, params: Params, fields: Fields) -> Array:
     """The corruption with given fields instead of drawn ones."""
     ops = ops_for(images)
     moved = {name: ops.host(field) for name, field in fields.items()}

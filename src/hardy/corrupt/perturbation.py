@@ -70,12 +70,12 @@ def perturbation(
     return register
 
 
-def whole(images: Array) -> View:
+def whole_view(images: Array) -> View:
     """The view of everything."""
     return View((0, 0, images.shape[1], images.shape[2]))
 
 
-def run(
+def run_frames(
     perturbation: Perturbation,
     bases: Array,
     params: Mapping[str, Any],
@@ -91,9 +91,9 @@ def run(
     With `on_base` the bases are changed, then seen and finished; else what is seen is changed.
     """
     ops = ops_for(bases)
-    view = view or whole(bases)
+    view = view or whole_view(bases)
     images = bases if on_base else view.of(ops, bases)
-    window = view.window if on_base else whole(images).window
+    window = view.window if on_base else whole_view(images).window
     draws, size = Draws(ops, key, ids), (window[2], window[3])
 
     def fields(frame: int) -> Fields:

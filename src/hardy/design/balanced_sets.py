@@ -36,7 +36,7 @@ def check_known(every: Sequence[str], names: Sequence[str]) -> None:
             raise unknown("corruption of the matrix", name, every)
 
 
-def measure(categories: Categories, names: Sequence[str]) -> Measures:
+def measure_balance(categories: Categories, names: Sequence[str]) -> Measures:
     """Coverage and balance of a set."""
     check_known(tuple(name for group in categories.groups for name in group), names)
     if not names:

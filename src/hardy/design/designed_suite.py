@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hardy.design.balanced_sets import Measures, check_known, draw_balanced
-from hardy.design.balanced_sets import measure as measure_set
+from hardy.design.balanced_sets import measure_balance as measure_set
 from hardy.design.categories import Categories, categorise
-from hardy.design.heat_map import category_map, check_format, draw
-from hardy.design.independent_sets import QUICK, select
+from hardy.design.heat_map import category_map, check_format, draw_heat
+from hardy.design.independent_sets import QUICK, select_independent
 from hardy.design.matrix import read_matrix
 from hardy.errors import InputError
 from hardy.files import check_ours, check_target, write_file, write_output
 from hardy.progress import Track, untracked
 from hardy.registry import unknown
 from hardy.suites import load, text_of
-from hardy.suites import names as own_suites
+from hardy.suites import suite_names as own_suites
 from hardy.suites.suite import Suite
 
 MARK = "# Written by hardy design, which writes over its own files only."
@@ -91,7 +91,7 @@ def design(
     if below is not None:
         if (number := len(whole.names)) > QUICK:
             say(f"searching among {number} corruptions, which may take long")
-        chosen = select(whole, below)
+        chosen = select_independent(whole, below)
         sets, tried = [chosen.names], chosen.tried
         source = f"{source}, a largest set with overlaps below {below:g}"
     elif categories is not None and found is not None:
@@ -108,7 +108,7 @@ def design(
         note = str(measures[0] if measures else f"{len(found.groups)} categories")
         members = sets[0] if sets else ()
         heat = category_map("Overlap", note, whole.names, whole.values, found, members)
-        write_output(picture, draw(heat, _format(picture)))
+        write_output(picture, draw_heat(heat, _format(picture)))
         written.append(picture)
     return Design(found, tuple(sets), tuple(measures), tried, tuple(written))
 

@@ -147,7 +147,7 @@ def _run_model(experiment: Experiment, name: str) -> float:
         device=experiment.device,
         track=experiment.track,
     )
-    model = adapters.load(f"hardy:{folder}", device=str(experiment.device), name=name)
+    model = adapters.load_model(f"hardy:{folder}", device=str(experiment.device), name=name)
     subject = experiment.subject.near((model,))
     evaluation = Evaluation(
         (model,), subject, experiment.out / PREDICTIONS, count_workers(None), own_classes=True

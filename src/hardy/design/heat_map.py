@@ -90,7 +90,7 @@ def check_format(format: str) -> None:
         raise InputError(f"expected a picture as .{', .'.join(PICTURE_FORMATS)}, got .{format}")
 
 
-def draw(heat: Heat, format: str) -> bytes:
+def draw_heat(heat: Heat, format: str) -> bytes:
     check_format(format)
     return _page(heat) if format == "html" else _picture(heat, format)
 

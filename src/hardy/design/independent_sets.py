@@ -26,7 +26,7 @@ class Selection(NamedTuple):
     tried: int  # sets that the search looked at before nothing was left
 
 
-def select(matrix: Matrix, threshold: float) -> Selection:
+def select_independent(matrix: Matrix, threshold: float) -> Selection:
     """A largest set with all overlaps below the threshold.
 
     Of several, the one that comes first when corruptions are ordered by the sum of their overlaps

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from hardy.design.heat_map import draw, heat_map
-from hardy.design.results import OverlapResults, summarise, write_results
+from hardy.design.heat_map import draw_heat, heat_map
+from hardy.design.results import OverlapResults, summarise, write_overlap
 from hardy.errors import InputError, MissingResource, need
 from hardy.files import write_output
 from hardy.progress import Track, untracked
@@ -85,7 +85,7 @@ def overlap(
     elif suite is not None or data is not None:
         raise InputError("expected both suite and data to train, or neither to draw again")
     results = summarise(out)
-    written = write_results(results, out)
+    written = write_overlap(results, out)
     drawn, undrawn = _draw(results, out)
     return replace(results, written=(*written, *drawn), undrawn=undrawn)
 
@@ -110,7 +110,7 @@ def _draw(results: OverlapResults, out: Path) -> tuple[list[Path], dict[str, str
     for name, form in product(heats, PICTURES):
         path = out / f"{name}.{form}"
         try:
-            write_output(path, draw(heats[name], form))
+            write_output(path, draw_heat(heats[name], form))
             drawn.append(path)
         except MissingResource as error:
             undrawn[path.name] = str(error)

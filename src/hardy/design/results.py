@@ -193,7 +193,7 @@ def analyse(measured: MeasuredOverlap) -> OverlapResults:
     )
 
 
-def write_results(results: OverlapResults, out: Path) -> list[Path]:
+def write_overlap(results: OverlapResults, out: Path) -> list[Path]:
     """The matrices and all pairs as CSV, and everything with its circumstances as JSON."""
     texts = {
         f"similarity_{kind}.csv": square_csv("corruption", results.names, matrix)

@@ -65,7 +65,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
 
 
-def load(scale: float) -> tuple[UInt8, ...]:
+def load_textures(scale: float) -> tuple[UInt8, ...]:
     """The five photographs as read-only RGB arrays, shrunk by `scale`; decoded once per process."""
     with _lock:
         return _load(scale)
@@ -98,7 +98,7 @@ def enlarged(scale: float, height: int, width: int) -> tuple[UInt8, ...]:
     from PIL import Image
 
     roomy = []
-    for texture in load(scale):
+    for texture in load_textures(scale):
         size = _enough((texture.shape[0], texture.shape[1]), height, width)
         if size != texture.shape[:2]:
             image = Image.fromarray(texture).resize(size[::-1], Image.Resampling.BILINEAR)
@@ -163,7 +163,7 @@ def _taps(side: int, factor: float) -> tuple[npt.NDArray[np.intp], npt.NDArray[n
     return np.minimum(np.stack([index, index + 1]), side - 1), weights
 
 
-def folder() -> Path:
+def texture_folder() -> Path:
     """Where the photographs are looked for: HARDY_TEXTURES, else the user's cache folder."""
     local = os.environ.get("HARDY_TEXTURES")
     return Path(local) if local else _cache_folder()
@@ -175,7 +175,7 @@ def _cache_folder() -> Path:
     return user_cache_path("hardy") / "textures"
 
 
-def faults(where: Path) -> list[str]:
+def texture_faults(where: Path) -> list[str]:
     """Why `where` cannot serve the photographs, a line per file; empty when it can."""
     return _faults(_read(where))
 
@@ -198,7 +198,7 @@ def _faults(files: Mapping[str, bytes]) -> list[str]:
 
 
 def _verified_files() -> Mapping[str, bytes]:
-    where = folder()
+    where = texture_folder()
     files = _read(where)
     if not (bad := _faults(files)):
         return files

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.images.loading import Batch as Batch
-    from hardy.images.loading import load as load
+    from hardy.images.loading import load_images as load_images
     from hardy.images.readers import READERS as READERS
     from hardy.images.readers import Reader as Reader
     from hardy.images.readers import Request as Request
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
 
 # Imported when they are asked for: `hardy --help` lists the readers, and reads no image.
 _LATER = {
-    **dict.fromkeys(("Batch", "load"), "hardy.images.loading"),
+    **dict.fromkeys(("Batch", "load_images"), "hardy.images.loading"),
     **dict.fromkeys(("READERS", "Reader", "Request", "open_images"), "hardy.images.readers"),
     **dict.fromkeys(("RECIPES", "Recipe"), "hardy.images.recipes"),
     **dict.fromkeys(("Fault", "Source"), "hardy.images.source"),

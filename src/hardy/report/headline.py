@@ -91,7 +91,7 @@ def cells_of(scores: Sequence[Score | None]) -> list[TableCell | None]:
     return [None if score is None else cell(score) for score in scores]
 
 
-def summary(section: Section) -> str:
+def headline_summary(section: Section) -> str:
     """Say who leads, by how much, and whether that is more than chance."""
     entries = compared(section.entries, lambda entry: entry)
     return _lead(entries) + not_compared(len(entries) < len(section.entries))

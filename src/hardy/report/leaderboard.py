@@ -14,8 +14,8 @@ from hardy.files import check_outside_runs, write_output
 from hardy.metrics import error
 from hardy.models.model import in_words
 from hardy.report.headline import TableCell, cells_of
-from hardy.report.page import render
-from hardy.report.submitted import find_results, left_out, main_score, on_our_suite
+from hardy.report.page import render_page
+from hardy.report.submitted import find_results, left_out_of_results, main_score, on_our_suite
 from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
 from hardy.scores.paired_scores import differences
 from hardy.scores.result_files import ResultFile
@@ -236,11 +236,11 @@ def _published(suite: str, like: Score) -> list[PublishedRow]:
 def render_leaderboard(results: Sequence[ResultFile]) -> bytes:
     found = boards(results)
     rows = [row for board in found for part in _parts(board) for row in part.rows]
-    return render(
+    return render_page(
         "leaderboard.html",
         title="Leaderboard",
         boards=found,
-        left_out=left_out(_once(results)),
+        left_out=left_out_of_results(_once(results)),
         backbones=sorted({row.backbone for row in rows}),
         extra=sorted({row.extra_data for row in rows}),
         count=len(rows),
@@ -282,6 +282,6 @@ def leaderboard(
     page = render_leaderboard(found)
     folder.mkdir(parents=True, exist_ok=True)
     write_output(target, page)
-    for reason in left_out(_once(found)):
+    for reason in left_out_of_results(_once(found)):
         tell(f"left out: {reason}")
     return target

@@ -37,7 +37,7 @@ class Print(NamedTuple):
     size: float = 8.0  # points
 
 
-def save(figure: Figure, format: str, how: Print | None = None) -> bytes:
+def save_figure(figure: Figure, format: str, how: Print | None = None) -> bytes:
     """Draw the figure and return the content of its file."""
     how = how or Print()
     if format not in PLOT_FORMATS:
@@ -67,7 +67,7 @@ def overview(figures: Iterable[Figure], how: Print | None = None) -> bytes:
     how = how or Print()
     sheets = []
     for figure in figures:
-        for part in (_caption(figure, how), save(figure, "png", how)):
+        for part in (_caption(figure, how), save_figure(figure, "png", how)):
             with Image.open(io.BytesIO(part)) as opened:
                 sheets.append(np.asarray(opened.convert("RGB")))
     data = io.BytesIO()

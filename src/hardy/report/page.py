@@ -17,7 +17,7 @@ from hardy.report.gallery import Gallery
 from hardy.report.gathered import ModelEntry, Section, StoreReport
 from hardy.report.palette import SCALE, style
 from hardy.report.words import describe_run, listed, section_name, section_title, short, spoken
-from hardy.report.worst_section import Worst, read_worst
+from hardy.report.worst_section import Worst, read_worst_section
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,7 +37,7 @@ def render_report(report: StoreReport, galleries: Iterable[Gallery] = ()) -> byt
     higher = dict.fromkeys(
         name for section in report.sections for name in headline.higher_is_better(section)
     )
-    return render(
+    return render_page(
         "report.html",
         title="Robustness report",
         parts=parts,
@@ -50,7 +50,7 @@ def render_report(report: StoreReport, galleries: Iterable[Gallery] = ()) -> byt
 
 def render_galleries(photo: str, galleries: Iterable[Gallery]) -> bytes:
     """A page of the galleries of one photograph alone."""
-    return render("gallery.html", title=photo, galleries=list(galleries))
+    return render_page("gallery.html", title=photo, galleries=list(galleries))
 
 
 def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _part(section: Section, galleries: dict[str, Gallery], drawn: dict[str, Any]
         "section": section,
         "title": section_title(section),
         "name": section_name(section),
-        "summary": headline.summary(section),
+        "summary": headline.headline_summary(section),
         "headline": headline.headline(section),
         "groups": headline.group_tables(section),
         "figures": [_figure(one, drawn) for one in figures(section, "scores")],
@@ -78,7 +78,7 @@ def _worst(report: StoreReport) -> list[list[tuple[ModelEntry, tuple[Worst, ...]
     for section in report.sections:
         shown = []
         for entry in section.entries:
-            images = read_worst(entry.run) if room > 0 else ()
+            images = read_worst_section(entry.run) if room > 0 else ()
             room -= sum(len(one.clean or "") + len(one.corrupted) for one in images)
             if images and room >= 0:
                 shown.append((entry, images))
@@ -89,7 +89,9 @@ def _worst(report: StoreReport) -> list[list[tuple[ModelEntry, tuple[Worst, ...]
 def _figure(figure: Figure, drawn: dict[str, Any]) -> dict[str, Any]:
     """Names its panels, and adds what Plotly needs for them to `drawn`."""
     ids = [f"{figure.name}-{place}" for place in range(len(figure.panels))]
-    drawn |= {id: graph.to_plotly_json() for id, graph in zip(ids, plots.draw(figure), strict=True)}
+    drawn |= {
+        id: graph.to_plotly_json() for id, graph in zip(ids, plots.draw_plotly(figure), strict=True)
+    }
     return {"figure": figure, "panels": list(zip(ids, figure.panels, strict=True))}
 
 
@@ -104,7 +106,7 @@ def _singles(section: Section) -> list[dict[str, Any]]:
     return tables
 
 
-def render(template: str, **values: Any) -> bytes:
+def render_page(template: str, **values: Any) -> bytes:
     """Fill the template; lone surrogates, which file names may hold, become question marks."""
     text: str = _environment().get_template(template).render(**values)
     return text.encode("utf-8", "replace")

@@ -25,7 +25,7 @@ def plotly_js() -> str:
     return str(need("plotly.offline", "report", "the page of a report").get_plotlyjs())
 
 
-def draw(figure: Figure) -> list[go.Figure]:
+def draw_plotly(figure: Figure) -> list[go.Figure]:
     """A Plotly figure for each panel."""
     graphs = need("plotly.graph_objects", "report", "the page of a report")
     return [

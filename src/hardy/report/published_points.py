@@ -85,7 +85,7 @@ def profiles(suite: str, metric: str, names: Sequence[str]) -> list[PublishedPro
 
 
 def _tables(suite: str) -> list[PublishedTable]:
-    tables = [published.load(name) for name in published.names()]
+    tables = [published.load_table(name) for name in published.table_names()]
     # The paper of the benchmark comes first, so that equal numbers keep the name it gives them.
     tables.sort(key=lambda table: not table.original)
     return [table for table in tables if table.suite == suite and table.verified]

@@ -9,7 +9,7 @@ from hardy.registry import unknown
 from hardy.report.words import count
 from hardy.scores.result_files import ResultFile, read_results
 from hardy.scores.score import Score
-from hardy.suites import load, names
+from hardy.suites import load, suite_names
 from hardy.suites.cells import levels
 
 # Refused files that a message lists before it says how many more there are.
@@ -41,7 +41,7 @@ def find_results(paths: Iterable[Path]) -> list[ResultFile]:
     if found and not any(map(on_our_suite, found)):
         raise InputError(
             "expected results on suites of Hardy's, `hardy ls suites` lists them; got only "
-            + "; ".join(left_out(found))
+            + "; ".join(left_out_of_results(found))
         )
     return found
 
@@ -59,10 +59,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def on_our_suite(result: ResultFile) -> bool:
-    return main_score(result).circumstances.suite in names()
+    return main_score(result).circumstances.suite in suite_names()
 
 
-def left_out(results: Iterable[ResultFile]) -> list[str]:
+def left_out_of_results(results: Iterable[ResultFile]) -> list[str]:
     """A sentence for each suite that is not shown: what is in a user's own, we cannot know."""
     counts = Counter(
         main_score(one).circumstances.suite for one in results if not on_our_suite(one)

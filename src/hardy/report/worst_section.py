@@ -31,7 +31,7 @@ class Worst:
         return f"{percent:.2g} %" if percent >= 0.01 else "< 0.01 %"
 
 
-def read_worst(run: StoredRun) -> tuple[Worst, ...]:
+def read_worst_section(run: StoredRun) -> tuple[Worst, ...]:
     """The worst image of each corruption; none where the run kept none."""
     try:
         return tuple(_worst(run, one) for one in _one_each(stored_worst(run.folder)))

@@ -15,8 +15,8 @@ from hardy.report import REPORT_FORMATS
 from hardy.report.figures import Figure, choose_figure, figures
 from hardy.report.gallery import Gallery, make_gallery, sample_photo
 from hardy.report.gathered import StoreReport, gather
-from hardy.report.headline import summary
-from hardy.report.matplotlib_figures import Print, overview, save
+from hardy.report.headline import headline_summary
+from hardy.report.matplotlib_figures import Print, overview, save_figure
 from hardy.report.page import render_galleries, render_report
 from hardy.report.words import describe_run, section_title
 from hardy.scores.listing import score_tables
@@ -101,7 +101,7 @@ def plot(
     report = gather(Path(store), track=track)
     chosen = choose_figure(report, figure, suite=suite, score=score)
     how = Print(width, height, font, font_size)
-    write_output(target, save(chosen, _suffix(target), how))
+    write_output(target, save_figure(chosen, _suffix(target), how))
     return chosen
 
 
@@ -164,7 +164,7 @@ def _tables(report: StoreReport) -> Iterator[TextTable]:
         first, *others = score_tables([entry.scores for entry in section.entries])
         seen = [f"{figure.title}: {figure.sees}" for figure in figures(section)]
         yield first._replace(
-            title=section_title(section), notes=(summary(section), *first.notes, *seen)
+            title=section_title(section), notes=(headline_summary(section), *first.notes, *seen)
         )
         yield from others
     for section in report.sections:

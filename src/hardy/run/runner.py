@@ -42,7 +42,7 @@ class RunOutcome(NamedTuple):
     faults: list[str]
 
 
-def identify(model: Model, subject: Subject, *, own_classes: bool) -> Identity:
+def identify_run(model: Model, subject: Subject, *, own_classes: bool) -> Identity:
     suite = subject.suite
     return Identity(
         model=model.name,
@@ -61,7 +61,7 @@ def identify(model: Model, subject: Subject, *, own_classes: bool) -> Identity:
     )
 
 
-def run(
+def run_models(
     models: Sequence[Model],
     subject: Subject,
     store: Path,
@@ -72,7 +72,7 @@ def run(
     track: Track = untracked,
 ) -> RunOutcome:
     """Predict what the store lacks; `track` follows the predictions."""
-    identities = [identify(model, subject, own_classes=own_classes) for model in models]
+    identities = [identify_run(model, subject, own_classes=own_classes) for model in models]
     _check_different(models, identities)
     rehearse(models, subject)
     faults: dict[int, str] = {}

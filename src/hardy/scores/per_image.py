@@ -18,7 +18,7 @@ from hardy.suites.suite import Suite
 AT_ONCE = 1 << 28  # bytes of frames that are read at a time
 
 
-def measure(
+def measure_images(
     run: StoredRun, suite: Suite, parts: Sequence[ScoredCells], metrics: Iterable[AnyMetric]
 ) -> list[dict[str, Measured]]:
     """The numbers of each part, by metric; a formula needs those of the metric it is made of."""
@@ -115,7 +115,7 @@ def reference_for(
     if not isinstance(reference, StoredRun):
         return published, []
     ratios = [metric for metric in metrics if metric.is_ratio]
-    (theirs,) = measure(reference, suite, [_same_cells(run, part, reference)], ratios)
+    (theirs,) = measure_images(reference, suite, [_same_cells(run, part, reference)], ratios)
     # Names repeat, with other weights or settings; the start of the identity tells them apart.
     name = f"{reference.model}@{reference.identity.hash()[:8]}"
     return ReferenceNumbers(name, measured=theirs, itself=reference.folder == run.folder), []

@@ -35,7 +35,7 @@ from hardy.scores.run_scores import Scores, find_metric, headline_labels
 from hardy.scores.score import Circumstances, Score
 from hardy.store.reader import StoredRun
 from hardy.store.records import defences_of, read_defences
-from hardy.suites import load, names
+from hardy.suites import load, suite_names
 from hardy.suites.suite import SUITE_KINDS
 
 VERSION = 1
@@ -273,7 +273,7 @@ def _check_finite(value: Any, where: str) -> None:
 
 def _check_kind(shared: Mapping[str, Any], where: str) -> None:
     """The kind is that of the suite, where Hardy has the suite; else the file is believed."""
-    if shared["suite"] in names():
+    if shared["suite"] in suite_names():
         kind = load(shared["suite"]).kind
         expect(shared["kind"] == kind, f"{kind}, as {shared['suite']} is", shared["kind"], where)
 

@@ -10,14 +10,14 @@ from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.metrics.metric import CORRUPTIONS, HEADLINE
 from hardy.scores.formulas import AnyMetric, make_scores, usable_metrics
-from hardy.scores.per_image import measure, reference_for
+from hardy.scores.per_image import measure_images, reference_for
 from hardy.scores.score import MARK, Score
 from hardy.scores.scored_cells import (
     Id,
     Places,
     circumstances,
     resampling,
-    select,
+    select_cells,
     sorted_places,
     suite_of,
 )
@@ -187,9 +187,9 @@ def score_run(
     # The suite's errors on other classes would say nothing.
     foreign = reference == "suite" and run.identity.labels == "own"
     metrics, left_out = _metrics_for(suite)
-    parts, notes = select(run, suite, sorted_places(run, images))
+    parts, notes = select_cells(run, suite, sorted_places(run, images))
     scores: dict[str, Score] = {}
-    for part, measured in zip(parts, measure(run, suite, parts, metrics), strict=True):
+    for part, measured in zip(parts, measure_images(run, suite, parts, metrics), strict=True):
         divisor, unused = reference_for(run, suite, part, None if foreign else reference, metrics)
         made, undivided = make_scores(
             measured,

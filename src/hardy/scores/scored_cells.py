@@ -69,7 +69,9 @@ def sorted_places(run: StoredRun, ids: Iterable[Id] | None = None) -> Places:
     return np.array([places[id] for id in sorted(wanted)], np.int64)  # type: ignore[type-var]
 
 
-def select(run: StoredRun, suite: Suite, places: Places) -> tuple[list[ScoredCells], list[str]]:
+def select_cells(
+    run: StoredRun, suite: Suite, places: Places
+) -> tuple[list[ScoredCells], list[str]]:
     """What is scored together, the cells that count first, and notes on what is left out.
 
     Of `places` those images are used that have all cells of a part.

@@ -24,7 +24,7 @@ from hardy.store.identity import Identity
 from hardy.store.parts import COLUMNS, Columns, damaged
 from hardy.store.provenance import read_seen, read_trained
 from hardy.store.records import RUN, read_defences, read_details, read_images
-from hardy.store.scan import Bools, Ints, StoredCells, batches, scan
+from hardy.store.scan import Bools, Ints, StoredCells, row_batches, scan_parts
 from hardy.suites import load, suite_in
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
@@ -153,7 +153,7 @@ class StoredRun:
 
     @cached_property
     def _contents(self) -> StoredCells:
-        return _retry(lambda: scan(self.folder, self.ids))
+        return _retry(lambda: scan_parts(self.folder, self.ids))
 
     def read(
         self, cells: Sequence[Cell], columns: Sequence[str], images: npt.NDArray[Any] | None = None
@@ -180,7 +180,7 @@ class StoredRun:
         row_of[chosen] = np.arange(len(chosen))
         column_of = {cell: column for column, cell in enumerate(cells)}
         parts = [part for name in columns for part in READABLE[name][1]]
-        for batch in batches(self.folder, self.ids, parts):
+        for batch in row_batches(self.folder, self.ids, parts):
             row, column = row_of[batch.image], batch.numbered(column_of)
             use = np.flatnonzero((row >= 0) & (column >= 0))
             frame, frames = batch["frame"][use], shape[2] if len(shape) == 3 else 1

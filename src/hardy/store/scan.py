@@ -25,11 +25,11 @@ class StoredCells(NamedTuple):
     pixels: npt.NDArray[np.uint64]  # per image; 0: unknown
 
 
-def scan(folder: Path, ids: Ids) -> StoredCells:
+def scan_parts(folder: Path, ids: Ids) -> StoredCells:
     """Which images have which cells."""
     there: dict[Cell, Bools] = {}
     pixels = np.zeros(len(ids), np.uint64)
-    for batch in batches(folder, ids, ["pixels"]):
+    for batch in row_batches(folder, ids, ["pixels"]):
         known = (batch.image >= 0) & (batch["pixels"] > 0)
         pixels[batch.image[known]] = batch["pixels"][known]
         cells = batch.cells()
@@ -67,7 +67,7 @@ class RowBatch:
         return np.asarray(table[self._cell])
 
 
-def batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[RowBatch]:
+def row_batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[RowBatch]:
     among = id_array(ids)
     names = sorted({*KEYS, *columns})
     for part in list_parts(folder / FOLDER)[0]:

@@ -39,7 +39,7 @@ from hardy.store.records import (
     write_details,
     write_images,
 )
-from hardy.store.scan import scan
+from hardy.store.scan import scan_parts
 from hardy.suites.cells import Cell
 
 LOCK = "lock"
@@ -121,7 +121,7 @@ class RunWriter(CheckpointWriter):
         self._id_array = id_array(self._ids)
         place = {id: number for number, id in enumerate(self._ids)}
         self._places = np.array([place[id] for id in wanted], np.int64)
-        self._there, self._pixels = scan(self.folder, self._ids)
+        self._there, self._pixels = scan_parts(self.folder, self._ids)
         self._frames = dict(frames)
 
     def _stored_images(self) -> tuple[LabelOf, bool]:

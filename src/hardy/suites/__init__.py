@@ -21,7 +21,7 @@ _FOLDER = Path(__file__).parent
 
 
 @cache
-def names() -> tuple[str, ...]:
+def suite_names() -> tuple[str, ...]:
     """List the suites there are; `hardy.suites()` is this function.
 
     >>> import hardy
@@ -43,8 +43,8 @@ def parse(text: str, name: str) -> Suite:
 
 @cache
 def _load(name: str) -> Suite:
-    if name not in names():
-        raise unknown("suite", name, names())
+    if name not in suite_names():
+        raise unknown("suite", name, suite_names())
     return parse_suite(_read(f"{name}.toml"), f"{name}.toml", edition)
 
 
@@ -58,7 +58,7 @@ def _load_file(file: Path) -> Suite:
 
 def _parse(text: str, file: Path) -> Suite:
     """A suite that is no part of Hardy, so it cannot have the name of one that is."""
-    if file.stem in names():
+    if file.stem in suite_names():
         raise InputError(
             f"{file}: {file.stem} is a suite of Hardy's own; call the file and its suite otherwise"
         )
@@ -139,4 +139,4 @@ def parse_toml(text: str, file: Path) -> dict[str, Any]:
         ) from error
 
 
-call_room(__name__, f"{__name__}:names")
+call_room(__name__, f"{__name__}:suite_names")

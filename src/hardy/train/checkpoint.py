@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hardy.train.loop import Training
 
 
-def save(training: Training, path: Path) -> None:
+def save_checkpoint(training: Training, path: Path) -> None:
     """Save a checkpoint and the log; all processes must call this at once."""
     training.check_sound()
     parts = {

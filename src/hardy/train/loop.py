@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from hardy.errors import HardyError, InputError
 from hardy.models.weights import load_checkpoint
 from hardy.progress import Track, untracked
-from hardy.train.checkpoint import restore, save, write_tensors
+from hardy.train.checkpoint import restore, save_checkpoint, write_tensors
 from hardy.train.cuda_graphs import Recorded, can_record, fitting, running
 from hardy.train.hyperparameters import Hyperparameters, learning_rate
 from hardy.train.method import Classifier, Draw, Method, make_method, to_pixels
@@ -35,11 +35,11 @@ from hardy.train.record import (
     MODEL,
     Log,
     alone_in,
-    describe_run,
-    open_run,
+    begin_run,
     read_log,
     seen_before,
     seen_in,
+    training_record,
     write_log,
 )
 from hardy.train.trained_model import load_last
@@ -81,7 +81,7 @@ def run_training(
             load_checkpoint(training.net, init, f"{todo}, or leave `init` out")
         with alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
-                open_run(out, describe_run(method, training, init, stylised))
+                begin_run(out, training_record(method, training, init, stylised))
             ranks.wait()
             epochs, log = _train_the_rest(training, out, ranks, track)
             all_seen = init is None or seen_before(init) is not None
@@ -104,7 +104,7 @@ def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -
         # By the sum of the log, which is the same in all processes; a clock is not.
         elapsed = sum(row["seconds"] for row in training.log[training.saved :])
         if elapsed >= SAVE_SECONDS:
-            save(training, path)
+            save_checkpoint(training, path)
     training.finish()
     if ranks.first:
         write_log(out, training.log)

@@ -67,7 +67,7 @@ RECONSTRUCTED = (
 )
 
 
-def describe_run(
+def training_record(
     method: str, training: Training, init: Path | None, stylised: Data | None
 ) -> dict[str, Any]:
     """What `run.json` will say."""
@@ -130,7 +130,7 @@ def alone_in(folder: Path) -> Iterator[None]:
         let_go(held)
 
 
-def open_run(folder: Path, wanted: Mapping[str, Any]) -> None:
+def begin_run(folder: Path, wanted: Mapping[str, Any]) -> None:
     """Begin a run, or make sure that the one in the folder is the same. One that has saved nothing
     yet may be another: it is begun anew, and the record it had stays beside the new one."""
     if wanted["recipe"]["blur_after_conv"]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.images import load, open_images
+from hardy.images import load_images, open_images
 from hardy.images.datasets import DATA_SETS
 from hardy.models.defences.input_filters import input_filter
 from hardy.train.method import Draw, Method, to_pixels
@@ -55,7 +55,7 @@ def read_data(
     if not len(source):
         raise InputError(f"{where}: expected images to train with, got none")
     # One batch, so that images of other sizes are refused by name.
-    batch = next(load(source, recipe, batch=len(source)))
+    batch = next(load_images(source, recipe, batch=len(source)))
     classes = len(source.classes) if source.classes else int(source.labels.max()) + 1
     if classes > MOST_CLASSES:
         raise InputError(

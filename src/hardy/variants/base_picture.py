@@ -14,7 +14,7 @@ import numpy as np
 
 from hardy.corrupt import passes as engine
 from hardy.corrupt.calls import choose_edition, perturbations
-from hardy.corrupt.perturbation import PERTURBATIONS, View, Wanted, run, whole
+from hardy.corrupt.perturbation import PERTURBATIONS, View, Wanted, run_frames, whole_view
 from hardy.engine import door
 from hardy.engine.door import UInt8
 from hardy.engine.keys import check_seed, image_ids, is_int
@@ -143,7 +143,7 @@ class BasePicture:
         steps = edition.steps(name)
         params = steps.params(level)
         images, view = self._view(steps.on)
-        return lambda wanted: run(
+        return lambda wanted: run_frames(
             PERTURBATIONS[name],
             images,
             params,
@@ -156,9 +156,9 @@ class BasePicture:
 
     def _view(self, on: str) -> tuple[UInt8, View]:
         if self.recipe is None:
-            return self.base, whole(self.base)
+            return self.base, whole_view(self.base)
         if on == "picture":
-            return self.pixels, View(whole(self.pixels).window, _each(self.recipe.prepare))
+            return self.pixels, View(whole_view(self.pixels).window, _each(self.recipe.prepare))
         window = self.recipe.window(self.base.shape[1], self.base.shape[2])
         done = window[2:] == self.size
         return self.base, View(window, None if done else _each(self.recipe.shrink))

@@ -120,7 +120,7 @@ class _Corrupted:
         key = derive_key(self.made_by.seed, suite.edition.name, cell.name, cell.level)
         params = suite.edition.params(cell.name, cell.level)
         corruption = CORRUPTIONS[cell.name]
-        made: UInt8 = engine.run(corruption, self.clean, params, key=key, ids=self.ids)
+        made: UInt8 = engine.run_pass(corruption, self.clean, params, key=key, ids=self.ids)
         if not self.made_by.stored or not suite.storage:
             return made
         ops, count, quality = ops_for(made), len(made), encode.jpeg_quality(suite.storage)

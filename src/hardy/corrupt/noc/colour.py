@@ -6,10 +6,10 @@ from hardy.corrupt.noc.strengths import (
     draw_signed,
     for_all_channels,
     integers,
-    levels,
     real,
     sign,
     signed,
+    strength_levels,
 )
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
@@ -17,7 +17,7 @@ from hardy.engine.rng import Draws
 
 def lightened(ops: Ops, amount: Array) -> Array:
     """Tables (N, 256): x + amount."""
-    return ops.to_bytes(ops.unit(levels(ops), "float64") + amount[:, None])
+    return ops.to_bytes(ops.unit(strength_levels(ops), "float64") + amount[:, None])
 
 
 def draw_light(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
@@ -58,7 +58,7 @@ def noc_brightness(ops: Ops, images: Array, fields: Fields, *, low: float, high:
 def noc_contrast(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """(1 - c) x + c times the mean of all pixels and channels."""
     height, width = images.shape[1:3]
-    x = ops.cast(levels(ops), "float64")
+    x = ops.cast(strength_levels(ops), "float64")
     sums = ops.cast(ops.level_sums(images), "float64")
     mean = (sums / ops.float64(3.0 * height * width))[:, None]
     weight = fields["strength"][:, None]
@@ -75,7 +75,7 @@ def noc_color_disortion(
 ) -> Array:
     """One channel is made lighter (the spelling is the benchmark's)."""
     lighter = lightened(ops, fields["strength"])
-    same = ops.cast(levels(ops), "uint8")
+    same = ops.cast(strength_levels(ops), "uint8")
     channel = fields["channel"][:, None]
     tables = [ops.where(channel == c, lighter, same) for c in range(3)]
     return ops.look_up(images, ops.stack(tables))

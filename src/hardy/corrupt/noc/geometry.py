@@ -4,7 +4,7 @@ All go through 8 bits, which a byte does not notice; nearest neighbours, black o
 """
 
 from hardy.corrupt.corruption import Fields, Size, corruption
-from hardy.corrupt.noc.strengths import integers, pixels, sign, signed, whole
+from hardy.corrupt.noc.strengths import integers, pixels, sign, signed, whole_strength
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
 from hardy.engine.tables.noc_shapes import lengths, shears, turns
@@ -36,8 +36,8 @@ def noc_translation(ops: Ops, images: Array, fields: Fields, *, low: float, high
     return ops.nearest(images, ops.stack(maps))
 
 
-def draw_angle(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
-    return {**whole(draws, low, high), **sign(draws)}
+def draw_turn(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+    return {**whole_strength(draws, low, high), **sign(draws)}
 
 
 def chosen(fields: Fields, low: float, high: float) -> Array:
@@ -46,14 +46,14 @@ def chosen(fields: Fields, low: float, high: float) -> Array:
     return fields["strength"] - int(low) + fields["negative"] * count
 
 
-@corruption("geometry", draw=draw_angle, looked_up=("strength", "negative"))
+@corruption("geometry", draw=draw_turn, looked_up=("strength", "negative"))
 def noc_shear(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Sheared along the rows by whole degrees, about the middle."""
     maps = ops.host(shears(int(low), int(high), *images.shape[1:3]))
     return ops.nearest(images, maps[chosen(fields, low, high)])
 
 
-@corruption("geometry", draw=draw_angle, looked_up=("strength", "negative"))
+@corruption("geometry", draw=draw_turn, looked_up=("strength", "negative"))
 def noc_rotation(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Rotated by whole degrees about the middle."""
     maps = ops.host(turns(int(low), int(high), *images.shape[1:3]))
@@ -61,7 +61,7 @@ def noc_rotation(ops: Ops, images: Array, fields: Fields, *, low: float, high: f
 
 
 def draw_cut(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
-    return {**whole(draws, low, high), "axis": integers(draws, "axis", (), 2)}
+    return {**whole_strength(draws, low, high), "axis": integers(draws, "axis", (), 2)}
 
 
 @corruption("geometry", draw=draw_cut, looked_up=("strength",))

@@ -1,7 +1,7 @@
 """ImageNet-NOC's noise: quantization, one-sided Gaussian noise, salt and pepper."""
 
 from hardy.corrupt.corruption import Fields, Size, corruption, formula
-from hardy.corrupt.noc.strengths import draw_whole, for_all_channels, levels, real
+from hardy.corrupt.noc.strengths import draw_whole, for_all_channels, real, strength_levels
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
 
@@ -13,7 +13,7 @@ def noc_quantization(ops: Ops, images: Array, fields: Fields, *, low: float, hig
     In whole numbers; 255 being odd, no byte lies half-way between two of them.
     """
     n = fields["strength"][:, None]
-    step = (2 * n * levels(ops) + 255) // 510
+    step = (2 * n * strength_levels(ops) + 255) // 510
     return for_all_channels(ops, images, ops.cast(255 * step // n, "uint8"))
 
 

@@ -1,7 +1,7 @@
 """ImageNet-NOC's artifacts and obstructions: what is drawn over an image."""
 
 from hardy.corrupt.corruption import Fields, Size, corruption
-from hardy.corrupt.noc.strengths import grey, integers, pixels, whole
+from hardy.corrupt.noc.strengths import grey, integers, pixels, whole_strength
 from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
 from hardy.engine.tables.noc_shapes import MARGIN, dash, disc, dots, lengths, rhombus, scaled
@@ -24,7 +24,7 @@ def lines(draws: Draws, size: Size, reach: tuple[int, int], low: float, high: fl
     """Places of the middle dash, whole in the image, and whether there are trails: in 6 of 7."""
     most, (rows, columns) = int(high), size
     return {
-        **whole(draws, low, high),
+        **whole_strength(draws, low, high),
         **grey(draws),
         "row": reach[0] + integers(draws, "row", (most,), rows - 2 * reach[0]),
         "column": reach[1] + integers(draws, "column", (most,), columns - 2 * reach[1]),
@@ -32,7 +32,7 @@ def lines(draws: Draws, size: Size, reach: tuple[int, int], low: float, high: fl
     }
 
 
-def draw_lines(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def draw_obstructing_lines(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     down, along = dash(min(size))[-1].tolist()
     return lines(draws, size, (down, along), low, high)
 
@@ -60,7 +60,7 @@ def artifacts(ops: Ops, images: Array, fields: Fields, most: float, upright: boo
     return painted(ops, images, line | fore | aft, fields["grey"][:, None, None])
 
 
-@corruption("artifact", draw=draw_lines)
+@corruption("artifact", draw=draw_obstructing_lines)
 def noc_artifacts(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Horizontal dashed lines of one grey.
 
@@ -83,7 +83,7 @@ def draw_centres(draws: Draws, size: Size, *, low: float, high: float) -> Fields
         margin + integers(draws, name, (most,), side - 2 * margin + 1)
         for name, side in zip(("row", "column"), size, strict=True)
     )
-    return {**whole(draws, low, high), "row": row, "column": column}
+    return {**whole_strength(draws, low, high), "row": row, "column": column}
 
 
 def draw_grey_centres(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
@@ -125,7 +125,7 @@ def noc_circle(ops: Ops, images: Array, fields: Fields, *, low: float, high: flo
 
 
 def draw_square(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
-    drawn = whole(draws, low, high)
+    drawn = whole_strength(draws, low, high)
     table = draws.host(lengths(int(low), int(high), min(size)))
     side = table[drawn["strength"] - int(low)]
     return {
@@ -148,7 +148,7 @@ def noc_obstruction(ops: Ops, images: Array, fields: Fields, *, low: float, high
 
 
 def draw_frame(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
-    return {**whole(draws, low, high), **grey(draws)}
+    return {**whole_strength(draws, low, high), **grey(draws)}
 
 
 @corruption("obstruction", draw=draw_frame, looked_up=("strength",))

@@ -22,7 +22,7 @@ def real(draws: Draws, low: float, high: float) -> Fields:
     return {"strength": draws.uniform("strength", (), low, high)}
 
 
-def whole(draws: Draws, low: float, high: float) -> Fields:
+def whole_strength(draws: Draws, low: float, high: float) -> Fields:
     """Both ends included."""
     first, last = int(low), int(high)
     return {"strength": first + integers(draws, "strength", (), last - first + 1)}
@@ -42,7 +42,7 @@ def draw_real(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
 
 
 def draw_whole(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
-    return whole(draws, low, high)
+    return whole_strength(draws, low, high)
 
 
 def draw_signed(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
@@ -59,7 +59,7 @@ def pixels(ops: Ops, fields: Fields, low: float, high: float, size: Size, least:
     return table[fields["strength"] - int(low)]
 
 
-def levels(ops: Ops) -> Array:
+def strength_levels(ops: Ops) -> Array:
     return ops.host(list(range(256)))
 
 

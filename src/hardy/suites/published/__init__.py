@@ -45,15 +45,15 @@ def _tables() -> dict[str, PublishedTable]:
     return tables
 
 
-def names() -> tuple[str, ...]:
+def table_names() -> tuple[str, ...]:
     """The tables there are."""
     return tuple(_tables())
 
 
-def load(name: str) -> PublishedTable:
+def load_table(name: str) -> PublishedTable:
     """The table of that name."""
     if name not in _tables():
-        raise unknown("published table", name, names())
+        raise unknown("published table", name, table_names())
     return _tables()[name]
 
 

@@ -77,7 +77,7 @@ class Corrupted(Method):
             if not len(rows):
                 continue
             where = torch.from_numpy(rows.astype(np.int64)).to(images.device)
-            made[where] = engine.run(
+            made[where] = engine.run_pass(
                 CORRUPTIONS[self.corruption],
                 images[where],
                 suite.edition.params(self.corruption, level),

@@ -173,7 +173,7 @@ def build_cells(
     made_by = Generated(suite, source, seed, stored=False)
     index, first = _first(made_by)
     job = BuildJob(suite, source, seed, format, str(folder), first.shape)
-    header = describe(job) | {"first_image": [index, content_hash(first.pixels)]}
+    header = describe_build(job) | {"first_image": [index, content_hash(first.pixels)]}
     _check_same_build(folder, header)
     before = (read_header(folder) or {}).get("cells", ())
     header["cells"] = sorted({*before, *map(str, cells)})  # all that was ever asked for
@@ -261,7 +261,7 @@ def _first(made_by: Generated) -> tuple[int, DecodedImage]:
     raise InputError(f"none of the {len(made_by.source):,} images can be read: {fault}")
 
 
-def describe(job: BuildJob) -> dict[str, Any]:
+def describe_build(job: BuildJob) -> dict[str, Any]:
     """The manifest's head: what decides the bytes, then what is good to know."""
     suite = job.suite
     ids = sha256("\n".join(map(str, job.source.ids)).encode(errors="surrogateescape"))
