@@ -79,10 +79,13 @@ golden: $(READY)
 	$(BIN)/python -m tests.golden.make
 	$(BIN)/python -m tests.golden.make_sequences
 
-# The tables of the pages, from the registries, and the reference, from the docstrings.
+# The tables of the pages, from the registries; the reference, from the docstrings; then the site,
+# into build/site.
 docs: $(READY)
 	$(BIN)/python -m docs.tables
 	$(BIN)/python -m tests.reference
+	$(BIN)/python -m docs.gallery
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # The README's pictures; the second one needs Debian's chromium.
 picture: $(READY)

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import hardy
+from docs.gallery import strips
 from hardy.metrics import METRICS
 from hardy.metrics.metric import CORRUPTIONS
 from hardy.train import METHODS
@@ -63,7 +64,19 @@ def all_metrics() -> str:
     return header + 7 * "|---" + "|\n" + "".join(lines)
 
 
+def gallery(group: str) -> str:
+    """What the site shows as pictures: each formula with its constants."""
+    bar = r"\|"
+    lines = [
+        f"| `{strip.name}` | {strip.summary.replace('|', bar)} | {strip.constants} |\n"
+        for strip in strips(group)
+    ]
+    return f"| name | formula | constants |\n|---|---|---|\n{''.join(lines)}"
+
+
 def table(kind: str) -> str:
+    if kind.startswith("gallery "):
+        return gallery(kind.removeprefix("gallery "))
     if kind == "training methods":
         return training_methods()
     if kind == "all metrics":

@@ -81,7 +81,8 @@ def commands(records: Records) -> Iterator[str]:
     yield "## The commands"
     yield (
         "The first fetches CIFAR-10; `run` goes on where it was stopped.\n\n"
-        f"```\nhardy fetch cifar10\n{typed}\n```"
+        "<!-- not run: it trains all methods on a GPU -->\n"
+        f"```bash\nhardy fetch cifar10\n{typed}\n```"
     )
 
 

@@ -88,7 +88,8 @@ def _circumstances(made: Figures) -> Iterator[str]:
         "of the training they do not say. Names are without their noc_."
     )
     yield (
-        "```\n"
+        "<!-- not run: it trains 24 nets on a GPU -->\n"
+        "```bash\n"
         f"hardy overlap --suite {record['suite']} --data cifar10 --net {recipe['net']} "
         f"--epochs {recipe['epochs']} --precision {recipe['precision']} --out overlap\n"
         "python -m experiments.overlap keep overlap results/overlap/kept.npz "

@@ -12,6 +12,9 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# The reason why no test runs a block stands above it.
+NOT_RUN = re.compile(r"^<!-- not run: ([^\n]+) -->\n```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^\| \[[^\]]*\]\((\w[\w-]*\.md)\)", re.MULTILINE)
 
 
 def page(name: str) -> str:
@@ -21,12 +24,33 @@ def page(name: str) -> str:
 
 def in_order() -> list[str]:
     """README and the pages of docs/ in the order of their index, which is how one reads them."""
-    return ["README.md", *(f"docs/{name}" for name in re.findall(r"\]\((\w[\w-]*\.md)\)", INDEX))]
+    return ["README.md", *(f"docs/{name}" for name in ROW.findall(INDEX))]
 
 
 def blocks(name: str) -> list[tuple[str, str]]:
-    """(language, text) of each fenced block. Those without a language are commands to run."""
+    """(language, text) of each fenced block."""
     return BLOCK.findall(page(name))
+
+
+def not_run(name: str) -> dict[str, str]:
+    """Why no test runs a block of commands, by its text."""
+    return {text: reason for reason, text in NOT_RUN.findall(page(name))}
+
+
+def commands(name: str) -> list[str]:
+    """The lines of all blocks of commands but those that are not run."""
+    left_out = not_run(name)
+    return [
+        line
+        for language, text in blocks(name)
+        for line in text.splitlines()
+        if language == "bash" and text not in left_out
+    ]
+
+
+def here_column(name: str) -> list[str]:
+    """What the last column of the page's tables says to type."""
+    return re.findall(r"^\|.*\| `([^`|]+)` \|$", page(name), re.MULTILINE)
 
 
 def make_files(folder: Path) -> None:

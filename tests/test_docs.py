@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import typer
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 
 import hardy
 from docs import tables
-from hardy import cli
+from hardy import cli, demonstration
 from hardy.images import datasets
 from hardy.store.reader import find_runs
 from hardy.suites import load
@@ -27,7 +28,17 @@ from hardy.suites.suite import SUITE, SUITE_TOO
 from hardy.train import METHODS, NETS
 from hardy.train.hyperparameters import LOWEST_LR, Hyperparameters
 from hardy.train.method import make_method
-from tests.pages import DOCS, ROOT, blocks, in_order, make_files, page
+from tests.pages import (
+    DOCS,
+    ROOT,
+    blocks,
+    commands,
+    here_column,
+    in_order,
+    make_files,
+    not_run,
+    page,
+)
 from tests.train.small import NEEDED, make_narrow, narrow, write_arrays
 
 __all__ = ["narrow"]
@@ -44,15 +55,12 @@ SHORTER = {
 }
 # Tests of their own run the Python of the first two; the third has signatures.
 PROGRAMS = ("docs/torch.md", "docs/training.md", "docs/reference.md")
-
-
-def commands(name: str, *languages: str) -> list[str]:
-    return [
-        line
-        for language, text in blocks(name)
-        for line in text.splitlines()
-        if language in languages and line.startswith("hardy ")
-    ]
+# A test of its own installs the package that has this method.
+INSTALLED = "hardy train cutout --set size=8 --data cifar10 --out cutout"
+RUN = ("hardy ", "make demo")
+# Pages that are on the site though they lie outside docs/.
+OUTSIDE = ("CONTRIBUTING.md", "results/cifar10.md", "results/overlap/README.md")
+SHOWN = [*in_order(), *OUTSIDE]
 
 
 @pytest.mark.parametrize("name", in_order()[1:])
@@ -87,15 +95,29 @@ def test_files_that_are_named_exist(name: str) -> None:
         assert (ROOT / path).exists() or (ROOT / "src/hardy" / path).exists(), path
 
 
-LONG = sorted({line for name in in_order() for line in commands(name, "sh")})
+@pytest.mark.parametrize("name", SHOWN)
+def test_blocks_are_run_or_say_why_not(name: str) -> None:
+    """Commands are `bash`. Hardy's are run below; `make` by CI, pip to make the environment."""
+    assert {language for language, _ in blocks(name)} <= {"bash", "python", "text", "toml"}
+    for line in commands(name):
+        program, *words = shlex.split(line, comments=True)
+        if program == "make":
+            assert words[0] in re.findall(r"^([\w-]+):", page("Makefile"), re.MULTILINE)
+        elif program == "pip":
+            assert words == ["install", ".[torchvision,report]"]
+        else:
+            assert program == "hardy", line
 
 
-@pytest.mark.parametrize("line", LONG)
-def test_commands_that_take_hours_have_the_options_they_name(line: str) -> None:
-    """Blocks marked `sh` are not run: they need models, images or hours that a test lacks."""
-    _, name, *words = shlex.split(line, comments=True)
-    command = typer.main.get_command(cli.app).commands[name]
-    command.make_context(name, words).close()
+def test_few_blocks_are_not_run_and_these_have_the_options_they_name() -> None:
+    left_out = {name: not_run(name) for name in SHOWN if not_run(name)}
+    assert sum(map(len, left_out.values())) <= 4
+    lines = [line for texts in left_out.values() for text in texts for line in text.splitlines()]
+    for line in lines:
+        program, name, *words = shlex.split(line)
+        if program == "hardy":
+            command = typer.main.get_command(cli.app).commands[name]
+            command.make_context(name, words).close()
 
 
 @pytest.fixture
@@ -115,12 +137,28 @@ def folder(tmp_path, monkeypatch, torchvision):
     for net in ("wrn_40_2", "wrn_16_4"):
         monkeypatch.setitem(NETS._objects, net, make_narrow)
     monkeypatch.setitem(hardy.attack.__kwdefaults__, "steps", 2)
+    digits = [one[: demonstration.TRAINED_ON + 10] for one in demonstration.digits()]
+    monkeypatch.setattr(demonstration, "digits", lambda: digits)
+    write_shifts(tmp_path / "natural.csv")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
+def write_shifts(path: Path) -> None:
+    """Accuracies of six models on two suites by design and on ImageNet-R."""
+    rows = [
+        f"model {k},{suite},0.{70 + k},0.{40 + step * k}"
+        for suite, step in (("imagenet_r", 2), ("even_1", 3), ("even_2", 1))
+        for k in range(6)
+    ]
+    path.write_text("\n".join(["model,suite,clean,accuracy", *rows]) + "\n")
+
+
 def run_command(line: str) -> None:
-    _, *words = shlex.split(line, comments=True)
+    if line == "make demo":
+        line = "hardy demo"
+    # There are two photographs.
+    _, *words = shlex.split(line.replace("--subset 5000", "--subset 2"), comments=True)
     if words[0] == "design":
         # Trained nets' overlaps; after one step on a few images none is defined.
         shutil.copy(ROOT / "results" / words[1], words[1])
@@ -134,14 +172,22 @@ def test_the_pages_run_in_order(folder) -> None:
     names: dict[str, Any] = {}
     typed: set[str] = set()
     for name in in_order():
+        left_out = not_run(name)
         for language, text in blocks(name):
             if language == "python" and name not in PROGRAMS:
                 exec(compile(text, name, "exec"), names)
-            elif not language:
+            elif language == "bash" and text not in left_out:
                 for line in text.splitlines():
-                    if line.startswith("hardy ") and line not in typed:
+                    if line.startswith(RUN) and line not in (*typed, INSTALLED):
                         typed.add(line)
                         run_command(line)
+    names["image"] = np.asarray(names["photo"])
+    names["images"] = np.stack([names["image"]] * 2)
+    for line in here_column("docs/coming-from.md"):
+        if not line.startswith("hardy "):
+            exec(line, names)
+        elif line not in typed:
+            run_command(line)
     assert names["foggy"].size == (224, 224)
     assert names["noisy"].shape == (1, 224, 224, 3)
     assert (folder / "sheet.png").stat().st_size > 100_000
@@ -152,12 +198,14 @@ def test_the_pages_run_in_order(folder) -> None:
         ("apart", "hardy:augmix"),
         ("cifar10_c", "hardy:augmix"),
         ("cifar10_c", "hardy:augmix+bn_adapt:16 (adapted)"),
+        ("cifar10_c", "hardy:tuned"),
         ("imagenet_c", "fake:1000"),
         ("imagenet_c", "onnx:model.onnx"),
         ("imagenet_c", "onnx:model.onnx+clahe"),
         ("imagenet_c", "torchvision:resnet18"),
         ("imagenet_c_bar", "onnx:model.onnx"),
         ("imagenet_noc", "onnx:model.onnx"),
+        ("imagenet_p", "onnx:model.onnx"),
     ]
     assert len(list(folder.glob("runs/**/attack-ant-*.json"))) == 1
 
@@ -178,10 +226,11 @@ def test_the_method_on_the_page_trains(narrow, tmp_path, monkeypatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_methods", raising=False)
     monkeypatch.chdir(tmp_path)
-    (line,) = commands("docs/training.md", "sh")
+    assert INSTALLED in commands("docs/training.md")
     data = write_arrays(tmp_path)
     small = ("--data", str(data), "--net", "narrow", "--epochs", "1", "--device", "cpu")
-    done = CliRunner().invoke(cli.app, [*shlex.split(line)[1:], *small], catch_exceptions=False)
+    words = [*shlex.split(INSTALLED)[1:], *small]
+    done = CliRunner().invoke(cli.app, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     described = json.loads(Path("cutout/run.json").read_text())
     assert described["method"] == {"name": "cutout", "size": 8}

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
 
-import pytest
-
-from tests.pages import README, blocks, page
-
-COMMANDS = [
-    line for language, text in blocks("README.md") if not language for line in text.splitlines()
-]
+from tests.pages import README, blocks
 
 
 def test_it_fits_on_a_few_screens() -> None:
@@ -26,13 +19,3 @@ def test_one_table_has_the_figures() -> None:
 def test_six_lines_evaluate() -> None:
     (code,) = [text for language, text in blocks("README.md") if language == "python"]
     assert len(code.split("\n\n", 1)[1].splitlines()) <= 6
-
-
-@pytest.mark.parametrize("line", [line for line in COMMANDS if not line.startswith("hardy ")])
-def test_other_commands_are_make_targets_or_the_install(line: str) -> None:
-    """`make` targets are run by CI, the install by building the environment; here: they exist."""
-    program, *words = shlex.split(line)
-    if program == "make":
-        assert words[0] in re.findall(r"^([\w-]+):", page("Makefile"), re.MULTILINE)
-    else:
-        assert (program, words) == ("pip", ["install", ".[torchvision,report]"])
