@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import re
 import subprocess
@@ -15,9 +16,12 @@ import pytest
 from PIL import Image
 
 from tests.pages import ROOT, blocks, page
+from tests.plugins import install
 
 RECIPES = page("CONTRIBUTING.md").partition("## Six recipes")[2].partition("\n## ")[0]
-POINTS = tomllib.loads(dict(blocks("CONTRIBUTING.md"))["toml"])["project"]["entry-points"]
+PROJECT = dict(blocks("CONTRIBUTING.md"))["toml"]
+POINTS = tomllib.loads(PROJECT)["project"]["entry-points"]
+EXAMPLES = [text for language, text in blocks("CONTRIBUTING.md") if language == "python"]
 USE = """
 import hardy
 
@@ -31,6 +35,7 @@ for model in ("constant:10", "fake:10"):
     assert low <= run.score()["unsure"].value <= high
 hardy.report("runs", "report.html")
 hardy.plot("runs", "gaps", "gaps.svg")
+hardy.plot("runs", "pies", "pies.svg")
 print(listed)
 """
 
@@ -51,20 +56,28 @@ def test_each_has_at_most_two_places_a_test_and_an_example(recipe: str) -> None:
         assert (ROOT / path).exists(), path
 
 
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_each_example_imports_what_it_names(example: str) -> None:
+    """It may be the whole file of a package."""
+    nodes = list(ast.walk(ast.parse(example)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    known = {name.id for name in names if isinstance(name.ctx, ast.Store)} | {*dir(builtins)}
+    for node in nodes:
+        if isinstance(node, ast.arg):
+            known.add(node.arg)
+        if isinstance(node, ast.alias | ast.FunctionDef | ast.ClassDef):
+            known.add(getattr(node, "asname", None) or node.name)
+    assert {name.id for name in names if name.id not in known} == set()
+
+
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """A folder with the package, a suite of its corruption, and images for its reader."""
-    code = [text for language, text in blocks("CONTRIBUTING.md") if language == "python"]
-    (tmp_path / "hardy_extras.py").write_text("\n\n".join(code), encoding="utf-8")
-    about = tmp_path / "hardy_extras-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hardy_extras\nVersion: 1.0\n")
-    lines = [
-        line
-        for group, named in POINTS.items()
-        for line in (f"[{group}]", *(f"{name} = {place}" for name, place in named.items()))
-    ]
-    (about / "entry_points.txt").write_text("\n".join(lines))
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "hardy_extras.py").write_text("\n\n\n".join(EXAMPLES), encoding="utf-8")
+    (package / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
+    install(package, tmp_path)
     suite = dict(blocks("docs/suites.md"))["toml"].replace("weather", "dark", 1)
     suite = re.sub(r"^counted = .*", 'counted = ["dusk"]', suite, flags=re.MULTILINE)
     suite = re.sub(r"^validation = .*", "validation = []", suite, flags=re.MULTILINE)
@@ -86,8 +99,9 @@ def test_all_six_are_listed_and_work_together(installed: Path) -> None:
     assert done.returncode == 0, done.stderr
     listed = ast.literal_eval(done.stdout.splitlines()[-1])
     for group, named in POINTS.items():
-        (name,) = named
-        assert listed[group.removeprefix("hardy.")][name].endswith("."), name
+        for name in named:
+            assert listed[group.removeprefix("hardy.")][name].endswith("."), name
     assert (installed / "net" / "model.safetensors").is_file()
     assert "The best model has no bar." in (installed / "report.html").read_text(encoding="utf-8")
-    assert (installed / "gaps.svg").read_bytes().startswith(b"<?xml")
+    for name in ("gaps", "pies"):
+        assert (installed / f"{name}.svg").read_bytes().startswith(b"<?xml")

@@ -133,16 +133,59 @@ def test_broken_plug_in_breaks_only_itself(plug_in):
         registry["broken"]
 
 
-def test_plug_in_may_not_take_our_name(plug_in):
-    plug_in(("fog", "math:pi"))
-    with pytest.raises(InputError, match=r"\"fog\" exists already.*'math:pi'.*'FOG'"):
-        things()["fog"]
+def test_a_plug_in_that_takes_our_name_breaks_only_that_name(plug_in):
+    plug_in(("fog", "math:pi"), ("haze", "math:pi"))
+    registry = things()
+    assert registry.names() == ("snow", "fog", "gaussian_noise", "haze")
+    assert registry.plugins() == ("haze",)
+    assert registry["snow"] == "SNOW"
+    for _ in range(2):
+        with pytest.raises(
+            InputError, match=r'^the plug-in thing "fog" \(math:pi\) of the package m'
+        ):
+            registry["fog"]
+    told: list[str] = []
+    assert dict(registry.usable(tell=told.append))["fog"] == "FOG", "where all are used"
+    assert [line.partition(" has the name of ")[2] for line in told] == [
+        "one of Hardy's own; repair, rename or uninstall it"
+    ]
 
 
-def test_two_plug_ins_may_not_share_a_name(plug_in):
-    plug_in(("haze", "math:pi"), ("haze", "math:e"))
-    with pytest.raises(InputError, match=r"\"haze\" exists already.*'math:e'.*'math:pi'"):
-        things().names()
+def test_a_row_keeps_its_name_too(plug_in):
+    plug_in(("pi", "math:e"))
+    registry: Registry[float] = Registry("thing", GROUP, {"pi": Row("math:pi", "Half of tau.")})
+    with pytest.raises(InputError, match=r'"pi" \(math:e\) .* has the name of one of Hardy\'s own'):
+        registry["pi"]
+    with pytest.warns(UserWarning, match=r'"pi" \(math:e\)'):
+        assert dict(registry.usable()) == {"pi": pytest.approx(3.14159, abs=1e-5)}
+
+
+def test_two_plug_ins_that_share_a_name_break_only_that_name(plug_in):
+    plug_in(("haze", "math:pi"), ("haze", "math:e"), ("mist", "math:tau"))
+    registry = things()
+    assert registry.names()[-2:] == ("haze", "mist")
+    with pytest.raises(
+        InputError, match=r'"haze" \(math:e\) .* of one of the package math; repair'
+    ):
+        registry["haze"]
+    with pytest.warns(UserWarning, match="haze"):
+        assert list(dict(registry.usable())) == ["snow", "fog", "gaussian_noise", "mist"]
+
+
+def test_the_same_plug_in_found_twice_is_one(plug_in):
+    plug_in(("haze", "math:pi"), ("haze", "math:pi"))
+    assert things()["haze"] == pytest.approx(3.14159, abs=1e-5)
+
+
+def test_a_plug_in_of_another_kind_breaks_only_itself(plug_in):
+    plug_in(("haze", "math:pi"), ("mist", "string:digits"))
+    registry: Registry[str] = Registry("thing", GROUP, of=str)
+    registry.add("fog", "FOG")
+    wrong = r'"haze" \(math:pi\) of the package math is of another kind: expected str, got 3\.14'
+    with pytest.raises(InputError, match=wrong):
+        registry["haze"]
+    with pytest.warns(UserWarning, match="haze"):
+        assert dict(registry.usable()) == {"fog": "FOG", "mist": "0123456789"}
 
 
 def test_plug_in_that_registers_itself_is_no_duplicate(plug_in, monkeypatch):

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from hardy.errors import HardyError
 from hardy.registry import Registry, Row
 
 KINDS: Registry[Any] = Registry(
@@ -80,7 +79,6 @@ def _in_order(kind: str, registry: Registry[Any]) -> tuple[str, ...]:
 
 
 def _entry(registry: Registry[Any], name: str) -> Listed:
-    try:
-        return Listed(registry.form(name), registry.category(name), registry.summary(name))
-    except HardyError as error:  # a plug-in that cannot be imported breaks only its own line
-        return Listed(name, "", str(error))
+    if fault := registry.fault(name):  # it breaks only its own line
+        return Listed(name, "", f"WARNING: {fault}")
+    return Listed(registry.form(name), registry.category(name), registry.summary(name))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from hardy.errors import HardyError, InputError, need
+from hardy.errors import InputError, need
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -66,8 +67,8 @@ class Registry(Generic[T]):
     What is light is registered by decorator; what imports much is a `Row` of a table. Another
     package adds a name by an entry point in the registry's group: the entry point has the name and
     points to the object. Entry points are read at the first look-up, and a plug-in is imported when
-    its own name is asked for. So importing Hardy imports no plug-in, and a broken plug-in breaks
-    only itself.
+    its own name is asked for. So importing Hardy imports no plug-in, and one that is broken, or
+    whose name is taken, breaks only that name.
     """
 
     def __init__(
@@ -75,12 +76,15 @@ class Registry(Generic[T]):
         kind: str,
         entry_point_group: str | None = None,
         rows: Mapping[str, Row] | None = None,
+        of: Any = object,  # the type that plug-ins have to be of
     ) -> None:
         self.kind = kind
         self.entry_point_group = entry_point_group
+        self._of = of
         self._rows = dict(rows or {})
         self._objects: dict[str, T] = {}
         self._plugins: dict[str, EntryPoint] | None = None
+        self._faults: dict[str, InputError] = {}  # of plug-ins, by their names
 
     def register(self, name: str) -> Callable[[T], T]:
         """The decorator form of `add`."""
@@ -93,12 +97,31 @@ class Registry(Generic[T]):
 
     def add(self, name: str, obj: T) -> None:
         if name in self._objects or name in self._rows:
-            raise self._duplicate(name, obj)
+            taken = self._objects.get(name) or self._rows[name].place
+            raise InputError(
+                f'the {self.kind} "{name}" exists already: expected a new name for {obj!r}, '
+                f"this one belongs to {taken!r}; rename one of them"
+            )
         self._objects[name] = obj
 
     def names(self) -> tuple[str, ...]:
         """Our own first, in order of registration, then the plug-ins by name."""
         return tuple(dict.fromkeys([*self._rows, *self._objects, *self._entry_points()]))
+
+    def plugins(self) -> tuple[str, ...]:
+        """The names that are none of our own."""
+        return tuple(self._entry_points())
+
+    def usable(
+        self, names: Iterable[str] | None = None, tell: Callable[[str], object] = warnings.warn
+    ) -> Iterator[tuple[str, T]]:
+        """Each name with its object; it tells of plug-ins that cannot be used, and goes on."""
+        for name in self.names() if names is None else names:
+            fault = self.fault(name)
+            if fault:
+                tell(str(fault))
+            if not fault or name not in self.plugins():
+                yield name, self._get(name)
 
     def summary(self, name: str) -> str:
         """A line about it, for lists, which do without the packages that rows need."""
@@ -111,7 +134,7 @@ class Registry(Generic[T]):
 
     def form(self, name: str) -> str:
         """How it is typed: "onnx:FILE", or the name alone where nothing need follow."""
-        takes = self._rows[name].takes if name in self._rows else getattr(self[name], "takes", "")
+        takes = getattr(self._rows.get(name) or self[name], "takes", "")
         return f"{name}:{takes}" if takes else name
 
     def needing(self, packages: Container[object]) -> list[str]:
@@ -128,15 +151,20 @@ class Registry(Generic[T]):
 
     def find(self, name: str, asked_for: str | None = None) -> T:
         """The object of that name; `asked_for` is what the user typed, for a missing package."""
-        plugins = self._entry_points()
-        if name in self._objects:
-            return self._objects[name]
-        # setdefault, because a plug-in may register its object itself while it is imported.
-        if name in self._rows:
-            return self._objects.setdefault(name, self._from_row(name, asked_for))
-        if name in plugins:
-            return self._objects.setdefault(name, self._load(plugins[name]))
-        raise unknown(self.kind, name, self.names())
+        if fault := self.fault(name):
+            raise fault
+        return self._get(name, asked_for)
+
+    def fault(self, name: str) -> InputError | None:
+        """What is wrong with the plug-in of that name, which is imported to find out."""
+        point = self._entry_points().get(name)
+        if point and name not in self._objects and name not in self._faults:
+            try:
+                # setdefault, because a plug-in may register its object while it is imported.
+                self._objects.setdefault(name, self._load(point))
+            except InputError as error:
+                self._faults[name] = error
+        return self._faults.get(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -146,6 +174,13 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()
+
+    def _get(self, name: str, asked_for: str | None = None) -> T:
+        if name in self._rows and name not in self._objects:
+            self._objects[name] = self._from_row(name, asked_for)
+        if name not in self._objects:
+            raise unknown(self.kind, name, self.names())
+        return self._objects[name]
 
     def _from_row(self, name: str, asked_for: str | None) -> T:
         row = self._rows[name]
@@ -161,33 +196,46 @@ class Registry(Generic[T]):
         return self._plugins
 
     def _read_entry_points(self) -> dict[str, EntryPoint]:
+        """The plug-ins whose names are free; what is wrong with others is noted as their fault."""
         if self.entry_point_group is None:
             return {}
         from importlib.metadata import entry_points
 
         found: dict[str, EntryPoint] = {}
         for point in sorted(entry_points(group=self.entry_point_group), key=lambda p: p.name):
-            taken: object = self._objects.get(point.name)
-            if point.name in self._rows or (taken is not None and self._load(point) is not taken):
-                raise self._duplicate(point.name, point.value)
-            if point.name in found and point.value != found[point.name].value:
-                raise self._duplicate(point.name, point.value, found[point.name].value)
-            found[point.name] = point
+            name, other = point.name, found.get(point.name, point)
+            if name in self._rows or (name in self._objects and not self._is_registered(point)):
+                self._faults[name] = self._unusable(point, "has the name of one of Hardy's own")
+            elif other.value != point.value:
+                also = f"has the name of one of {_package(other)}"
+                self._faults[name] = self._unusable(point, also)
+            else:
+                found[name] = point
         return found
+
+    def _is_registered(self, point: EntryPoint) -> bool:
+        """Whether the object of that name is the plug-in's, which was imported before."""
+        try:
+            return self._load(point) is self._objects[point.name]
+        except InputError:
+            return False
 
     def _load(self, point: EntryPoint) -> T:
         try:
             obj: T = point.load()
         except Exception as error:
-            raise HardyError(
-                f'the plug-in {self.kind} "{point.name}" ({point.value}) cannot be imported: '
-                f"{error!r}; repair or uninstall the package that brings it"
-            ) from error
+            raise self._unusable(point, f"cannot be imported: {error!r}") from error
+        if not isinstance(obj, self._of):
+            wanted = f"expected {self._of.__name__}, got {obj!r}"
+            raise self._unusable(point, f"is of another kind: {wanted}")
         return obj
 
-    def _duplicate(self, name: str, new: object, old: object = None) -> InputError:
-        taken = self._objects.get(name) or self._rows.get(name) or old
+    def _unusable(self, point: EntryPoint, why: str) -> InputError:
         return InputError(
-            f'the {self.kind} "{name}" exists already: expected a new name for {new!r}, '
-            f"this one belongs to {taken!r}; rename one of them"
+            f'the plug-in {self.kind} "{point.name}" ({point.value}) of {_package(point)} {why}; '
+            "repair, rename or uninstall it"
         )
+
+
+def _package(point: EntryPoint) -> str:
+    return f"the package {point.dist.name if point.dist else point.module}"

@@ -11,6 +11,7 @@ from PIL import Image
 
 import hardy
 from hardy.corrupt.corruption import CORRUPTIONS, corruption
+from hardy.suites import keep_beside
 from hardy.suites.suite import BROUGHT
 from tests.plugins import install_plugin
 from tests.suites.helpers import write_rows
@@ -72,6 +73,13 @@ def test_a_corruption_is_one_file_and_its_rows(tmp_path: Path) -> None:
     run("report", "runs", "-o", "report.html")
     assert "dusk" in (tmp_path / "report.html").read_text()
 
+    assert "dusk" not in CORRUPTIONS, "in this process there is no plug-in"
+    (scores,) = hardy.score(tmp_path / "runs")
+    assert [*scores.singles()["error"]] == ["dusk", "contrast"]
+    with pytest.warns(UserWarning, match="^not in the gallery of evening: dusk$"):
+        hardy.report(tmp_path / "runs", tmp_path / "again.html", photo=tmp_path / "day.png")
+    assert "dusk" in (tmp_path / "again.html").read_text()
+
 
 @pytest.fixture
 def dimming(monkeypatch: pytest.MonkeyPatch):
@@ -129,3 +137,33 @@ def test_the_constants_of_its_suite_count(dimming, tmp_path: Path) -> None:
     dimming.rows["cifar"][4]["factor"] = 0.1
     after = hardy.suites.load(str(tmp_path / "evening.toml"))
     assert after.content_hash() != before.content_hash()
+
+
+def test_a_copy_of_its_suite_can_be_read_without_it(dimming, tmp_path: Path) -> None:
+    (tmp_path / "evening.toml").write_text(SUITE.replace("dusk", "dimming"))
+    dimming.rows["cifar"][0]["factor"] = 1  # a whole number stays one, as the hash depends on it
+    suite = hardy.suites.load(str(tmp_path / "evening.toml"))
+    (tmp_path / "kept").mkdir()
+    kept = keep_beside(tmp_path / "kept", suite)
+    for registry in (CORRUPTIONS, BROUGHT):
+        del registry._objects["dimming"]
+    with pytest.raises(hardy.InputError, match='corruption of edition cifar "dimming"'):
+        hardy.suites.load(str(tmp_path / "evening.toml"))
+    again = hardy.suites.load(kept)
+    assert again == suite
+    assert again.content_hash() == suite.content_hash()
+    assert again.toml == suite.toml, "a copy of the copy is the same"
+
+
+@pytest.mark.parametrize(
+    ("constants", "message"),
+    [
+        ("dusk = 3", "dusk: expected a table of numbers for each severity, got 3"),
+        ("dusk = [{share = 'x'}]", "dusk: expected a table of numbers for each severity"),
+        ("dusk = [{share = 1}, {share = 2}]", "dusk.*expected 1 or 5 rows, got '2 rows'"),
+    ],
+)
+def test_constants_that_are_none(tmp_path: Path, constants: str, message: str) -> None:
+    (tmp_path / "evening.toml").write_text(f"{SUITE}\n[constants]\n{constants}\n")
+    with pytest.raises(hardy.InputError, match=message):
+        hardy.suites.load(str(tmp_path / "evening.toml"))

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-from tests.plugins import install_plugin
+import pytest
+
+import hardy as public
+from hardy.report.figures import CORRUPTIONS, FIGURES, Figure, Form, Panel, Series, figure
+from tests.plugins import install_plugin, pretend
 from tests.report.pages import Parsed
 from tests.report.stores import write_run
 
@@ -59,3 +64,51 @@ def test_a_plugin_brings_a_figure(tmp_path: Path) -> None:
 
     hardy("report", "alone", "-o", "alone.md")
     assert "Behind the best" not in (tmp_path / "alone.md").read_text()
+
+
+def on_page(panel: Panel) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    traces = [
+        {"type": "scatterpolar", "r": one.x, "theta": one.y, "fill": "toself", "meta": one.key}
+        for one in panel.series
+    ]
+    return traces, {"height": 512, "polar": {"radialaxis": {"range": [0, 100]}}}
+
+
+def on_paper(axis: Any, panel: Panel) -> None:
+    sheet, place = axis.figure, axis.get_subplotspec()
+    axis.remove()
+    polar = sheet.add_subplot(place, projection="polar")
+    for one in panel.series:
+        polar.plot(range(len(one.x)), one.x)
+    polar.set_title("seen from above")
+
+
+@figure(needs=(CORRUPTIONS,))
+def radar(section: Any) -> list[Figure]:
+    """The errors as a polygon."""
+    found = [(entry, entry.scores.singles()["error"]) for entry in section.entries]
+    series = tuple(
+        Series(entry.label, tuple(one.value for one in errors.values()), tuple(errors), entry.style)
+        for entry, errors in found
+    )
+    name, form = f"{section.slug}-radar", Form(on_page, on_paper)
+    return [Figure(name, form, "error", "Around", "A polygon.", "", "", (Panel("", series),))]
+
+
+def test_a_figure_brings_a_form_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, FIGURES, {"radar": f"{__name__}:radar"})
+    write_run(tmp_path / "runs", "good", "cifar10_c", images=12, classes=10)
+    public.report(tmp_path / "runs", tmp_path / "report.html")
+    page = Parsed((tmp_path / "report.html").read_bytes())
+    (data,) = (json.loads(text) for text in page.scripts if text.startswith('{"cifar10-c-'))
+    drawn = data["cifar10-c-radar-0"]
+    assert [trace["type"] for trace in drawn["data"]] == ["scatterpolar"]
+    assert len(drawn["data"][0]["r"]) == 15
+    assert drawn["layout"]["height"] == 512
+    assert drawn["layout"]["polar"]["radialaxis"]["range"] == [0, 100]
+    assert drawn["layout"]["showlegend"] is False, "what it leaves open is as elsewhere"
+
+    public.plot(tmp_path / "runs", "radar", tmp_path / "radar.svg")
+    assert "seen from above" in (tmp_path / "radar.svg").read_text()
+    public.report(tmp_path / "runs", tmp_path / "report.png")
+    assert (tmp_path / "report.png").stat().st_size > 0

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -192,6 +193,7 @@ def _parse_cell(text: str) -> tuple[str, int]:
 
 
 def main() -> None:
+    warnings.formatwarning = lambda message, *_, **__: f"WARNING: {printable(str(message))}\n"
     try:
         app()
     except (HardyError, OSError, MemoryError) as error:

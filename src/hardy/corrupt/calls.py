@@ -127,7 +127,7 @@ def corruptions() -> tuple[str, ...]:
 
 
 def perturbations() -> tuple[str, ...]:
-    """List the perturbations: ImageNet-P's ten, its four for validation, then plug-ins.
+    """List the perturbations: ImageNet-P's ten, then its four for validation.
 
     >>> import hardy
     >>> "tilt" in hardy.perturbations()

@@ -44,7 +44,7 @@ class Corruption:
         return frozenset(code.co_names) if code else frozenset()
 
 
-CORRUPTIONS: Registry[Corruption] = Registry("corruption", "hardy.corruptions")
+CORRUPTIONS: Registry[Corruption] = Registry("corruption", "hardy.corruptions", of=Corruption)
 # Pixel formulas in plain array arithmetic; a backend may bring a fused version of the same name.
 FORMULAS: dict[str, Callable[..., Array]] = {}
 

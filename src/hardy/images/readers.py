@@ -1,7 +1,8 @@
 """`open_images`: one door for every kind of image set. A reader knows its own kind when it sees it.
 
 A new kind is a class like those below (`Reader`) and a row here, or an entry point of another
-package in the group "hardy.readers". Readers are asked in the order of the table, plug-ins last.
+package in the group "hardy.readers". Plug-ins are asked first, as a folder's special layout is a
+folder too; then Hardy's own, in the order of the table.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import glob
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +99,7 @@ class Reader:
 READERS: Registry[Reader] = Registry(
     "image reader",
     "hardy.readers",
+    of=Reader,
     rows={
         "data set": Row("hardy.images.datasets:READER"),
         "npy": Row("hardy.images.numpy_files:NPY"),
@@ -134,16 +137,29 @@ def open_images(
     there = [where] if os.path.lexists(where) else sorted(glob.glob(where))
     extra = None if labels is None else Path(_text(labels, "the path of a file of labels"))
     request = Request(where, tuple(map(Path, there)), split, extra, id_rule, faults)
-    for name in READERS:
-        reader = READERS[name]
-        if not reader.recognises(request):
-            continue
-        if request.labels is not None and reader.brings_labels:
-            raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
-        if split is not None and not reader.has_splits:
-            raise no_splits(request, name)
-        return reader.open(request)
-    raise _unrecognised(request)
+    name, reader = _recognise(request)
+    if request.labels is not None and reader.brings_labels:
+        raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
+    if split is not None and not reader.has_splits:
+        raise no_splits(request, name)
+    return reader.open(request)
+
+
+def _recognise(request: Request) -> tuple[str, Reader]:
+    """The reader that opens it: the one plug-in that recognises it, else the first of Hardy's."""
+    plugins = READERS.plugins()
+    found = [named for named in READERS.usable(plugins) if named[1].recognises(request)]
+    if len(found) > 1:
+        names = " and ".join(name for name, _ in found)
+        raise InputError(
+            f"{request.text}: expected one reader that recognises it, got the plug-ins {names}; "
+            "uninstall the package of one"
+        )
+    own = READERS.usable(name for name in READERS if name not in plugins)
+    fitting = chain(found, (named for named in own if named[1].recognises(request)))
+    if (first := next(fitting, None)) is None:
+        raise _unrecognised(request)
+    return first
 
 
 def no_splits(request: Request, kind: str) -> InputError:

@@ -47,7 +47,7 @@ class Recipe:
         return self.finish(self.base(picture))
 
 
-RECIPES: Registry[Recipe] = Registry("recipe", "hardy.recipes")
+RECIPES: Registry[Recipe] = Registry("recipe", "hardy.recipes", of=Recipe)
 
 
 def resize(image: UInt8, height: int, width: int) -> UInt8:

@@ -112,7 +112,7 @@ class Metric(Generic[P]):
         return summary(self)
 
 
-METRICS: Registry[Metric[...]] = Registry("metric", "hardy.metrics")
+METRICS: Registry[Metric[...]] = Registry("metric", "hardy.metrics", of=Metric)
 
 
 def metric(name: str, **facts: Any) -> Callable[[Callable[P, npt.NDArray[Any]]], Metric[P]]:

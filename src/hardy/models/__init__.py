@@ -21,7 +21,8 @@ __all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load"]
 MODELS: Registry[Callable[[str, Options], Any]] = Registry(
     "kind of model",
     "hardy.models",
-    {
+    of=Callable,
+    rows={
         "torchvision": Row(
             "hardy.models.adapters.torch_sources:torchvision_model",
             needs="torchvision",

@@ -1,12 +1,11 @@
 """Each corruption by itself: bars of the models here, the reference and published ones as marks."""
 
-from hardy.metrics import METRICS
 from hardy.metrics.metric import CORRUPTIONS as ON_CORRUPTIONS
 from hardy.report import published_points as published
 from hardy.report.figures import CORRUPTIONS, SEQUENCES, SHOWN, Figure, Panel, Series, figure
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import axis_title, count, left_out, not_compared, short, spoken, with_unit
-from hardy.scores.formulas import AnyMetric
+from hardy.scores.formulas import AnyMetric, usable_metrics
 from hardy.scores.score import Score
 
 PUBLISHED_SHOWN = 3
@@ -15,7 +14,8 @@ PUBLISHED_SHOWN = 3
 @figure(needs=(CORRUPTIONS,))
 def bars(section: Section) -> list[Figure]:
     """The error under each corruption, against the reference and what others published."""
-    return [_bars(section, METRICS[name]) for name in section.entries[0].scores.singles()]
+    metrics = {metric.name: metric for metric in usable_metrics(section.kind)[0]}
+    return [_bars(section, metrics[name]) for name in section.entries[0].scores.singles()]
 
 
 @figure(needs=(SEQUENCES,))

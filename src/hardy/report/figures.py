@@ -9,19 +9,22 @@ scores were made alike, and yields what to show of them:
         yield Figure(...)
 
 The page draws that data by Plotly and `hardy plot` by Matplotlib, so a figure has both forms at
-once. It is registered by a row of `FIGURES`, or by an entry point of a plug-in.
+once; where none of the four kinds fits, it brings both as a `Form`. It is registered by a row of
+`FIGURES`, or by an entry point of a plug-in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hardy.errors import InputError
 from hardy.registry import Registry, Row, unknown
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from hardy.report.gathered import Section, StoreReport
 
 Value = float | int | str
@@ -71,12 +74,19 @@ class Panel:
     y_range: tuple[float, float] | None = None
 
 
+class Form(NamedTuple):
+    """How a figure draws each of its panels itself, where none of the kinds can show it."""
+
+    page: Callable[[Panel], tuple[list[dict[str, Any]], dict[str, Any]]]  # Plotly: traces, layout
+    paper: Callable[[Axes, Panel], None]  # Matplotlib
+
+
 @dataclass(frozen=True)
 class Figure:
     """Panels of one kind with shared axis titles, and the sentence that says what to see."""
 
     name: str  # for ids: no two figures of a page may share it
-    kind: Literal["bars", "lines", "points", "heat"]
+    kind: Literal["bars", "lines", "points", "heat"] | Form
     score: str  # what it shows: "mCE", "T5D"
     title: str
     sees: str
@@ -182,6 +192,7 @@ def figure(
 FIGURES: Registry[FigureKind] = Registry(
     "figure",
     "hardy.figures",
+    of=FigureKind,
     rows={
         "bars": Row("hardy.report.bars:bars"),
         "stability": Row("hardy.report.bars:stability"),
@@ -196,13 +207,13 @@ FIGURES: Registry[FigureKind] = Registry(
 
 def figures(section: Section, part: str | None = None) -> list[Figure]:
     """All figures that the section has data for, in the order of the page, or those of one part."""
-    kinds = [FIGURES[name] for name in FIGURES]
-    return [one for kind in kinds if part in (None, kind.part) for one in kind(section)]
+    kinds = [kind for _, kind in FIGURES.usable() if part in (None, kind.part)]
+    return [one for kind in kinds for one in kind(section)]
 
 
 def notes(section: Section) -> list[str]:
     """Sentences that say why a figure is not there, where a reader may look for it."""
-    missing = [need for name in FIGURES for need in FIGURES[name].missing(section)]
+    missing = [need for _, kind in FIGURES.usable() for need in kind.missing(section)]
     return list(dict.fromkeys(note for need in missing if (note := need.note(section))))
 
 
@@ -217,7 +228,7 @@ def choose_figure(
         raise unknown("suite among these runs", str(suite), suites)
     made = [(part.suite.name, figure) for part in sections for figure in make(part)]
     if not made:
-        there = [name for name in FIGURES if any(map(FIGURES[name], sections))]
+        there = [name for name, one in FIGURES.usable() if any(map(one, sections))]
         needs = " and ".join(need.what for need in make.needs)
         raise InputError(
             f"expected runs that the plot {kind} can be made of{needs and f': {needs}'}, got "

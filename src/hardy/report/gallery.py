@@ -3,9 +3,10 @@
 All pictures of a name are one strip, which the page slides along.
 """
 
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from hardy.images.display import data_uri, encode
 from hardy.images.image_files import read_image
 from hardy.images.recipes import eight_sevenths
 from hardy.progress import Track, untracked
+from hardy.registry import Registry
 from hardy.suites.suite import Suite
 from hardy.variants.base_picture import perturb
 
@@ -50,7 +52,13 @@ def make_gallery(
     picture = read_image(photo) if sequences else clean
     id, edition = photo.stem, suite.edition.name
     strips = []
-    names = suite.counted + suite.validation
+    registry: Registry[Any] = PERTURBATIONS if sequences else CORRUPTIONS
+    names: list[str] = []
+    absent: list[str] = []
+    for name in suite.counted + suite.validation:
+        (names if name in registry and not registry.fault(name) else absent).append(name)
+    if absent:
+        warnings.warn(f"not in the gallery of {suite.name}: {', '.join(absent)}", stacklevel=2)
     for name in track(names, len(names), "names"):
         if sequences:
             images = list(perturb(picture, name, id=id, recipe=recipe, edition=edition))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hardy.report.figures import Figure, Panel, Series, reaches
+from hardy.report.figures import Figure, Form, Panel, Series, reaches
 from hardy.report.palette import GREY, SCALE, ink_on, style
 from hardy.report.words import short
 
@@ -23,7 +23,9 @@ def draw_panel(axis: Axes, figure: Figure, panel: Panel) -> None:
     if panel.y_range:
         axis.set_ylim(*panel.y_range)
     shown = [one for one in panel.series if one.shown]
-    if figure.kind == "heat":
+    if isinstance(figure.kind, Form):
+        figure.kind.paper(axis, panel)
+    elif figure.kind == "heat":
         _heat(axis, panel)
     elif figure.kind == "bars":
         _bars(axis, shown, panel)
@@ -128,7 +130,7 @@ def _heat(axis: Axes, panel: Panel) -> None:
     axis.grid(visible=False)
 
 
-def legend_handle(one: Series, kind: str) -> Any:
+def legend_handle(one: Series, kind: object) -> Any:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

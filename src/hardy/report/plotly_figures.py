@@ -10,7 +10,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from hardy.errors import need
-from hardy.report.figures import Figure, Panel, Series, reaches
+from hardy.report.figures import Figure, Form, Panel, Series, reaches
 from hardy.report.palette import GREY, SCALE, ink_on, style
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def plotly_js() -> str:
 def draw_plotly(figure: Figure) -> list[go.Figure]:
     """A Plotly figure for each panel."""
     graphs = need("plotly.graph_objects", "report", "the page of a report")
-    return [
-        graphs.Figure(_traces(figure, panel), _layout(figure, panel)) for panel in figure.panels
-    ]
+    return [graphs.Figure(*_drawn(figure, panel)) for panel in figure.panels]
 
 
 def escape(text: str) -> str:
@@ -38,10 +36,19 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def _traces(figure: Figure, panel: Panel) -> list[dict[str, Any]]:
-    if figure.kind == "heat":
+def _drawn(figure: Figure, panel: Panel) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The traces and the layout of a panel."""
+    layout = _layout(figure, panel)
+    if isinstance(figure.kind, Form):
+        traces, own = figure.kind.page(panel)
+        return traces, layout | own
+    return _traces(figure.kind, panel), layout
+
+
+def _traces(kind: str, panel: Panel) -> list[dict[str, Any]]:
+    if kind == "heat":
         return [_heat(panel), _numbers(panel)]
-    lines = [_trace(figure.kind, one) for one in panel.series]
+    lines = [_trace(kind, one) for one in panel.series]
     if panel.diagonal:
         ends = [0, 100]
         even: dict[str, Any] = {"type": "scatter", "x": ends, "y": ends, "mode": "lines"}

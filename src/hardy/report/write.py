@@ -151,7 +151,8 @@ def _galleries(runs: list[StoredRun], photo: Path | None) -> list[Gallery]:
     for run in runs if photo else ():
         with suppress(InputError):  # a suite that cannot be scored is not shown
             suites.setdefault(run.details["suite_hash"], suite_of(run))
-    return [make_gallery(suite, photo) for suite in suites.values() if photo]
+    made = [make_gallery(suite, photo) for suite in suites.values() if photo]
+    return [gallery for gallery in made if gallery.strips]  # those of plug-ins may be absent
 
 
 def as_markdown(report: StoreReport) -> str:

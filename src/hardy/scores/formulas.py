@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hardy.errors import HardyError, InputError
+from hardy.errors import InputError
 from hardy.metrics import (
     METRICS,
     Interval,
@@ -56,12 +56,8 @@ class ReferenceNumbers:
 
 def usable_metrics(kind: str) -> tuple[list[AnyMetric], list[str]]:
     """The metrics of a kind of suite, and a note on each plug-in that cannot be used."""
-    found, notes = [], []
-    for name in METRICS:
-        try:
-            found.append(METRICS[name])
-        except HardyError as error:
-            notes.append(f"{name} is left out: {error}")
+    notes: list[str] = []
+    found = [metric for _, metric in METRICS.usable(tell=notes.append)]
     return [metric for metric in found if metric.kind == kind], notes
 
 

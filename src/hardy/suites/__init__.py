@@ -3,6 +3,7 @@
 A new suite or edition is a new TOML file; nothing else lists them.
 """
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -62,7 +63,20 @@ def _parse(text: str, file: Path) -> Suite:
         raise InputError(
             f"{file}: {file.stem} is a suite of Hardy's own; call the file and its suite otherwise"
         )
-    return replace(parse_suite(parse_toml(text, file), file.name, edition), toml=text)
+    data = parse_toml(text, file)
+    suite = parse_suite(data, file.name, edition)
+    return replace(suite, toml=text + _missing_constants(suite, data))
+
+
+def _missing_constants(suite: Suite, data: Mapping[str, Any]) -> str:
+    """What plug-ins brought to the suite, as TOML: with it, a copy can be read without them."""
+    there = {*edition(suite.edition.name).corruptions, *data.get("constants", {})}
+    lines = []
+    for name in suite.corruptions:
+        for row in () if name in there else suite.edition.corruptions[name]:
+            values = [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in row.items()]
+            lines += ["", f"[[constants.{json.dumps(name)}]]", *values]
+    return "\n".join([*lines, ""]) if lines else ""
 
 
 def keep_beside(folder: Path, suite: Suite) -> str:

@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 from hardy.errors import InputError
 from hardy.registry import Registry, unknown
@@ -29,6 +29,7 @@ from hardy.schema import (
     at_least,
     check_table,
     expect,
+    is_number,
     is_text,
     is_whole,
     one_of,
@@ -45,6 +46,7 @@ RATIOS = ("mCE", "relative mCE")
 Severities = Sequence[Mapping[str, float]]  # the parameters of each
 
 
+@runtime_checkable
 class BringsRows(Protocol):
     """A corruption of another package: it is in no edition file, so its rows come with it."""
 
@@ -52,11 +54,15 @@ class BringsRows(Protocol):
     def rows(self) -> Mapping[str, Severities]: ...  # by edition
 
 
-BROUGHT: Registry[BringsRows] = Registry("corruption", "hardy.corruptions")
+BROUGHT: Registry[BringsRows] = Registry("corruption", "hardy.corruptions", of=BringsRows)
 
 _PROSE = frozenset({"title", "source", "images", "recipe_description"})
 _LENGTH = Field("a length in pixels", is_whole)
 _NAMES = Field("a list of names", all_of(is_text))
+_ROWS = Field(
+    "a table of numbers for each severity",
+    all_of(lambda row: isinstance(row, dict) and all(map(is_number, row.values()))),
+)
 EDITION = {"name": TEXT, "side": _LENGTH, "source": TEXT, "corruptions": TABLE}
 SUITE = {
     **dict.fromkeys(("name", "title", "source", "edition", "images"), TEXT),
@@ -73,6 +79,7 @@ SUITE_TOO = {
     "storage": TEXT,
     "noise_storage": TEXT,
     "reference": TABLE,
+    "constants": TABLE,  # of corruptions that are in no edition, as their plug-ins bring them
     "side": _LENGTH,  # of the images, where it is not the one the constants were chosen for
 }
 RECIPE = {
@@ -216,7 +223,7 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     expect(bool(data["counted"]), f"at least one {one}", data["counted"], f"{where}: counted")
     listed = [*data["counted"], *data["validation"]]
     if kind == "corruptions":
-        its_edition = _with_brought(its_edition, listed)
+        its_edition = _with_brought(its_edition, listed, data.get("constants", {}), where)
     known: Iterable[str] = getattr(its_edition, kind)
     for name in listed:
         if name not in known:
@@ -265,12 +272,20 @@ def _check_name(name: str, where: str) -> None:
     expect(name == stem, f'that of the file, "{stem}"', name, f"{where}: name")
 
 
-def _with_brought(edition: Edition, names: Iterable[str]) -> Edition:
-    """The edition with the rows of those names that other packages bring."""
+def _with_brought(
+    edition: Edition, names: Iterable[str], constants: Mapping[str, Any], where: str
+) -> Edition:
+    """The edition with the rows that the suite's file or other packages bring for those names."""
+    check_table(constants, dict.fromkeys(constants, _ROWS), f"{where} [constants]")
     for name in names:
-        if name not in edition.corruptions and name in BROUGHT:
-            rows = BROUGHT[name].rows
-            edition = edition.having(name, rows[edition.name]) if edition.name in rows else edition
+        if name in edition.corruptions:
+            continue
+        rows = constants.get(name)
+        if rows is None and name in BROUGHT:
+            rows = BROUGHT[name].rows.get(edition.name)
+        if rows is not None:
+            check_number(f"{where} [constants.{name}]", rows)
+            edition = edition.having(name, rows)
     return edition
 
 

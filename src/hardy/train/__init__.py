@@ -30,7 +30,8 @@ def _row(place: str) -> Row:
 METHODS: Registry[type[Method]] = Registry(
     "method",
     "hardy.methods",
-    {
+    of=type,
+    rows={
         "standard": _row("methods.noise_baselines:Standard"),
         "gauss_single": _row("methods.noise_baselines:GaussSingle"),
         "gauss_mult": _row("methods.noise_baselines:GaussMult"),

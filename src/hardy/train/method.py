@@ -176,6 +176,8 @@ def make_method(name: str, settings: Mapping[str, object] | None = None) -> Meth
     """A registered method with its settings, each a value or text: {"sigma": 0.2},
     {"sigmas": "0.1,0.2"}, {"epsilon": "8/255"}."""
     kind: Any = METHODS[name]
+    if not issubclass(kind, Method):
+        raise InputError(f'expected a subclass of Method as the method "{name}", got {kind!r}')
     fields = [field.name for field in dataclasses.fields(kind)]
     hints = get_type_hints(kind)
     values = {}

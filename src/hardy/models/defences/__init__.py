@@ -18,7 +18,8 @@ _HERE = "hardy.models.defences"
 DEFENCES: Registry[Callable[[Model, str | None], Model]] = Registry(
     "defence",
     "hardy.defences",
-    {
+    of=Callable,
+    rows={
         "clahe": Row(f"{_HERE}.input_filters:behind_clahe"),
         "nlm": Row(f"{_HERE}.input_filters:behind_nlm"),
         "median": Row(f"{_HERE}.input_filters:behind_median"),
