@@ -85,6 +85,7 @@ class Registry(Generic[T]):
         self._objects: dict[str, T] = {}
         self._plugins: dict[str, EntryPoint] | None = None
         self._faults: dict[str, InputError] = {}  # of plug-ins, by their names
+        self._warned: list[InputError] = []
 
     def register(self, name: str) -> Callable[[T], T]:
         """The decorator form of `add`."""
@@ -113,13 +114,17 @@ class Registry(Generic[T]):
         return tuple(self._entry_points())
 
     def usable(
-        self, names: Iterable[str] | None = None, tell: Callable[[str], object] = warnings.warn
+        self, names: Iterable[str] | None = None, tell: Callable[[str], object] | None = None
     ) -> Iterator[tuple[str, T]]:
-        """Each name with its object; it tells of plug-ins that cannot be used, and goes on."""
+        """Each name with its object; plug-ins that cannot be used are told of, or warned of once,
+        and left out."""
         for name in self.names() if names is None else names:
             fault = self.fault(name)
-            if fault:
+            if fault and tell:
                 tell(str(fault))
+            elif fault and fault not in self._warned:
+                self._warned.append(fault)
+                warnings.warn(str(fault), stacklevel=2)
             if not fault or name not in self.plugins():
                 yield name, self._get(name)
 
