@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import hardy as public
 from tests.plugins import Hardy, place_plugin
 from tests.report.stores import write_run
-from tests.suites.helpers import write_rows
 
 # Of each group: the kind in words, one of Hardy's own, and what is expected of an object.
 KINDS = {
@@ -57,7 +57,7 @@ def test_all_others_are_listed(hardy: Hardy, kind: str) -> None:
 
 
 def test_all_else_works(hardy: Hardy, folder: Path) -> None:
-    images = write_rows(folder, 20)
+    Image.new("RGB", (32, 32)).save(folder / "day.png")
     write_run(folder / "runs", "made up", "cifar10_c", images=12, classes=10)
     told = hardy("score", "runs")
     assert told.count('the plug-in metric "error" (hardy_bad:NUMBER) of the package') == 1
@@ -66,6 +66,6 @@ def test_all_else_works(hardy: Hardy, folder: Path) -> None:
     assert told.count('WARNING: the plug-in figure "absent"') == 1
     assert "by corruption" in (folder / "report.html").read_text()
     with pytest.raises(AssertionError, match=r'error: the plug-in corruption "fog" .* hardy_bad'):
-        hardy("corrupt", images, "out", "--with", "fog:3")
+        hardy("corrupt", "day.png", "out.png", "--with", "fog:3")
     with pytest.raises(AssertionError, match=r'error: the plug-in figure "number" .* hardy_bad'):
         hardy("plot", "runs", "number", "-o", "out.svg")
