@@ -18,7 +18,7 @@ from hardy.cli.options import NamingCommand, end_with_faults, in_options
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
 from hardy.cli.score_commands import compare_models, describe_suite, score_runs
 from hardy.cli.train_command import train_model
-from hardy.errors import HardyError, InputError, printable
+from hardy.errors import HardyError, printable
 from hardy.progress import watch
 
 app = typer.Typer(
@@ -68,9 +68,18 @@ def list_names(
 def corrupt_files(
     source: Annotated[Path, typer.Argument(metavar="IN", help="An image file or a folder.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or a folder.")],
-    cell: Annotated[str, typer.Option("--with", metavar="NAME:SEVERITY", help="Such as fog:3.")],
+    cells: Annotated[
+        list[str],
+        typer.Option("--with", metavar="NAME:SEVERITY", help="Such as fog:3; may be repeated."),
+    ],
     seed: Annotated[int, typer.Option(help="Another seed gives other randomness.")] = 0,
     edition: Annotated[str, typer.Option(help="{editions}, or auto: by image size.")] = "auto",
+    keep_format: Annotated[
+        bool, typer.Option("--keep-format", help="Keep the names and formats of a folder's files.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files that are in the way.")
+    ] = False,
 ) -> None:
     """Corrupt an image file, or every image file below a folder.
 
@@ -78,21 +87,35 @@ def corrupt_files(
     format: .jpg is JPEG of quality 85, the others keep every byte.
     OUT of a folder is a folder, in which the tree is mirrored as PNG.
 
+    fog:1-5, fog:1,3 and fog are several severities, all is every
+    corruption of ImageNet-C; --with may be repeated. Then OUT is a folder,
+    and what fog:3 made lies in OUT/fog/3.
+
+    OUT/corrupted.jsonl says how each file was made. The same command
+    resumes; other files in the way are left as they are, with an error.
+
     The id of an image is its path below IN without the suffix; if it
     comes alone, its stem. Files that cannot be used are listed at the
     end, and the exit code is then 1.
 
     The corruptions are {corruptions}.
     """
-    name, severity = _parse_cell(cell)
     made = hardy.corrupt_files(
-        source, target, name, severity, seed=seed, edition=edition, track=watch
+        source,
+        target,
+        " ".join(cells),
+        seed=seed,
+        edition=edition,
+        keep_format=keep_format,
+        overwrite=overwrite,
+        track=watch,
     )
-    if not os.path.isdir(source):
-        typer.echo(f"wrote {made.written}")
+    if os.path.isfile(made.written):
+        typer.echo(f"wrote {made.written}" if made.done else f"{made.written} was there already")
         return
+    kept = f", kept {made.kept} that were there" if made.kept else ""
     others = f", left {made.others} other files alone" if made.others else ""
-    typer.echo(f"wrote {made.done} images to {target}{others}")
+    typer.echo(f"wrote {made.done} images to {target}{kept}{others}")
     end_with_faults(made.bad, "file")
 
 
@@ -182,14 +205,6 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _function in _COMMANDS.items():
     app.command(_name, cls=NamingCommand)(_function)
-
-
-def _parse_cell(text: str) -> tuple[str, int]:
-    name, colon, severity = text.partition(":")
-    # isdecimal also takes digits of other scripts, and so does int.
-    if not (name and colon and severity.isdecimal() and len(severity) < 9):
-        raise InputError(f'expected --with NAME:SEVERITY such as fog:3, got "{text}"')
-    return name, int(severity)
 
 
 def main() -> None:

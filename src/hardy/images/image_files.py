@@ -89,7 +89,8 @@ def check_output(
         raise InputError(f"cannot write {path}: it is the input itself; name another output")
 
 
-def write_image(path: Path, pixels: UInt8) -> None:
+def encode_image(path: Path, pixels: UInt8) -> bytes:
+    """The file that belongs to the path, whose suffix picks the format."""
     from PIL import Image
 
     check_output(path)
@@ -98,7 +99,11 @@ def write_image(path: Path, pixels: UInt8) -> None:
         Image.fromarray(pixels).save(data, format, **SETTINGS.get(format, {}))
     except (OSError, ValueError) as error:  # such as too large for the format
         raise HardyError(f"cannot write {path}: {error}") from error
-    write_file(path, data.getvalue(), wait=False)  # there may be thousands
+    return data.getvalue()
+
+
+def write_image(path: Path, pixels: UInt8) -> None:
+    write_file(path, encode_image(path, pixels), wait=False)
 
 
 def walk(folder: Path) -> tuple[list[Path], int, list[str]]:

@@ -1,4 +1,4 @@
-"""Corrupt image files: one, or a folder whose tree is mirrored.
+"""Corrupt image files: one, or a folder whose tree is mirrored, under one corruption or several.
 
 The id of an image is its file stem when it comes alone, and its path below the folder without the
 suffix when it comes with others: `a/b/cat.jpg` has the id "a/b/cat". So a file that is alone and
@@ -6,38 +6,55 @@ one at the top of a folder agree.
 """
 
 import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from hardy.corrupt.calls import corrupt, draw
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
-from hardy.files import check_apart
-from hardy.images.image_files import check_output, read_image, walk, write_image
+from hardy.files import check_apart, write_file
+from hardy.images.image_files import WRITERS, check_output, encode_image, read_image, walk
 from hardy.progress import Track, untracked
+from hardy.suites import SEVERITIES, load
+from hardy.suites.cells import Cell
+from hardy.variants.mirror_manifest import MirrorManifest, Work, file_hash
 
 
 class Mirrored(NamedTuple):
     written: Path  # the file, or the folder
-    done: int
+    done: int  # images written
     bad: list[str]  # why, one line for each file that could not be used
     others: int  # files that do not call themselves images
+    kept: int  # images that the same work had written before
 
 
 def corrupt_files(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
-    name: str,
-    severity: int,
+    name: str | Sequence[str],
+    severity: int | None = None,
     *,
     seed: int = 0,
     edition: str = "auto",
+    keep_format: bool = False,
+    overwrite: bool = False,
     track: Track = untracked,
 ) -> Mirrored:
     """Corrupt an image file, or every image file below a folder, into `target`.
 
+    `name` is a corruption, "all" for the nineteen of ImageNet-C, or several of them, in a list or
+    in one text. Without `severity` each says its own: "fog:3", "fog:1-5", "fog:1,3"; a name alone
+    means all five. Several corruptions or severities go to a folder each, `target/fog/3`.
+
     A file goes to a file or into an existing folder; its suffix picks the format. A folder is
-    mirrored as PNG, so that the files hold exactly the corruption and no second compression. Files
-    of a folder that cannot be used are left out and listed in `bad`.
+    mirrored as PNG, so that the files hold exactly the corruption and no second compression;
+    `keep_format` keeps names and formats instead, JPEG with quality 85. Files of a folder that
+    cannot be used are left out and listed in `bad`.
+
+    `target/corrupted.jsonl` says of each file what was done, with hashes. By it the same call
+    resumes, and keeps what is there. Any other file in the way is refused without `overwrite`.
 
     ```python
     import hardy
@@ -46,45 +63,164 @@ def corrupt_files(
 
     Image.fromarray(np.full((64, 64, 3), 128, np.uint8)).save("cat.png")
     print(hardy.corrupt_files("cat.png", "foggy.png", "fog", 3).written)
+    print(hardy.corrupt_files("cat.png", "cats", "fog:1-5 snow:3").done)
     ```
     """
     given, wanted = Path(source), Path(target)
-    if os.path.isdir(given):
-        return _corrupt_folder(given, wanted, name, severity, seed, edition, track)
-    if os.path.isdir(wanted):
-        wanted = wanted / f"{given.stem}.png"
-    clean = read_image(given)
-    check_output(wanted, given)
-    made = corrupt(clean, name, severity, seed=seed, ids=given.stem, edition=edition)
-    write_image(wanted, made)
-    return Mirrored(wanted, 1, [], 0)
-
-
-def _corrupt_folder(
-    source: Path, target: Path, name: str, severity: int, seed: int, edition: str, track: Track
-) -> Mirrored:
-    images, others, bad = _plan(source, target)
+    cells = _cells(name, severity)
     # A mistake in the name, the severity or the edition is wrong for all images: said at once.
-    draw(name, severity, (64, 64), seed=seed, edition=edition)
-    inside = target.resolve()
+    for cell in cells:
+        draw(*cell, (64, 64), seed=seed, edition=edition)
+    job = _Job(given, wanted, cells, seed, edition, keep_format, overwrite)
+    if os.path.isdir(given):
+        images, others, bad = _plan(given, wanted)
+        return _mirror(job, images, others, bad, track)
+    if len(cells) == 1:
+        return _corrupt_file(job)
+    read_image(given)
+    if wanted.suffix.lower() in WRITERS or os.path.isfile(wanted):
+        raise InputError(
+            f"expected a folder for {len(cells)} images, got the file name {wanted}; name a folder"
+        )
+    return _mirror(job._replace(source=given.parent), [Path(given.name)], 0, [], track)
+
+
+def _cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
+    words = names.split() if isinstance(names, str) else names
+    if not words:
+        raise InputError('expected a corruption such as "fog:3", got no name at all')
+    cells: list[Cell] = []
+    for word in words:
+        if severity is None:
+            name, colon, text = word.partition(":")
+            severities = _severities(text, word) if colon else SEVERITIES
+        else:
+            name, severities = word, (severity,)
+        some = load("imagenet_c").corruptions if name == "all" else (name,)
+        cells += [Cell(one, level) for one in some for level in severities]
+    return list(dict.fromkeys(cells))
+
+
+def _severities(text: str, word: str) -> Sequence[int]:
+    found: list[int] = []
+    for part in text.split(","):
+        ends = re.fullmatch("([0-9])(?:-([0-9]))?", part)
+        between = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else ()
+        if not between:
+            raise InputError(
+                f'expected NAME:SEVERITY such as fog:3, fog:1-5, fog:1,3 or all:3, got "{word}"'
+            )
+        found += between
+    return found
+
+
+class _Job(NamedTuple):
+    source: Path
+    target: Path
+    cells: list[Cell]
+    seed: int
+    edition: str
+    keep_format: bool
+    overwrite: bool
+
+    def output(self, path: Path, cell: Cell) -> str:
+        name = path.name if self.keep_format else f"{path.stem}.png"
+        folder = Path(cell.name, str(cell.level)) if len(self.cells) > 1 else Path()
+        return (folder / path.with_name(name)).as_posix()
+
+    def work(self, path: Path, cell: Cell, source_hash: str) -> Work:
+        return {
+            "source": path.as_posix(),
+            "source_sha256": source_hash,
+            "corruption": cell.name,
+            "severity": int(cell.level),
+            "seed": int(self.seed),
+            "edition": self.edition,
+            "output": self.output(path, cell),
+        }
+
+    def corrupt(self, clean: UInt8, id: str, cell: Cell) -> UInt8:
+        made: UInt8 = corrupt(clean, *cell, seed=self.seed, ids=id, edition=self.edition)
+        return made
+
+
+def _corrupt_file(job: _Job) -> Mirrored:
+    source, target = job.source, job.target
+    if os.path.isdir(target):
+        target = target / job.output(Path(source.name), job.cells[0])
+    clean = read_image(source)
+    check_output(target, source)
+    content = encode_image(target, job.corrupt(clean, source.stem, job.cells[0]))
+    if os.path.lexists(target):
+        if os.path.isfile(target) and target.read_bytes() == content:
+            return Mirrored(target, 0, [], 0, 1)
+        if not job.overwrite:
+            raise _in_the_way(target)
+    write_file(target, content, wait=False)
+    return Mirrored(target, 1, [], 0, 0)
+
+
+def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: Track) -> Mirrored:
+    if job.keep_format:
+        unwritten = [path for path in images if path.suffix.lower() not in WRITERS]
+        bad += [
+            f"{job.source / path}: Hardy reads this format, but cannot write it"
+            for path in unwritten
+        ]
+        images = [path for path in images if path not in unwritten]
+    manifest = MirrorManifest(job.target)
+    kept = _kept(job, images, manifest)
+    made = {job.output(path, cell) for path in images for cell in job.cells} - kept
+    manifest.forget(made)
     done = 0
     for path in track(images, len(images), "images"):
-        output = target / path.with_suffix(".png")
-        if not output.parent.resolve().is_relative_to(inside):
-            raise InputError(
-                f"{output.parent} is a link that leads out of {target}; remove it first"
-            )
-        key = path.with_suffix("").as_posix()
-        try:
-            clean = read_image(source / path)
-            made = corrupt(clean, name, severity, seed=seed, ids=key, edition=edition)
-        except InputError as error:
-            reason = str(error)
-            bad.append(reason if str(path) in reason else f"{source / path}: {reason}")
+        todo = [cell for cell in job.cells if job.output(path, cell) in made]
+        if not todo:
             continue
-        write_image(output, made)
-        done += 1
-    return Mirrored(target, done, bad, others)
+        try:
+            clean = read_image(job.source / path)
+        except InputError as error:
+            bad.append(str(error))
+            continue
+        source_hash = file_hash(job.source / path)
+        for cell in todo:
+            output = job.target / job.output(path, cell)
+            if not output.parent.resolve().is_relative_to(job.target.resolve()):
+                raise InputError(
+                    f"{output.parent} is a link that leads out of {job.target}; remove it first"
+                )
+            try:
+                pixels = job.corrupt(clean, path.with_suffix("").as_posix(), cell)
+            except InputError as error:
+                bad.append(f"{job.source / path}: {error}")
+                continue
+            content = encode_image(output, pixels)
+            manifest.add(job.work(path, cell, source_hash), content)
+            write_file(output, content, wait=False)  # there may be thousands
+            done += 1
+    return Mirrored(job.target, done, list(dict.fromkeys(bad)), others, len(kept))
+
+
+def _kept(job: _Job, images: list[Path], manifest: MirrorManifest) -> set[str]:
+    """The outputs that are there already, by the same work; others in their place are refused."""
+    kept, strange = set[str](), list[str]()
+    for path in images:
+        there = [cell for cell in job.cells if os.path.lexists(job.target / job.output(path, cell))]
+        source_hash = file_hash(job.source / path) if there else ""
+        for cell in there:
+            work = job.work(path, cell, source_hash)
+            (kept.add if manifest.lists(work) else strange.append)(work["output"])
+    if strange and not job.overwrite:
+        raise _in_the_way(job.target / strange[0], len(strange) - 1)
+    return kept
+
+
+def _in_the_way(path: Path, others: int = 0) -> InputError:
+    more = f", and {others:,} more are," if others else ""
+    return InputError(
+        f"{path} is there already{more} with something else than this would write; "
+        "name another output, or replace what is there by `overwrite=True`"
+    )
 
 
 def _plan(source: Path, target: Path) -> tuple[list[Path], int, list[str]]:

@@ -1,0 +1,66 @@
+"""What `hardy.corrupt_files` has written into a folder: one line of JSON for each image.
+
+A line is written before its file. So a kill can leave a line without its file, which is then made
+again, but no file without its line, which nobody could tell from a file of somebody else.
+"""
+
+import json
+import os
+from collections.abc import Collection
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from hardy.errors import InputError
+from hardy.files import write_file
+
+CORRUPTED = "corrupted.jsonl"
+# Everything that a corrupted image depends on, and where it lies.
+Work = dict[str, Any]
+
+
+def file_hash(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+class MirrorManifest:
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._path = folder, folder / CORRUPTED
+        self._lines = {line["output"]: line for line in self._read()}
+
+    def lists(self, work: Work) -> bool:
+        """Whether the file that is there is what this very work has written."""
+        line = self._lines.get(work["output"], {})
+        hash = line.get("sha256")
+        return line == {**work, "sha256": hash} and file_hash(self._folder / work["output"]) == hash
+
+    def forget(self, outputs: Collection[str]) -> None:
+        """Drop the lines of files that will be made anew, and a line that a kill cut short."""
+        kept = [line for name, line in self._lines.items() if name not in outputs]
+        content = b"".join(map(_encoded, kept))
+        if self._path.exists() and self._path.read_bytes() != content:
+            write_file(self._path, content)
+
+    def add(self, work: Work, content: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with open(self._path, "ab", buffering=0) as file:
+            file.write(_encoded({**work, "sha256": sha256(content).hexdigest()}))
+
+    def _read(self) -> list[Work]:
+        if not os.path.exists(self._path):
+            return []
+        *lines, _ = self._path.read_bytes().split(b"\n")  # what follows the last is cut short
+        try:
+            found = [json.loads(line) for line in lines]
+        except ValueError:
+            found = [None]
+        if not all(isinstance(line, dict) and "output" in line for line in found):
+            raise InputError(
+                f"{self._path}: expected the lines that `hardy corrupt` writes; "
+                "move the file away, or name another folder"
+            )
+        return found
+
+
+def _encoded(line: Work) -> bytes:
+    return json.dumps(line).encode() + b"\n"

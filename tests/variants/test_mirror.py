@@ -1,0 +1,172 @@
+"""`hardy.corrupt_files` on a tree like COCO's: several corruptions, resuming, no overwriting."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import hardy
+from hardy.variants.mirror import _cells
+from hardy.variants.mirror_manifest import CORRUPTED
+
+DRAWS = np.random.default_rng(2)
+
+
+def pixels(path: str | Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def tree(folder: str) -> list[str]:
+    return sorted(p.relative_to(folder).as_posix() for p in Path(folder).rglob("*") if p.is_file())
+
+
+def lines(folder: str = "out") -> list[dict[str, object]]:
+    return [json.loads(line) for line in Path(folder, CORRUPTED).read_text().splitlines()]
+
+
+def stamps(folder: str) -> dict[str, int]:
+    return {name: Path(folder, name).stat().st_mtime_ns for name in tree(folder)}
+
+
+@pytest.fixture(autouse=True)
+def coco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nested folders, JPEG and PNG, several sizes, grey ones, and annotations."""
+    monkeypatch.chdir(tmp_path)
+    for name, shape in {
+        "train/0001.jpg": (48, 64, 3),
+        "train/0002.JPG": (33, 40),
+        "val/deep/0001.png": (64, 31, 3),
+    }.items():
+        path = Path("coco/images", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(DRAWS.integers(0, 256, shape, dtype=np.uint8)).save(path)
+    Path("coco/annotations").mkdir()
+    Path("coco/annotations/instances.json").write_text('{"images": []}')
+
+
+def test_several_corruptions_each_mirror_the_tree() -> None:
+    made = hardy.corrupt_files("coco", "out", ["contrast:1,3", "fog:5"], seed=4)
+    names = ["images/train/0001.png", "images/train/0002.png", "images/val/deep/0001.png"]
+    folders = ["contrast/1", "contrast/3", "fog/5"]
+    assert tree("out") == sorted([CORRUPTED, *(f"{one}/{n}" for one in folders for n in names)])
+    assert made == (Path("out"), 9, [], 1, 0)
+    clean = pixels("coco/images/val/deep/0001.png")
+    foggy = hardy.corrupt(clean, "fog", 5, seed=4, ids="images/val/deep/0001")
+    np.testing.assert_array_equal(pixels("out/fog/5/images/val/deep/0001.png"), foggy)
+    grey = hardy.corrupt(pixels("coco/images/train/0002.JPG"), "contrast", 3)
+    np.testing.assert_array_equal(pixels("out/contrast/3/images/train/0002.png"), grey)
+
+
+def test_each_image_has_a_line() -> None:
+    hardy.corrupt_files("coco", "out", "fog:1-2", seed=4, keep_format=True)
+    assert sorted(str(line["output"]) for line in lines()) == [
+        name for name in tree("out") if name != CORRUPTED
+    ]
+    (line,) = (one for one in lines() if one["output"] == "fog/2/images/train/0002.JPG")
+    source, output = Path("coco/images/train/0002.JPG"), Path("out/fog/2/images/train/0002.JPG")
+    assert line == {
+        "source": "images/train/0002.JPG",
+        "source_sha256": sha256(source.read_bytes()).hexdigest(),
+        "corruption": "fog",
+        "severity": 2,
+        "seed": 4,
+        "edition": "auto",
+        "output": "fog/2/images/train/0002.JPG",
+        "sha256": sha256(output.read_bytes()).hexdigest(),
+    }
+
+
+def test_names_and_formats_are_kept_on_request() -> None:
+    Image.fromarray(np.zeros((9, 9), np.uint8)).save("coco/images/still.gif")
+    made = hardy.corrupt_files("coco", "out", "contrast", 2, keep_format=True)
+    found = [name for name in tree("out") if name != CORRUPTED]
+    assert found == ["images/train/0001.jpg", "images/train/0002.JPG", "images/val/deep/0001.png"]
+    with Image.open("out/images/train/0001.jpg") as image:
+        assert image.format == "JPEG"
+    assert (made.done, len(made.bad)) == (3, 1)
+    assert "still.gif: Hardy reads this format, but cannot write it" in made.bad[0]
+
+
+def test_all_are_the_corruptions_of_imagenet_c() -> None:
+    Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save("cat.png")
+    names = [name for name in hardy.corruptions()[:19] if name != "frost"]
+    assert hardy.corrupt_files("cat.png", "some", [f"{name}:3" for name in names]).done == 18
+    assert tree("some") == sorted([CORRUPTED, *(f"{name}/3/cat.png" for name in names)])
+    assert len(_cells("all:3", None)) == 19
+    assert len(_cells("all fog:1 fog", None)) == 95
+
+
+def test_the_same_work_is_resumed() -> None:
+    hardy.corrupt_files("coco", "whole", "contrast:1-2")
+
+    def stop(items, *_):
+        yield from list(items)[:2]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hardy.corrupt_files("coco", "out", "contrast:1-2", track=stop)
+    before = stamps("out")
+    assert len(before) == 5
+    # A kill between a line and its file, and one within a line.
+    Path("out/contrast/2/images/train/0002.png").unlink()
+    with Path("out", CORRUPTED).open("a") as file:
+        file.write('{"source": "ima')
+    made = hardy.corrupt_files("coco", "out", "contrast:1-2")
+    assert (made.done, made.kept) == (3, 3)
+    after = stamps("out")
+    assert all(after[name] == before[name] for name in before if "0001" in name)
+    assert sorted(map(str, lines())) == sorted(map(str, lines("whole")))
+
+
+def test_further_corruptions_are_added() -> None:
+    hardy.corrupt_files("coco", "out", "contrast:1-2")
+    made = hardy.corrupt_files("coco", "out", "contrast:1-2 brightness:1")
+    assert (made.done, made.kept, len(lines())) == (3, 6, 9)
+
+
+@pytest.mark.parametrize("change", ["seed", "severity", "source", "output", "stranger"])
+def test_nothing_is_overwritten_unasked(change: str) -> None:
+    hardy.corrupt_files("coco", "out", "contrast", 2)
+    wanted = {"name": "contrast", "severity": 2}
+    if change == "seed":
+        wanted["seed"] = 1
+    elif change == "severity":
+        wanted["severity"] = 3
+    elif change == "source":
+        Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save("coco/images/train/0001.jpg")
+    elif change == "output":
+        Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save("out/images/train/0001.png")
+    else:  # as 0.1.0 left it, or another program
+        Path("out", CORRUPTED).unlink()
+    before = stamps("out")
+    with pytest.raises(hardy.InputError, match=r"0001.png is there already.*`overwrite=True`"):
+        hardy.corrupt_files("coco", "out", **wanted)
+    assert stamps("out") == before
+    hardy.corrupt_files("coco", "out", **wanted, overwrite=True)
+    assert hardy.corrupt_files("coco", "out", **wanted).kept == 3
+    assert len(lines()) == 3
+
+
+def test_one_file_is_not_overwritten_either() -> None:
+    clean = "coco/images/train/0001.jpg"
+    assert hardy.corrupt_files(clean, "out.png", "contrast", 2).done == 1
+    assert hardy.corrupt_files(clean, "out.png", "contrast", 2).kept == 1
+    with pytest.raises(hardy.InputError, match=r"out\.png is there already"):
+        hardy.corrupt_files(clean, "out.png", "contrast", 3)
+    assert hardy.corrupt_files(clean, "out.png", "contrast", 3, overwrite=True).done == 1
+    assert hardy.corrupt_files(clean, ".", "contrast", 3, keep_format=True).written.name[4:] == (
+        ".jpg"
+    )
+
+
+def test_somebody_elses_lines_are_refused() -> None:
+    Path("out").mkdir()
+    Path("out", CORRUPTED).write_text('{"mine": 1}\n')
+    with pytest.raises(hardy.InputError, match="expected the lines that `hardy corrupt` writes"):
+        hardy.corrupt_files("coco", "out", "contrast", 2)
