@@ -37,7 +37,8 @@ test-newest: RESOLUTION := highest
 test-oldest test-newest: test-%:
 	test -x $(UV) || ($(PYTHON) -m venv build/uv && $(UV:uv=pip) install --quiet uv)
 	$(UV) venv --quiet --clear --seed --python $(PYTHON) build/$*
-	$(UV) pip install --quiet --python build/$* --resolution $(RESOLUTION) hatchling --editable ".[dev]"
+	$(UV) pip install --quiet --python build/$* --resolution $(RESOLUTION) --editable ".[dev]"
+	$(UV) pip install --quiet --python build/$* hatchling
 	$(UV) pip install --quiet --python build/$* --no-deps $(CLASSIFIER)
 	build/$*/bin/python $(TESTS) -W default::DeprecationWarning
 

@@ -53,8 +53,9 @@ def export(path: Path) -> Path:
     one_image = torch.zeros(2, 3, 224, 224)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the exporter has to say about its own code
+        batch = ({0: torch.export.Dim("n")},)
         program = torch.onnx.export(
-            model(), (one_image,), dynamic_shapes=({0: torch.export.Dim("n")},), verbose=False
+            model(), (one_image,), dynamic_shapes=batch, verbose=False, dynamo=True
         )
     for key in ("mean", "std"):
         program.model.metadata_props[key] = " ".join(map(str, PREPROCESSING[key]))

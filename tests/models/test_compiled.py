@@ -10,6 +10,9 @@ from hardy.errors import HardyError
 from hardy.models import load_model
 from tests.photos import random_images
 
+# What torch 2.15 has to say of a Python 3.13.0.
+pytestmark = pytest.mark.filterwarnings("ignore:Guards may run slower:RuntimeWarning")
+
 
 class Counting(torch.nn.Module):
     """Remembers the sizes it was called with."""

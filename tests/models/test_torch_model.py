@@ -231,6 +231,7 @@ def test_a_module_that_is_lent_is_not_moved(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning")  # from torch 2.15 on
 def test_a_scripted_module():
     model = load_model("torch:tests.models.tiny:scripted")
     assert model.logits(IMAGES).shape == (7, 2)
