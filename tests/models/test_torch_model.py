@@ -1,4 +1,5 @@
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -268,6 +269,30 @@ def test_the_same_classes_in_every_batch():
 
     with pytest.raises(InputError, match=r"Growing: .*same classes in every batch, got 1 and 3"):
         load_model(Growing(), batch=3).logits(IMAGES)
+
+
+@pytest.mark.parametrize("kind", [dict, SimpleNamespace])
+def test_an_output_that_calls_its_logits_so_is_taken(kind):
+    """Those of transformers are both: a dictionary whose keys are attributes."""
+
+    class Wordy(Tiny):
+        def forward(self, pixels):
+            return kind(loss=None, logits=super().forward(pixels), hidden_states=())
+
+    module = Wordy()
+    module.load_state_dict(tiny().state_dict())
+    np.testing.assert_array_equal(load_model(module).logits(IMAGES), load_model(tiny()).logits(IMAGES))
+    with load_model(module).from_pixels() as classify:
+        assert classify(torch.rand(2, 3, 12, 12)).shape == (2, 5)
+
+
+def test_an_output_whose_logits_are_none_is_refused():
+    class Empty(Tiny):
+        def forward(self, pixels):
+            return {"logits": None}
+
+    with pytest.raises(InputError, match=r"return a tensor of logits, or an output with .logits"):
+        load_model(Empty()).logits(IMAGES)
 
 
 def test_a_module_that_returns_no_tensor_is_refused():

@@ -147,3 +147,86 @@ def test_the_file_of_a_factory_belongs_to_the_identity(tmp_path, monkeypatch):
 def test_factories_that_cannot_be_used(name, error, message):
     with pytest.raises(error, match=message):
         load_model(name)
+
+
+FACTORIES = """
+from dataclasses import dataclass
+import torch
+from torch import nn
+from beside import CLASSES
+
+SCALE = 2
+
+@dataclass
+class Recipe:
+    size: int = 8
+
+def plain():
+    return nn.Sequential(nn.Flatten(), nn.Linear(192, CLASSES))
+
+def sized(width, *, depth, bias=True):
+    return nn.Linear(width, depth, bias)
+
+class Net(nn.Flatten):
+    pass
+"""
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """A file called as a library, in a folder that Python does not look into."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "beside.py").write_text("CLASSES = 3")
+    (folder / "torch.py").write_text(FACTORIES)
+    monkeypatch.delitem(sys.modules, "beside", raising=False)
+    return folder / "torch.py"
+
+
+def test_a_factory_in_a_file(file, monkeypatch):
+    before = list(sys.path)
+    model = load_model(f"torch:{file}:plain")
+    assert model.logits(photos(8)).shape == (8, 3)
+    assert model.name == f"torch:{file}:plain"
+    assert sys.path == before
+    assert sys.modules["torch"] is torch
+    monkeypatch.chdir(file.parent)
+    assert load_model("torch:torch.py:Net").logits(photos(8)).shape == (8, 192)
+
+
+def test_the_source_of_a_file_belongs_to_the_identity_and_its_place_does_not(file, tmp_path):
+    here = load_model(f"torch:{file}:Net").identity
+    elsewhere = tmp_path / "elsewhere.py"
+    elsewhere.write_text(FACTORIES)
+    (tmp_path / "beside.py").write_text("CLASSES = 3")
+    assert load_model(f"torch:{elsewhere}:Net").identity == here
+    elsewhere.write_text(FACTORIES.replace("SCALE = 2", "SCALE = 30"))
+    assert load_model(f"torch:{elsewhere}:Net").identity != here
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (
+            "plane",
+            r"unknown factory in .*torch.py \"plane\"; did you mean plain\?.*has Net, plain, s",
+        ),
+        ("zzz", r"unknown factory in .*torch.py \"zzz\"; it has Net, plain, sized$"),
+        ("SCALE", r"unknown factory in .*torch.py \"SCALE\"; it has Net, plain, sized$"),
+        ("sized", r"sized needs arguments \(width, depth\).*write a function without any"),
+    ],
+)
+def test_factories_of_a_file_that_cannot_be_used(file, factory, message):
+    with pytest.raises(InputError, match=message):
+        load_model(f"torch:{file}:{factory}")
+
+
+def test_files_that_cannot_be_imported(file, tmp_path):
+    with pytest.raises(InputError, match=r"there is no file .*gone.py"):
+        load_model(f"torch:{tmp_path / 'gone.py'}:net")
+    (file.parent / "beside.py").write_text("1 / 0")
+    with pytest.raises(HardyError, match=r"importing .*torch.py raised ZeroDivisionError"):
+        load_model(f"torch:{file}:plain")
+    (file.parent / "beside.py").unlink()
+    with pytest.raises(InputError, match=r"torch.py cannot be imported .*No module named 'beside'"):
+        load_model(f"torch:{file}:plain")

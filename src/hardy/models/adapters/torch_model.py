@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -136,12 +136,7 @@ class TorchModel:
         pixels = prepared(images.to(self._device, non_blocking=True), preprocessing)
         dtype = getattr(torch, self.precision)
         with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
-            output = self._module(pixels)
-        if not isinstance(output, torch.Tensor):
-            raise InputError(
-                f"{self.name}: expected the module to return a tensor of logits, got "
-                f"{type(output).__name__}; wrap it in a module that does"
-            )
+            output = self._answer(pixels)
         if output.layout != torch.strided or output.is_meta:
             raise InputError(
                 f"{self.name}: expected a dense tensor of logits, got one of {output.layout} on "
@@ -149,6 +144,18 @@ class TorchModel:
             )
         check_logits(output, len(images), self.name)
         return output.float()
+
+    def _answer(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The module's output, or what is called logits in it, as transformers has it."""
+        output = self._module(pixels)
+        found = output.get("logits") if isinstance(output, Mapping) else output
+        found = getattr(found, "logits", found)
+        if not isinstance(found, torch.Tensor):
+            raise InputError(
+                f"{self.name}: expected the module to return a tensor of logits, or an output with "
+                f".logits, got {type(output).__name__}; wrap it in a module that does"
+            )
+        return found
 
     @contextmanager
     def from_pixels(self) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
@@ -168,7 +175,7 @@ class TorchModel:
             if wanted.size is not None and pixels.shape[2:] != (wanted.size, wanted.size):
                 pixels = _interpolated(pixels, (wanted.size, wanted.size), wanted.interpolation)
             with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
-                return self._module((pixels - mean) / std).float()
+                return self._answer((pixels - mean) / std).float()
 
         with _evaluating(self._module):
             yield logits

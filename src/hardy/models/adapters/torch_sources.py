@@ -1,11 +1,17 @@
 """The kinds of model that are torch modules underneath. This file imports torch."""
 
 import importlib
+import inspect
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -96,12 +102,20 @@ def fresh_module(name: str, classes: int) -> torch.nn.Module:
 
 
 def factory_model(rest: str, options: Options) -> TorchModel:
-    """A torch module that a function of yours returns; the current folder counts."""
-    module_name, _, factory_name = rest.partition(":")
-    if not module_name or not factory_name:
-        raise InputError(f'expected "torch:package.module:factory", got "torch:{rest}"')
-    with _importing_from_here():
-        factory = _find_factory(module_name, factory_name, options)
+    """A torch module that a function of yours returns; the current folder counts, module may be
+    a FILE.py, and its code is run."""
+    where, _, factory_name = rest.rpartition(":")
+    if not where or not factory_name:
+        raise InputError(
+            'expected "torch:package.module:factory" or "torch:FILE.py:factory", got '
+            f'"torch:{rest}"'
+        )
+    file = Path(where).resolve() if where.endswith(".py") else None
+    if file is not None and not file.is_file():
+        raise InputError(f"{options.name}: there is no file {where}")
+    with _importing_from(os.getcwd() if file is None else str(file.parent)):
+        imported = _imported(where, file, options)
+        factory = _find_factory(imported, where, factory_name, options)
         try:
             module = factory()
         except (Exception, SystemExit) as error:
@@ -111,7 +125,7 @@ def factory_model(rest: str, options: Options) -> TorchModel:
             f"{options.name}: expected the factory to return a torch.nn.Module, got "
             f"{type(module).__name__}"
         )
-    source = module_source(module_name)
+    source = module_source(imported.__name__)
     return finish_model(module, options, own_preprocessing(module, options), source=source)
 
 
@@ -206,31 +220,62 @@ def _from_config(config: Mapping[str, Any], source: str, options: Options) -> Pr
     )
 
 
-def _find_factory(module_name: str, name: str, options: Options) -> Callable[[], Any]:
+def _imported(where: str, file: Path | None, options: Options) -> ModuleType:
     try:
-        module = importlib.import_module(module_name)
+        return importlib.import_module(where) if file is None else _run_file(file)
     except ImportError as error:
+        place = f"{os.getcwd()} or what is installed" if file is None else str(file.parent)
         raise InputError(
-            f"{options.name}: {module_name} cannot be imported from {os.getcwd()} or what is "
-            f"installed ({error})"
+            f"{options.name}: {where} cannot be imported from {place} ({error})"
         ) from error
     except (Exception, SystemExit) as error:
-        raise HardyError(f"{options.name}: importing {module_name} raised {error!r}") from error
-    factory: Callable[[], Any] | None = getattr(module, name, None)
+        raise HardyError(f"{options.name}: importing {where} raised {error!r}") from error
+
+
+def _run_file(file: Path) -> ModuleType:
+    # Under a name of its own: a file may be called torch.py, and another folder has its twin.
+    name = f"{file.stem}_{zlib.crc32(os.fsencode(file)):08x}".replace(".", "_")
+    loader = SourceFileLoader(name, str(file))
+    spec = spec_from_loader(name, loader)
+    assert spec is not None  # as for any loader that does not say it is a package
+    module = sys.modules[name] = module_from_spec(spec)  # where pickle and inspect look for it
+    loader.exec_module(module)
+    return module
+
+
+def _find_factory(module: ModuleType, where: str, name: str, options: Options) -> Callable[[], Any]:
+    factory: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(factory):
-        offered = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
-        raise _unknown(f"factory in {module_name}", name, offered)
+        offered = [
+            key
+            for key, value in vars(module).items()
+            if key[0] != "_" and getattr(value, "__module__", None) == module.__name__
+            if inspect.isfunction(value)
+            or (inspect.isclass(value) and issubclass(value, torch.nn.Module))
+        ]
+        known = f"it has {', '.join(sorted(offered)) or 'no function and no torch.nn.Module'}"
+        raise _unknown(f"factory in {where}", name, offered, known)
+    try:
+        wanted = inspect.signature(factory).parameters.values()
+    except (ValueError, TypeError):  # what is written in C may not say
+        return factory
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    missing = [p.name for p in wanted if p.default is p.empty and p.kind not in optional]
+    if missing:
+        raise InputError(
+            f"{options.name}: {name} needs arguments ({', '.join(missing)}), which have no "
+            "default; write a function without any that calls it"
+        )
     return factory
 
 
 @contextmanager
-def _importing_from_here() -> Iterator[None]:
-    here = os.getcwd()
-    sys.path.insert(0, here)
+def _importing_from(folder: str) -> Iterator[None]:
+    sys.path.insert(0, folder)
     try:
         yield
     finally:
-        sys.path.remove(here)
+        sys.path.remove(folder)
 
 
 @contextmanager
@@ -246,10 +291,13 @@ def _fetching(options: Options) -> Iterator[None]:
         ) from error
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> InputError:
-    """Like `registry.unknown`, but only near names are shown: libraries know a thousand."""
+def _unknown(kind: str, name: str, known: Sequence[str], listed: str = "") -> InputError:
+    """Like `registry.unknown`, but only near names are shown: libraries know a thousand. What is
+    `listed` is shown anyway."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {len(known)} others"
-    return InputError(f'unknown {kind} "{name}"; {hint}')
+    hints = [f"did you mean {' or '.join(near)}?"] if near else []
+    if listed or not near:
+        hints.append(listed or f"it has {len(known)} others")
+    return InputError(f'unknown {kind} "{name}"; {" ".join(hints)}')
