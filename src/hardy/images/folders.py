@@ -1,11 +1,12 @@
-"""Folders of image files: class folders in the order of torchvision's ImageFolder, or flat + CSV.
+"""Folders of image files: class folders in the order of torchvision's ImageFolder, or with a file
+of labels.
 
 An image file is one whose suffix says so. Hidden files and folders are passed over; links are
 followed.
 """
 
-import csv
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +16,11 @@ import numpy as np
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.image_files import SUFFIXES, Convert, read_image, rgb
+from hardy.images.label_files import read_file_labels
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Labels, Listing, identify, number_labels, refuse
 
 LABELS = "labels.csv"
-# What a first line may call the two columns, in this order of choice.
-FILE_COLUMNS = ("file", "filename", "file_name", "path", "image")
-LABEL_COLUMNS = ("label", "class", "class_name")
 
 
 class FolderSource(Listing):
@@ -30,7 +29,7 @@ class FolderSource(Listing):
 
 
 class ClassFolders(Reader):
-    """A folder per class; sorted by name, they are numbered."""
+    """A folder per class; sorted by name, they are numbered, and 0, 1, 2, … are class numbers."""
 
     def recognises(self, request: Request) -> bool:
         return bool(request.names.folders) and find_labels(request) is None
@@ -47,7 +46,8 @@ class ClassFolders(Reader):
             )
         files: list[str] = []
         classes: list[int] = []
-        for number, name in enumerate(top.folders):
+        numbers, names = _numbered(top.folders)
+        for number, name in zip(numbers, top.folders, strict=True):
             inside = list(_tree(os.fspath(root), name, faults))
             if not inside:
                 refuse(
@@ -58,11 +58,11 @@ class ClassFolders(Reader):
         if not files:
             raise InputError(f"there are no image files in {root} or its folders")
         labels = np.array(classes, np.int64)
-        return _source("class folders in", request, files, labels, tuple(top.folders))
+        return _source("class folders in", request, files, labels, names)
 
 
 class FlatFolder(Reader):
-    """Image files; a file of labels, or labels.csv among them, has lines of file,label."""
+    """Image files; labels.csv among them, or a file of labels, says what they are: file,label."""
 
     def recognises(self, request: Request) -> bool:
         return bool(request.names.images) or find_labels(request) is not None
@@ -72,12 +72,7 @@ class FlatFolder(Reader):
         root, labels, faults = request.path, find_labels(request), request.faults
         files = sorted(_tree(os.fspath(root), "", faults))
         if labels is not None:
-            named = _read_csv(labels, faults)
-            for missing in sorted(named.keys() - set(files)):
-                refuse(faults, f"{labels} has a label for {missing}, which is not in {root}")
-            for file in files:
-                if file not in named:
-                    refuse(faults, f"{root / file} has no label in {labels}; add a line for it")
+            named = read_file_labels(labels, files, root, faults)
             files = [file for file in files if named.get(file)]
         if not files:
             raise InputError(f"there are no image files in {root}")
@@ -90,11 +85,21 @@ CLASSES, FLAT = ClassFolders(), FlatFolder()
 
 
 def find_labels(request: Request) -> Path | None:
-    """The CSV file of a folder's labels: the one that was named, or the one that lies in it."""
+    """The file of a folder's labels: the one that was named, or the one that lies in it."""
     if request.folder is None or request.labels is not None:
         return request.folder and request.labels
     inside = request.folder / LABELS
     return inside if inside.is_file() else None
+
+
+def _numbered(folders: list[str]) -> tuple[list[int], tuple[str, ...] | None]:
+    """The classes' numbers and names. Folders that are called by numbers, with a 0 among them, are
+    class numbers: as text, 10 would come before 2. Without a 0 they may as well be years."""
+    numbers = [int(name) if re.fullmatch("[0-9]{1,9}", name) else -1 for name in folders]
+    if min(numbers, default=-1) != 0 or len(set(numbers)) < len(numbers):
+        return list(range(len(folders))), tuple(folders)
+    complete = max(numbers) == len(numbers) - 1
+    return numbers, tuple(sorted(folders, key=int)) if complete else None
 
 
 class Scan(NamedTuple):
@@ -165,48 +170,3 @@ def _tree(root: str, start: str, faults: Faults) -> Iterator[str]:
     for place, images in sorted(found):
         prefix = f"{place}/" if place else ""
         yield from (prefix + name for name in images)
-
-
-def _read_csv(path: Path, faults: Faults) -> dict[str, str]:
-    """File -> label, from the first two columns or those that a first line names.
-
-    An empty label is one that was refused here.
-    """
-    named: dict[str, str] = {}
-    columns = (0, 1)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            for number, row in enumerate(csv.reader(stream), 1):
-                header = _header(row, path) if number == 1 else None
-                if header is not None:
-                    columns = header
-                    continue
-                if not row:
-                    continue
-                if len(row) <= max(columns):
-                    raise InputError(f"{path}, line {number}: expected file,label, got {row}")
-                file, label = (row[column].strip() for column in columns)
-                if not file or not label:
-                    refuse(faults, f"{path}, line {number}: expected file,label, got {row}")
-                if file and named.setdefault(file, label) != label:
-                    raise InputError(f"{path}, line {number}: a second label for {file}")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"cannot read {path}: expected a CSV file of lines file,label ({error})"
-        ) from error
-    return named
-
-
-def _header(row: list[str], path: Path) -> tuple[int, int] | None:
-    """Where the files and the labels stand, if the first line says so."""
-    names = [name.strip().lower() for name in row]
-    file = next((names.index(name) for name in FILE_COLUMNS if name in names), None)
-    label = next((names.index(name) for name in LABEL_COLUMNS if name in names), None)
-    if file is not None and label is not None:
-        return file, label
-    if row and not any(name.endswith(SUFFIXES) for name in names):
-        raise InputError(
-            f"{path}, line 1: expected an image file and its label, or the columns' names, "
-            f"file,label, got {row}"
-        )
-    return None

@@ -62,6 +62,10 @@ def classes_of(
     width = suite.classes
     if own:
         width = len(names) if names else int(labels.max()) + 1
+    elif names is not None and all(
+        name.isdecimal() and int(name) == place for place, name in enumerate(names)
+    ):
+        names = None  # just numbers
     elif names is not None and (known := _known_classes(suite)):
         _check_range(labels, len(names), "these images")
         labels, names = _by_name(labels, names, *known), known[1]

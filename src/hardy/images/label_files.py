@@ -1,0 +1,190 @@
+"""Files of labels for a folder of images, as people have them.
+
+| what                                  | what it says                                             |
+|---------------------------------------|----------------------------------------------------------|
+| CSV, or words with spaces             | file,label; the file with or without folder and suffix   |
+| Kaggle's LOC_val_solution.csv         | the first WordNet name of each row                       |
+| a label map: JSON, or CSV as above    | class folder -> class number or name                     |
+| one label per line                    | in the order of the files, or of ILSVRC2012_val_00000001 |
+
+Lines of numbers with a 0 among them are class numbers. ILSVRC's ground truth counts from 1, in an
+order of its own (`ILSVRC2012_ID`), which is not the sorted one of models; only a map beside it can
+tell: the development kit's meta.mat or map_clsloc.txt, or a label_map of one's own.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hardy.errors import InputError
+from hardy.images.image_files import SUFFIXES
+from hardy.images.source import Faults, refuse, stem
+
+# What a first line may call the two columns, in this order of choice; the last are Kaggle's.
+FILE_COLUMNS = ("file", "filename", "file_name", "path", "image", "imageid")
+LABEL_COLUMNS = ("label", "class", "class_name", "predictionstring")
+BOXES = re.compile(r"(n[0-9]{8})( -?[0-9]+){4}\b")  # Kaggle's: a class and its box, and more such
+MAPS = ("meta.mat", "map_clsloc.txt", "label_map.csv", "label_map.txt", "label_map.json")
+
+
+def read_file_labels(
+    path: Path, files: Sequence[str], root: Path, faults: Faults
+) -> dict[str, str]:
+    """File -> label, for those of the files that have one; an empty one was refused here."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"cannot read {path}: expected a CSV file of lines file,label ({error})"
+        ) from error
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and not any(_has_more(line) for line in lines):
+        return _by_line(path, lines, files)
+    keys = {file: (file, stem(file), file.partition("/")[0]) for file in files}
+    known = {key for several in keys.values() for key in several}
+    named = (
+        _read_json(path, text) if path.suffix == ".json" else _read_csv(path, text, known, faults)
+    )
+    # Lists of a whole data set, and maps, may well have more than is here.
+    for name in sorted(named.keys() - known):
+        if name.lower().endswith(SUFFIXES):
+            refuse(faults, f"{path} has a label for {name}, which is not in {root}")
+    found = {}
+    for file, several in keys.items():
+        label = next((named[key] for key in several if key in named), None)
+        if label is None:
+            refuse(faults, f"{root / file} has no label in {path}; add a line for it")
+        else:
+            found[file] = label
+    return found
+
+
+def _has_more(line: str) -> bool:
+    """Whether there is more in it than a label."""
+    return bool(re.search(r"[\s,{\[]", line)) or line.lower().endswith(SUFFIXES)
+
+
+def _by_line(path: Path, lines: list[str], files: Sequence[str]) -> dict[str, str]:
+    if all(map(str.isdecimal, lines)) and 0 not in map(int, lines):
+        lines = _translated(path, lines)
+    official = [re.fullmatch(r"ILSVRC2012_val_([0-9]{8})", stem(file)) for file in files]
+    places = [int(match[1]) - 1 for match in official if match]
+    if len(places) == len(files) and all(0 <= place < len(lines) for place in places):
+        return {file: lines[place] for file, place in zip(files, places, strict=True)}
+    if len(lines) != len(files) or any("/" in file for file in files):
+        raise InputError(
+            f"{path}: expected one label per line for {len(files):,} images in one folder, sorted "
+            f"by name, or for ILSVRC2012_val_00000001 and so on, got {len(lines):,} lines; write "
+            "file,label into each line"
+        )
+    return dict(zip(files, lines, strict=True))
+
+
+def _translated(path: Path, lines: list[str]) -> list[str]:
+    where = next((place for name in MAPS if (place := path.with_name(name)).is_file()), None)
+    if where is None:
+        raise InputError(
+            f"{path} numbers classes from 1. ILSVRC's order is its own, while models sort them by "
+            "WordNet name: put the development kit's meta.mat or map_clsloc.txt beside it, or a "
+            "label_map.csv with a line for each number, such as 1,n02119789"
+        )
+    classes = _read_map(where)
+    if absent := sorted(set(lines) - classes.keys()):
+        raise InputError(f"{where} has no class for the label {absent[0]} of {path}; add it")
+    return [classes[line] for line in lines]
+
+
+def _read_map(path: Path) -> dict[str, str]:
+    """Number -> class; a line may also have the class first, as in `n02119789 1 kit_fox`."""
+    if path.suffix == ".mat":
+        return _read_meta(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"cannot read {path}: expected number,class in each line ({error})"
+        ) from error
+    if path.suffix == ".json":
+        return _read_json(path, text)
+    pairs = [line.replace(",", " ").split()[:2] for line in text.splitlines() if line.strip()]
+    if bad := next((pair for pair in pairs if len(pair) < 2), None):
+        raise InputError(f"{path}: expected number,class in each line, got {bad}")
+    return dict((b, a) if b.isdecimal() and not a.isdecimal() else (a, b) for a, b in pairs)
+
+
+def _read_meta(path: Path) -> dict[str, str]:
+    try:
+        from scipy.io import loadmat
+
+        synsets = loadmat(path, squeeze_me=True)["synsets"]
+        return {str(row["ILSVRC2012_ID"]): str(row["WNID"]) for row in synsets}
+    except Exception as error:  # no scipy, or anything that a file of MATLAB can be
+        raise InputError(
+            f"cannot read {path}: expected the meta.mat of ILSVRC's development kit, which scipy "
+            f"reads ({error!r}); or put a label_map.csv in its place, such as 1,n02119789"
+        ) from error
+
+
+def _read_json(path: Path, text: str) -> dict[str, str]:
+    """An object; a class may stand first in a list, as in {"0": ["n01440764", "tench"]}."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"cannot read {path}: expected JSON ({error})") from error
+    pairs = {key: _first(value) for key, value in found.items()} if type(found) is dict else {}
+    if not pairs or not all(type(value) in (int, str) for value in pairs.values()):
+        raise InputError(f'{path}: expected names and their classes, {{"tench": 0, …}}')
+    return {key: str(value) for key, value in pairs.items()}
+
+
+def _first(value: Any) -> Any:
+    return value[0] if type(value) is list and value else value
+
+
+def _read_csv(path: Path, text: str, known: set[str], faults: Faults) -> dict[str, str]:
+    """Name -> label, from the first two columns or those that a first line names."""
+    named: dict[str, str] = {}
+    columns = (0, 1)
+    commas = "," in text.partition("\n")[0]
+    rows = csv.reader(io.StringIO(text)) if commas else map(str.split, text.splitlines())
+    try:
+        for number, row in enumerate(rows, 1):
+            header = _header(row, path, known) if number == 1 else None
+            if header is not None:
+                columns = header
+                continue
+            if not row:
+                continue
+            if len(row) <= max(columns) or (len(row) > 2 and not commas):
+                raise InputError(f"{path}, line {number}: expected file,label, got {row}")
+            file, label = (row[column].strip() for column in columns)
+            boxed = BOXES.match(label)
+            label = boxed[1] if boxed else label
+            if not file or not label:
+                refuse(faults, f"{path}, line {number}: expected file,label, got {row}")
+            if file and named.setdefault(file, label) != label:
+                raise InputError(f"{path}, line {number}: a second label for {file}")
+    except csv.Error as error:
+        raise InputError(
+            f"cannot read {path}: expected a CSV file of lines file,label ({error})"
+        ) from error
+    return named
+
+
+def _header(row: list[str], path: Path, known: set[str]) -> tuple[int, int] | None:
+    """Where the files and the labels stand, if the first line says so."""
+    names = [name.strip().lower() for name in row]
+    file = next((names.index(name) for name in FILE_COLUMNS if name in names), None)
+    label = next((names.index(name) for name in LABEL_COLUMNS if name in names), None)
+    if file is not None and label is not None:
+        return file, label
+    if row and row[0] not in known and not any(name.endswith(SUFFIXES) for name in names):
+        raise InputError(
+            f"{path}, line 1: expected an image file and its label, or the columns' names, "
+            f"file,label, got {row}"
+        )
+    return None
