@@ -22,6 +22,7 @@ from hardy.metrics import stratified_subset
 from hardy.models import Model, Override, Preprocessing
 from hardy.models.defences import defend as behind
 from hardy.models.model import facts_of, in_words
+from hardy.models.model_lists import is_list, list_models
 from hardy.progress import Track, untracked
 from hardy.run import runner
 from hardy.run.batching import mixed
@@ -50,6 +51,7 @@ class Evaluation:
     store: Path
     workers: int
     own_classes: bool
+    named: frozenset[str] = frozenset()  # names that users gave; a stored run takes them on
 
     def describe(self) -> list[str]:
         """What is shown to whom, in lines for a terminal."""
@@ -142,6 +144,7 @@ class Evaluation:
             executor=executor,
             sessions=sessions,
             own_classes=self.own_classes,
+            named=self.named,
             track=track,
         )
 
@@ -166,7 +169,7 @@ class RunOptions(TypedDict, total=False):
     batch: int | Literal["auto"]
     preprocessing: Preprocessing | Override | None
     defend: str | None
-    name: str | None
+    name: str | Sequence[str] | None
     workers: int | None
     announce: Callable[[Evaluation], None]
     warn: Callable[[str], None] | None
@@ -209,7 +212,7 @@ def evaluate(
     batch: int | Literal["auto"] = "auto",
     preprocessing: Preprocessing | Override | None = None,
     defend: str | None = None,
-    name: str | None = None,
+    name: str | Sequence[str] | None = None,
     workers: int | None = None,
     dry_run: bool = False,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
@@ -221,7 +224,8 @@ def evaluate(
     The same call resumes; more cells, severities or images extend. `model` is a name such as
     "timm:resnet50" (`hardy.names("models")` lists the kinds), a torch module, or a function from
     uint8 (N, H, W, 3) to logits (N, K), which goes by its `name`: give it another one when its
-    weights change. Several models see each corrupted image while it is there.
+    weights change. Several models see each corrupted image while it is there; of these `name` has
+    one for each, "MODEL@FILE" brings weights, and "models.toml" is a list of models in a file.
 
     `images` is a path of any kind that `hardy.names("readers")` lists, or an array uint8
     (N, H, W, 3) with its `labels`; `files` is a folder that holds the suite ready-made. `subset`
@@ -243,12 +247,9 @@ def evaluate(
     given: Sequence[Any] = model if several else [model]  # type: ignore[assignment]
     if not given:
         raise InputError('expected at least one model, such as "timm:resnet50", got none')
-    for option, value in (("checkpoint", checkpoint), ("name", name)):
-        if value is not None and len(given) > 1:
-            raise InputError(
-                f"expected one model for the {option} {value}, got {len(given)}; evaluate them one "
-                "by one"
-            )
+    if not several and is_list(model):
+        raise InputError(f'expected a file of models in a list, ["{model}"], got it alone')
+    wanted = list_models(given, name=name, checkpoint=checkpoint, preprocessing=preprocessing)
     _check_apart(images, Path(store))
     count = count_workers(workers)
     unusable: list[Fault] = []
@@ -267,27 +268,30 @@ def evaluate(
     )
     loaded = tuple(
         adapters.load_model(
-            one,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
+            one.model,
+            checkpoint=one.checkpoint,
             trust=trust,
             device=device,
             precision=precision,
             batch=batch,
-            preprocessing=preprocessing,
-            name=name,
+            preprocessing=one.preprocessing,
+            name=one.name,
         )
-        for one in given
+        for one in wanted
     )
     if defend is not None:
         loaded = tuple(behind(one, defend) for one in loaded)
     shown = mixed(loaded, subject.near(loaded))
-    evaluation = Evaluation(loaded, shown, Path(store), count, own_classes)
-    named = evaluation.check_classes(shown)
+    named = frozenset(
+        model.name for model, one in zip(loaded, wanted, strict=True) if one.name is not None
+    )
+    evaluation = Evaluation(loaded, shown, Path(store), count, own_classes, named)
+    doubts = evaluation.check_classes(shown)
     announce(evaluation)
     if dry_run:
         return evaluation.plan()
     told, accuracy = evaluation.check()
-    for warning in (*named, *told):
+    for warning in (*doubts, *told):
         (warn or _warn)(warning)
     outcome = evaluation.run(track, accuracy)
     faults = (*(fault.reason for fault in unusable), *outcome.faults)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import hardy
 from hardy.cli.eval_command import in_time
+from hardy.errors import InputError
 from hardy.images.datasets import CLASSES
 from hardy.store.reader import find_runs
 from tests.suites.helpers import write_photos, write_rows
@@ -37,6 +39,35 @@ def test_two_models(run) -> None:
     assert "1 corruption × 5, 40 images, cifar10_c v1, on the fly" in out
     assert lines[-1] == "stored in runs; see `hardy score runs`"
     assert [len(found.ids) for found in find_runs(Path("runs"))] == [40, 40]
+
+
+def test_names_of_the_users_own(run) -> None:
+    """They are how a model is called, also where it is stored already; not what it is."""
+    assert run("fake:10", *FEW)[0] == 0
+    before = [found.folder for found in find_runs(Path("runs"))]
+    code, out, err = run("fake:10", "fake:10:1", *FEW, "--name", "old", "--name", "new")
+    assert (code, err) == (0, "")
+    assert "240 of 480 predictions are stored already" in out
+    assert "\nold: mean error" in out
+    stored = {found.model: found.folder for found in find_runs(Path("runs"))}
+    assert sorted(stored) == ["new", "old"]
+    assert stored["old"] == before[0]
+    assert stored["new"].name.startswith("new--cifar10_c--")
+    assert run("fake:10", *FEW)[0] == 0
+    assert {found.model for found in find_runs(Path("runs"))} == {"new", "old"}, "they last"
+
+
+def test_models_in_a_file(run) -> None:
+    text = '[[model]]\nmodel = "fake:10"\nname = "plain"\n[[model]]\nmodel = "fake:10:1"\n'
+    Path("models.toml").write_text(text)
+    code, _, err = run("models.toml", "fake:10:2", *FEW)
+    assert (code, err) == (0, "")
+    models = {found.model for found in find_runs(Path("runs"))}
+    assert models == {"plain", "fake:10:1", "fake:10:2"}
+    with pytest.raises(InputError, match=r'file of models in a list, \["models.toml"\], got it al'):
+        hardy.evaluate("models.toml", suite="cifar10_c", images="rows.npz")
+    runs = hardy.evaluate(["models.toml"], suite="cifar10_c", images="rows.npz", only="contrast")
+    assert [one.model for one in runs] == ["plain", "fake:10:1"]
 
 
 def test_dry_run_writes_nothing(run) -> None:
@@ -67,6 +98,8 @@ def test_subset(run) -> None:
         (("fake:9",), "expected logits for 10 classes, got 9"),
         (("sklearn:model.joblib",), "--trust"),
         (("onnx:missing.onnx",), "missing.onnx"),
+        (("fake:10", "fake:10:1", "--name", "a"), "a --name for each of 2 models"),
+        (("fake:10@none.pt",), "fake:10 @ none.pt takes no checkpoint"),
     ],
 )
 def test_refusals(run, words: tuple[str, ...], message: str) -> None:

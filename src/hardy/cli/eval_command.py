@@ -39,7 +39,11 @@ if TYPE_CHECKING:
 def evaluate_models(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="MODEL...", help="Such as timm:resnet50; see `hardy ls models`."),
+        typer.Argument(
+            metavar="MODEL...",
+            help="Such as timm:resnet50; see `hardy ls models`. MODEL@FILE has other weights; a "
+            ".toml lists models.",
+        ),
     ],
     suite: Annotated[
         str, typer.Option(metavar="SUITE", help="See `hardy ls suites`; or a .toml of your own.")
@@ -64,6 +68,10 @@ def evaluate_models(
     own_classes: Annotated[
         bool, typer.Option("--own-classes", help="Labels are the images' own, not the suite's.")
     ] = False,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="What to call a model; one for each, in their order."),
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Weights: safetensors, or torch's.")
     ] = None,
@@ -158,6 +166,7 @@ def evaluate_models(
         "images_per_class": images_per_class,
         "seed": seed,
         "own_classes": own_classes,
+        "name": name,
         "checkpoint": checkpoint,
         "trust": trust,
         "device": device,

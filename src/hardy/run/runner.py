@@ -7,7 +7,7 @@ Rows are worked on in blocks of fixed places, so that a run that was stopped and
 models the same batches as one that was not.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,9 +69,11 @@ def run_models(
     executor: Executor,
     sessions: Sequence[Mapping[str, Any]],
     own_classes: bool = False,
+    named: Container[str] = (),
     track: Track = untracked,
 ) -> RunOutcome:
-    """Predict what the store lacks; `track` follows the predictions."""
+    """Predict what the store lacks; `track` follows the predictions. A stored run is renamed where
+    the model's name is among those `named`."""
     identities = [identify_run(model, subject, own_classes=own_classes) for model in models]
     _check_different(models, identities)
     rehearse(models, subject)
@@ -95,6 +97,8 @@ def run_models(
         ]
         for model, writer, session in zip(models, writers, sessions, strict=True):
             check_unchanged(model, writer, subject)
+            if model.name in named:
+                writer.rename(model.name)
             writer.add_session({**session, "subset": subject.subset})
             keep_beside(writer.folder, subject.suite)
         have = [writer.have(subject.cells) for writer in writers]

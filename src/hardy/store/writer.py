@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hardy.errors import HardyError, InputError
+from hardy.errors import HardyError, InputError, printable
 from hardy.files import CheckpointWriter
 from hardy.images.source import Ids
 from hardy.store.identity import (
@@ -150,6 +150,11 @@ class RunWriter(CheckpointWriter):
     def add_session(self, session: Mapping[str, Any]) -> None:
         """Add a record made by `provenance.session`."""
         self._save({"sessions": [*self._details["sessions"], dict(session)]})
+
+    def rename(self, model: str) -> None:
+        """Call the model so from now on; the folder keeps the name that it was begun under."""
+        if self._details["model"] != printable(model):
+            self._save({"model": printable(model)})
 
     def _save(self, change: Mapping[str, Any]) -> None:
         with self._disk():

@@ -1,0 +1,128 @@
+"""Several models at once: for each its name, weights and preprocessing, as typed or in a file."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hardy.errors import InputError
+from hardy.models import MODELS
+from hardy.models.model import Override, Preprocessing
+from hardy.schema import TABLES, TEXT, WHOLE, Field, all_of, check_table, is_number
+from hardy.suites import parse_toml
+
+# What follows the last @ of a model is weights if it is a file, or is called like one: revisions
+# of a library's models have an @ too.
+WEIGHT_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".tar", ".safetensors")
+
+_TRIPLE = Field("three numbers", lambda v: all_of(is_number)(v) and len(v) == 3)
+_PREPARED = {"mean": _TRIPLE, "std": _TRIPLE, "size": WHOLE}
+_OPTIONAL = {"name": TEXT, "checkpoint": TEXT, **_PREPARED}
+
+Prepared = Preprocessing | Override | None
+
+
+class WantedModel(NamedTuple):
+    """A model as it was asked for; None: as it comes."""
+
+    model: Any
+    name: str | None = None
+    checkpoint: Path | None = None
+    preprocessing: Prepared = None
+
+
+def list_models(
+    given: Sequence[Any],
+    *,
+    name: str | Sequence[str] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    preprocessing: Prepared = None,
+) -> list[WantedModel]:
+    """Put what was asked for the models together, those in files among them; `preprocessing` is
+    for all, but where one has its own."""
+    wanted = [one for model in given for one in _expanded(model, preprocessing)]
+    if checkpoint is not None:
+        if len(wanted) > 1:
+            raise InputError(
+                f"expected one model for the checkpoint {checkpoint}, got {len(wanted)}; write "
+                "each as MODEL@FILE"
+            )
+        wanted = [_weighted(wanted[0], checkpoint)]
+    if name is not None:
+        names = [name] if isinstance(name, str) else list(name)
+        if len(names) != len(wanted) or any(one.name for one in wanted):
+            raise InputError(
+                f"expected a `name` for each of {len(wanted)} models, and none in a file, got "
+                f"{', '.join(names)}"
+            )
+        wanted = [one._replace(name=own) for one, own in zip(wanted, names, strict=True)]
+    for own, times in Counter(one.name for one in wanted if one.name is not None).items():
+        if times > 1 or not own:
+            raise InputError(f'expected names that differ, got {times} models called "{own}"')
+    return _told_apart(wanted)
+
+
+def is_list(model: Any) -> bool:
+    """Whether it is a file of several models."""
+    file = isinstance(model, str) and model.endswith(".toml")
+    return file and model.partition(":")[0] not in MODELS
+
+
+def _expanded(model: Any, preprocessing: Prepared) -> list[WantedModel]:
+    if is_list(model):
+        return _read(Path(model), preprocessing)
+    return [_with_weights(model, preprocessing)]
+
+
+def _with_weights(model: Any, preprocessing: Prepared) -> WantedModel:
+    """MODEL@FILE is a model and its weights, unless there is a model of that path."""
+    if isinstance(model, str):
+        plain, at, file = model.rpartition("@")
+        its_own = Path(model.partition(":")[2] or model).exists()
+        weights = Path(file).suffix in WEIGHT_SUFFIXES or Path(file).is_file()
+        if at and file and weights and not its_own:
+            return WantedModel(plain, None, Path(file), preprocessing)
+    return WantedModel(model, preprocessing=preprocessing)
+
+
+def _weighted(one: WantedModel, checkpoint: str | PathLike[str]) -> WantedModel:
+    if one.checkpoint is not None:
+        raise InputError(
+            f"expected one file of weights for {one.model}, got {one.checkpoint} and {checkpoint}"
+        )
+    return one._replace(checkpoint=Path(checkpoint))
+
+
+def _read(file: Path, preprocessing: Prepared) -> list[WantedModel]:
+    """A file of tables [[model]]; paths in it are those one would type."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the models in {file} ({error})") from error
+    data = parse_toml(text, file)
+    check_table(data, {"model": Field("tables [[model]]", TABLES.fits)}, str(file))
+    found = []
+    for place, entry in enumerate(data["model"]):
+        check_table(
+            entry, {"model": TEXT}, str(file), optional=_OPTIONAL, prefix=f"model[{place}]."
+        )
+        its = {name: entry[name] for name in _PREPARED if name in entry}
+        prepared = replace(preprocessing or Override(), **its) if its else preprocessing
+        one = _with_weights(entry["model"], prepared)._replace(name=entry.get("name"))
+        found.append(_weighted(one, entry["checkpoint"]) if "checkpoint" in entry else one)
+    if not found:
+        raise InputError(f"{file}: expected at least one table [[model]], got none")
+    return found
+
+
+def _told_apart(wanted: list[WantedModel]) -> list[WantedModel]:
+    """Weights of one model whose files are called alike are named by their whole paths."""
+    times = Counter((str(one.model), one.checkpoint.name) for one in wanted if one.checkpoint)
+    return [
+        one._replace(name=f"{one.model} @ {one.checkpoint}")
+        if one.checkpoint and not one.name and times[str(one.model), one.checkpoint.name] > 1
+        else one
+        for one in wanted
+    ]
