@@ -11,13 +11,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from PIL import Image
+from typer.testing import CliRunner
 
 import hardy
+from hardy import cli
 from hardy.engine import textures
 from hardy.errors import install_command
 
 RGB = np.random.default_rng(4).integers(0, 256, (40, 32, 3), dtype=np.uint8)
+
+
+COMMANDS = typer.main.get_command(cli.app).commands
 
 
 def save(path: str, pixels: np.ndarray = RGB) -> np.ndarray:
@@ -37,6 +43,39 @@ def tree(folder: str) -> list[str]:
 
 def test_version(run) -> None:
     assert run("--version") == (0, f"hardy {hardy.__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_flags_take_no_value(run, command: str) -> None:
+    code, out, _ = run(*command.split(), "--help")
+    assert code == 0
+    assert "--help" in out
+    assert "<bool>" not in out
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("hardy corr", ["corrupt", "correlate"]),
+        ("hardy corrupt a b --with speck", ["speckle_noise"]),
+        ("hardy eval fake:2 --suite tiny", ["tiny_imagenet_c", "tiny_imagenet_p"]),
+        ("hardy describe cifar10_p", ["cifar10_p"]),
+        ("hardy train patch", ["patch_gaussian", "patch_uniform"]),
+        ("hardy ls met", ["methods", "metrics"]),
+    ],
+)
+def test_the_shell_completes(typed: str, offered: list[str]) -> None:
+    asked = {"_HARDY_COMPLETE": "complete_bash", "COMP_WORDS": typed}
+    asked["COMP_CWORD"] = str(len(typed.split()) - 1)
+    done = CliRunner().invoke(cli.app, [], env=asked, prog_name="hardy")
+    assert sorted(done.stdout.split()) == sorted(offered)
+
+
+def test_the_shell_gets_its_script(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
+    code, out, _ = run("--show-completion")
+    assert code == 0
+    assert "_HARDY_COMPLETE=complete_bash" in out
 
 
 def test_corrupt_a_file(run) -> None:

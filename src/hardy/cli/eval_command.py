@@ -17,6 +17,7 @@ from hardy.cli.options import (
     Seed,
     Severities,
     Subset,
+    complete,
     end_with_faults,
     in_options,
     numbers,
@@ -46,7 +47,12 @@ def evaluate_models(
         ),
     ],
     suite: Annotated[
-        str, typer.Option(metavar="SUITE", help="See `hardy ls suites`; or a .toml of your own.")
+        str,
+        typer.Option(
+            metavar="SUITE",
+            help="See `hardy ls suites`; or a .toml of your own.",
+            autocompletion=complete("suites"),
+        ),
     ],
     images: MaybeImages = None,
     store: Annotated[Path, typer.Option(metavar="DIR", help="Where predictions go.")] = Path(

@@ -1,24 +1,39 @@
 """What several commands share: options, lists typed with commas, lists of faults, Ctrl-C."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 import hardy
 from hardy.errors import InputError, printable
 
 Item = TypeVar("Item")
 
+
+def complete(kind: str | None) -> Callable[[str], list[str]]:
+    """A function by which the shell completes names of a kind, as `hardy ls` lists them."""
+
+    def offer(incomplete: str) -> list[str]:
+        return [one.name for one in hardy.names(kind) if one.name.startswith(incomplete)]
+
+    return offer
+
+
 _SOURCE = typer.Option(metavar="SRC", help="Images: {readers}; see `hardy ls readers`.")
 Images = Annotated[str, _SOURCE]
 MaybeImages = Annotated[str | None, _SOURCE]
-SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="See `hardy ls suites`.")]
+SuiteName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SUITE", help="See `hardy ls suites`.", autocompletion=complete("suites")
+    ),
+]
 Labels = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Labels, where the images come without.")
 ]
@@ -102,12 +117,30 @@ class NamingCommand(TyperCommand):
     names of `hardy ls methods`, {room.module:NAMES} for those of that list, or of the list that
     such a function returns. They are read, with plug-ins, when somebody asks for help."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _plain_flags(super().get_params(ctx))
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         texts: list[Any] = [self, *self.params]
         for one in texts:
             if text := getattr(one, "help", None):
                 one.help = re.sub(r"{([\w.]+)(?::(\w+))?}", _listed, text)
         super().format_help(ctx, formatter)
+
+
+class PlainGroup(TyperGroup):
+    """The program itself, whose help shows flags as its commands do."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _plain_flags(super().get_params(ctx))
+
+
+def _plain_flags(params: Sequence[Any]) -> list[Any]:
+    """A flag takes no value, so its help shall not say <bool>, as if it did."""
+    for one in params:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return list(params)
 
 
 def _listed(place: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ from hardy.catalogue import KINDS
 from hardy.cli.build_commands import build_suite, verify_folder
 from hardy.cli.design_commands import correlate_shifts, design_suite, overlap_corruptions
 from hardy.cli.eval_command import evaluate_models
-from hardy.cli.options import NamingCommand, end_with_faults, in_options
+from hardy.cli.options import NamingCommand, PlainGroup, complete, end_with_faults, in_options
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
 from hardy.cli.score_commands import compare_models, describe_suite, score_runs
 from hardy.cli.train_command import train_model
@@ -23,8 +23,8 @@ from hardy.progress import watch
 
 app = typer.Typer(
     help="How well does an image classifier hold up under common corruptions?",
+    cls=PlainGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -48,10 +48,15 @@ def _options(
     pass
 
 
-@app.command("ls")
+@app.command("ls", cls=NamingCommand)
 def list_names(
     kind: Annotated[
-        str | None, typer.Argument(metavar="KIND", help=f"What to list: {', '.join(KINDS)}.")
+        str | None,
+        typer.Argument(
+            metavar="KIND",
+            help=f"What to list: {', '.join(KINDS)}.",
+            autocompletion=complete(None),
+        ),
     ] = None,
 ) -> None:
     """List what can be named: corruptions, suites, methods of training and so on."""
@@ -70,7 +75,12 @@ def corrupt_files(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or a folder.")],
     cells: Annotated[
         list[str],
-        typer.Option("--with", metavar="NAME:SEVERITY", help="Such as fog:3; may be repeated."),
+        typer.Option(
+            "--with",
+            metavar="NAME:SEVERITY",
+            help="Such as fog:3; may be repeated.",
+            autocompletion=complete("corruptions"),
+        ),
     ],
     seed: Annotated[int, typer.Option(help="Another seed gives other randomness.")] = 0,
     edition: Annotated[str, typer.Option(help="{editions}, or auto: by image size.")] = "auto",
@@ -143,7 +153,7 @@ def show(
     typer.echo(f"wrote {written}")
 
 
-@app.command()
+@app.command(cls=NamingCommand)
 def demo() -> None:
     """Evaluate three classifiers of handwritten digits, in a minute.
 
@@ -175,7 +185,7 @@ def fetch(
         typer.echo(f"the frost photographs are in {folder}")
 
 
-@app.command()
+@app.command(cls=NamingCommand)
 def doctor() -> None:
     """Show versions, threads and textures; say what is missing and how to get it."""
     findings = hardy.doctor()
@@ -210,7 +220,7 @@ for _name, _function in _COMMANDS.items():
 def main() -> None:
     warnings.formatwarning = lambda message, *_, **__: f"WARNING: {printable(str(message))}\n"
     try:
-        app()
+        app(prog_name="hardy")  # also as `python -m hardy`: shells complete the command
     except (HardyError, OSError, MemoryError) as error:
         lines = (str(error) or "not enough memory").split("\n")
         typer.secho("error: " + "\n".join(map(in_options, lines)), fg="red", err=True)

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 
 def train_model(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="Such as standard or augmix.")],
+    method: Annotated[
+        str,
+        typer.Argument(
+            metavar="METHOD",
+            help="Such as standard or augmix.",
+            autocompletion=options.complete("methods"),
+        ),
+    ],
     data: options.Images,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder to train in; then a model, hardy:DIR.")
