@@ -18,7 +18,7 @@ def test_a_metric_says_what_it_needs_and_is() -> None:
     assert (relative.is_ratio, relative.signed, relative.scale) == (True, True, 100)
     assert METRICS["Brier score"].needs == ("log_prob", "square_sum")
     assert METRICS["Zipf"].needs == ("zipf",), "how frames are compared comes by keyword"
-    assert (METRICS["NLL"].clean, METRICS["CE"].clean) == ("clean NLL", None)
+    assert (METRICS["NLL"].clean, METRICS["CE"].clean) == ("clean NLL", "")
     assert nll.caption == "The negative log-likelihood of the label, in nats."
 
 
