@@ -45,6 +45,12 @@ def trained() -> hardy.evaluation.Run:
 
 # An attack came after the score was written down, and showed that model the clean images only.
 NOTES = {"function": "\nnote: 20 of 40 images are complete; the same `hardy eval` resumes"}
+# What a session says by now where it could not check the clean accuracy.
+OPEN = dict.fromkeys(
+    ("plain", "defended", "trained"),
+    "\nnote: not checked, for want of 30 clean images: its clean accuracy, and with it its "
+    "preprocessing and the order of its classes",
+)
 
 # The calls that made the runs.
 CALLS: dict[str, Callable[[], hardy.evaluation.Run]] = {
@@ -106,7 +112,7 @@ def test_the_same_call_computes_nothing_and_scores_the_same(name: str, folder: P
     again = CALLS[name]()
     assert again.folder.name == expected["folder"]
     assert predictions(folder / "runs") == before
-    assert str(again.score()) == expected["text"] + NOTES.get(name, "")
+    assert str(again.score()) == expected["text"] + NOTES.get(name, "") + OPEN.get(name, "")
 
 
 @pytest.mark.parametrize(

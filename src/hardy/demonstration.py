@@ -25,12 +25,12 @@ from hardy.engine.door import UInt8
 from hardy.errors import need
 from hardy.evaluation import evaluate
 from hardy.images.datasets import PHOTO_WHEELS, fetch_photos
+from hardy.images.labels import imagenet_classes
 from hardy.models import Model, load_model
 from hardy.pictures import write_sheet
 from hardy.progress import Track, untracked
 from hardy.report.gallery import sample_photo
 from hardy.report.write import write_report
-from hardy.run.labels import imagenet_classes
 from hardy.scores.scoring import ScoredStore, score
 
 SUITES = {"cifar10_c": ("counted",), "cifar10_p": ("counted",)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
@@ -17,7 +17,7 @@ from hardy.engine.keys import check_seed
 from hardy.engine.ops import engine_name
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial, Threads, count_workers
-from hardy.images.source import Fault
+from hardy.images.source import Fault, count_left_out
 from hardy.metrics import stratified_subset
 from hardy.models import Model, Override, Preprocessing
 from hardy.models.defences import defend as behind
@@ -27,7 +27,7 @@ from hardy.progress import Track, untracked
 from hardy.run import runner
 from hardy.run.batching import mixed
 from hardy.run.plan import RunPlan, plan_run
-from hardy.run.preflight import check, check_trained_on
+from hardy.run.preflight import Checked, check, check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
 from hardy.scores.scoring import Run
@@ -52,6 +52,8 @@ class Evaluation:
     workers: int
     own_classes: bool
     named: frozenset[str] = frozenset()  # names that users gave; a stored run takes them on
+    # Images that could not be used, so many of each kind.
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def describe(self) -> list[str]:
         """What is shown to whom, in lines for a terminal."""
@@ -76,16 +78,15 @@ class Evaluation:
     def plan(self) -> RunPlan:
         return plan_run(self.models, self.subject, workers=self.workers)
 
-    def check_classes(self, subject: Subject) -> list[str]:
-        """Warnings, or an error, where models were trained on other classes than these images'."""
-        names, own = subject.classes.names, self.own_classes
-        told = [
-            check_trained_on(facts_of(model).class_names, names, model.name, own=own)
-            for model in self.models
-        ]
-        return [warning for warning in told if warning]
+    def check_classes(self, subject: Subject) -> dict[str, list[str]]:
+        """Warnings by model, or an error, where one was trained on other classes than these."""
+        names, own, told = subject.classes.names, self.own_classes, {}
+        for model in self.models:
+            warning = check_trained_on(facts_of(model).class_names, names, model.name, own=own)
+            told[model.name] = [warning] if warning else []
+        return told
 
-    def check(self) -> tuple[list[str], dict[str, float | None]]:
+    def check(self) -> dict[str, Checked]:
         """Warnings about how models take their images, and their accuracy on some clean ones.
 
         A run is checked once: one that goes on has been warned already.
@@ -95,11 +96,20 @@ class Evaluation:
         enough = len(labels) >= LEAST and (labels >= 0).all()
         sample = self._sample() if fresh and enough else None
         if sample is None:
-            return [], {}
+            return {}
         rows, images = sample
-        found = {model.name: check(model, images, labels[rows]) for model in fresh}
-        told = [warning for one in found.values() for warning in one.warnings]
-        return told, {name: one.accuracy for name, one in found.items()}
+        return {model.name: check(model, images, labels[rows]) for model in fresh}
+
+    def _unchecked(self, model: Model) -> str | None:
+        """What a model's scores rest on without anybody having looked; of flips it is nothing."""
+        if self.subject.suite.kind == "perturbations":
+            return None
+        named = facts_of(model).class_names and self.subject.classes.names
+        order = "" if named else " and the order of its classes"
+        return (
+            f"not checked, for want of {LEAST} clean images: its clean accuracy, and with it its "
+            f"preprocessing{order}"
+        )
 
     def _checked(self, model: Model) -> bool:
         identity = runner.identify_run(model, self.subject, own_classes=self.own_classes)
@@ -122,7 +132,14 @@ class Evaluation:
             return None
         return np.array(rows), np.stack(images)
 
-    def run(self, track: Track, accuracy: dict[str, float | None]) -> runner.RunOutcome:
+    def run(
+        self,
+        track: Track,
+        accuracy: Mapping[str, float | None],
+        doubts: Mapping[str, Sequence[str]] | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> runner.RunOutcome:
+        """Run all; accuracies and doubts, by model, are stored, and `warn` hears of new ones."""
         executor: Executor = Serial() if self.workers == 1 else Threads(self.workers)
         sessions = [
             session(
@@ -133,6 +150,9 @@ class Evaluation:
                 workers=self.workers,
                 engine=engine_name(self.subject.device),
                 checked_accuracy=accuracy.get(model.name),
+                warnings=(doubts or {}).get(model.name, ()),
+                unchecked=self._unchecked(model) if accuracy.get(model.name) is None else None,
+                left_out=self.left_out,
                 **said(facts_of(model)),
             )
             for model in self.models
@@ -146,6 +166,7 @@ class Evaluation:
             own_classes=self.own_classes,
             named=self.named,
             track=track,
+            warn=warn or _warn,
         )
 
 
@@ -205,6 +226,7 @@ def evaluate(
     images_per_class: int | None = None,
     seed: int = 0,
     own_classes: bool = False,
+    classes: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     trust: bool = False,
     device: str | None = None,
@@ -230,9 +252,9 @@ def evaluate(
     `images` is a path of any kind that `hardy.names("readers")` lists, or an array uint8
     (N, H, W, 3) with its `labels`; `files` is a folder that holds the suite ready-made. `subset`
     and `images_per_class` take a fixed part of the images. `own_classes` says that labels are the
-    images' own, not the suite's; `preprocessing` overrides the model's own, and `defend` puts a
-    defence before it, such as "clahe". With `dry_run` nothing is stored: the result says what the
-    run would cost, by a timed sample.
+    images' own, not the suite's, and `classes` how many there are; `preprocessing` overrides the
+    model's own, and `defend` puts a defence before it, such as "clahe". With `dry_run` nothing is
+    stored: the result says what the run would cost, by a timed sample.
 
     ```python
     import hardy, numpy
@@ -264,6 +286,7 @@ def evaluate(
         images_per_class=images_per_class,
         seed=check_seed(seed),
         own_classes=own_classes,
+        classes=classes,
         faults=unusable,
     )
     loaded = tuple(
@@ -276,6 +299,7 @@ def evaluate(
             batch=batch,
             preprocessing=one.preprocessing,
             name=one.name,
+            side=subject.suite.edition.side,
         )
         for one in wanted
     )
@@ -285,18 +309,22 @@ def evaluate(
     named = frozenset(
         model.name for model, one in zip(loaded, wanted, strict=True) if one.name is not None
     )
-    evaluation = Evaluation(loaded, shown, Path(store), count, own_classes, named)
+    left_out = count_left_out(unusable)
+    evaluation = Evaluation(loaded, shown, Path(store), count, own_classes, named, left_out)
     doubts = evaluation.check_classes(shown)
     announce(evaluation)
     if dry_run:
         return evaluation.plan()
-    told, accuracy = evaluation.check()
-    for warning in (*doubts, *told):
+    found = evaluation.check()
+    for its_name, checked in found.items():
+        doubts[its_name] += checked.warnings
+    for warning in (text for some in doubts.values() for text in some):
         (warn or _warn)(warning)
-    outcome = evaluation.run(track, accuracy)
+    accuracy = {its_name: checked.accuracy for its_name, checked in found.items()}
+    outcome = evaluation.run(track, accuracy, doubts, warn)
     faults = (*(fault.reason for fault in unusable), *outcome.faults)
-    found = [Run(open_run(folder), faults) for folder in outcome.folders]
-    return found if several else found[0]
+    stored = [Run(open_run(folder), faults) for folder in outcome.folders]
+    return stored if several else stored[0]
 
 
 def _check_apart(images: Any, store: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -26,7 +27,8 @@ BUILD = ("build", "imagenet_c", "--images", "val", "--out", "c", "--workers", "1
 def test_build_resume_extend_verify(run) -> None:
     code, out, err = run(*BUILD, "--only", "contrast, fog", "--severities", "1,3")
     assert (code, err) == (0, "")
-    first, plan, last = out.splitlines()
+    first, plan, note, last = out.splitlines()
+    assert note.startswith("note: these are not the classes of ImageNet-C")
     assert first == "4 images of 2 classes, class folders in val"
     assert plan.startswith(
         "to write: 4 cells of ImageNet-C for 4 images as jpeg, 16 in all, about "
@@ -91,7 +93,7 @@ def test_arrays_labels_seed_and_format(run) -> None:
     arguments = ("build", "cifar10_c", "--images", "rows.npy", "--labels", "labels.txt", "--out",
                  "a", "--workers", "1", "--only", "gaussian_noise", "--severities", 1)  # fmt: skip
     assert run(*arguments)[0] == 0
-    assert sorted(tree(Path("a"))) == ["gaussian_noise.npy", "labels.npy", "manifest.json",
+    assert sorted(tree(Path("a"))) == ["gaussian_noise.npy.part", "labels.npy", "manifest.json",
                                        "manifest.jsonl"]  # fmt: skip
     np.testing.assert_array_equal(np.load("a/labels.npy"), [3, 1, 2] * 5)
     code, _, err = run(*arguments, "--seed", "2")
@@ -167,3 +169,14 @@ def test_workers(run, workers: tuple[object, ...], kind: type | None, monkeypatc
     monkeypatch.setattr(build, "build_cells", watch)
     assert run(*BUILD[:-2], *workers)[0] == 0
     assert kind is None or type(seen[0]) is kind
+
+
+def test_a_part_of_the_images_and_classes_of_their_own(run) -> None:
+    words = (*BUILD, "--only", "contrast", "--severities", "1", "--subset", "2", "--own-classes")
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    assert out.startswith("2 of 4 images of 2 classes, class folders in val")
+    assert "note" not in out
+    assert sum(name.endswith(".JPEG") for name in tree(Path("c"))) == 2
+    header = json.loads(Path("c/manifest.json").read_bytes())
+    assert all("/" in id for id in header["ids"])

@@ -152,7 +152,7 @@ def test_unusable_images_end_with_1_and_the_rest_is_kept(run, tmp_path: Path) ->
     assert code == 1
     assert "1 image could not be used" in err
     assert "<b>\\x1b[31m" in err
-    assert "4 of 5 images are complete" in out
+    assert "1 image is left out: 1 that could not be read" in out
 
 
 def test_a_warning_is_loud_and_does_not_stop_the_run(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
 
@@ -41,3 +42,24 @@ def test_every_command_is_there() -> None:
 @pytest.mark.parametrize("name", KEPT)
 def test_options(name: str) -> None:
     assert options(COMMANDS[name]) == KEPT[name]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("eval fake:10 --suite cifar10_c --only fog --only snow", "--only once, got it 2 times"),
+        ("build cifar10_c --images a --images b --out c", "expected --images once"),
+        ("show a.png -o b.png --level 2", "expected no --level without --sequence"),
+        ("show a.png -o b.html --html --sequence tilt", "expected no --sequence with --html"),
+        ("overlap --out dir --epochs 3", "expected no --epochs without --suite and --data"),
+        ("design m.csv --below 0.5 --seed 1", "expected no --seed with --below"),
+        ("report runs -o a.csv --photo b.png", "expected --photo with html, which has a gallery"),
+        ("eval fake:10 --suite cifar10_p --files a --images b", "expected no --images with the"),
+        ("eval fake:10 --suite cifar10_c --images b.npz --classes 3", "with --own-classes"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(words: str, reason: str, run: Any) -> None:
+    np.savez("b.npz", images=np.zeros((3, 32, 32, 3), np.uint8), labels=range(3))
+    code, _, err = run(*words.split())
+    assert code == 2
+    assert reason in err

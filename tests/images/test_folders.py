@@ -12,6 +12,7 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.images import Fault, Source, open_images
+from hardy.images.source import count_left_out
 from tests.photos import random_images
 
 RGB = random_images(1, 12, 10)[0]
@@ -57,12 +58,17 @@ def test_equal_ids_name_both_files(tmp_path: Path) -> None:
         open_images(tmp_path, id_rule="file_stem")
     with pytest.raises(InputError, match=r'b/y.jpg and .*b/y.png have the same id "b/y"'):
         open_images(tmp_path)
+    with pytest.raises(InputError, match=r"2 images in all; rename them, or, .*`own_classes=True`"):
+        open_images(tmp_path, id_rule="file_stem", faults=[])
+
+
+def test_faults_say_how_many_images_they_keep_out(tmp_path: Path) -> None:
+    put(tmp_path, "a/1.png", "b/2.png", "beside.png", "too.png", "third.png")
+    (tmp_path / "c").mkdir()
     faults: list[Fault] = []
-    source = open_images(tmp_path, id_rule="file_stem", faults=faults)
-    assert list(source.files) == ["a/x.png", "b/y.jpg"]
-    assert source.labels is not None
-    assert source.labels.tolist() == [0, 1]
-    assert len(faults) == 2
+    open_images(tmp_path, faults=faults)
+    assert count_left_out(faults) == {"beside the class folders": 3}
+    assert "beside.png lies beside class folders, and so do 2 more; put it" in faults[0].reason
 
 
 @pytest.mark.parametrize(
@@ -72,7 +78,7 @@ def test_equal_ids_name_both_files(tmp_path: Path) -> None:
         ("dangling", "x.png: expected an image file, got a broken link or a device"),
         ("fifo", "x.png: expected an image file, got a broken link or a device"),
         ("empty class", "the class folder .*empty has no image files"),
-        ("beside", "beside.png lies beside class folders .*labels.csv"),
+        ("beside", "beside.png lies beside class folders; .*labels.csv"),
         ("cycle", "a/loop is a link to a folder around it"),
         ("loop", "cannot read .*a/0.png: Too many levels of symbolic links"),
         ("loop without suffix", "cannot read .*a/0: Too many levels of symbolic links"),

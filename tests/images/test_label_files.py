@@ -10,7 +10,7 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.images import Fault, Source, open_images
-from hardy.run.labels import classes_of
+from hardy.images.labels import classes_of
 from hardy.suites import load
 from tests.photos import random_images
 

@@ -136,23 +136,26 @@ def test_what_is_wrong_in_a_parquet(tmp_path: Path) -> None:
         return {"bytes": data, "path": path}
 
     rows = [image(png(0), "a.png"), image(None, "b.png"), image(b"text", "c.png")]
-    rows += [image(png(3), "a.jpg"), image(png(4), "../d.png"), image(png(5), "e.png")]
+    rows += [image(png(3), "g.jpg"), image(png(4), "../d.png"), image(png(5), "e.png")]
     rows += [image(png(6), "f\0.png")]
     path = write(tmp_path / "a.parquet", {"image": rows, "label": list(range(7))})
     with pytest.raises(InputError, match=r"row 4 \(\.\./d.png\): the path climbs out"):
         open_images(path)
     faults: list[Fault] = []
     source = open_images(path, faults=faults)
-    assert list(source.files) == ["a.png", "b.png", "c.png", "e.png"]
+    assert list(source.files) == ["a.png", "b.png", "c.png", "g.jpg", "e.png"]
     assert source.labels is not None
-    assert source.labels.tolist() == [0, 1, 2, 5]
+    assert source.labels.tolist() == [0, 1, 2, 3, 5]
     assert "the name has a NUL character in it; not used" in faults[1].reason
-    assert "row 0 (a.png) and" in faults[2].reason
+    rows[3] = image(png(3), "a.jpg")
+    twins = write(tmp_path / "twins.parquet", {"image": rows, "label": list(range(7))})
+    with pytest.raises(InputError, match=r"row 0 \(a.png\) and .*have the same id"):
+        open_images(twins, faults=[])
     with pytest.raises(InputError, match=r"row 1 \(b.png\): the image is not in the file, only"):
         source.read(1)
     with pytest.raises(InputError, match=r"row 2 \(c.png\): not an image"):
         source.read(2)
-    np.testing.assert_array_equal(source.read(3), IMAGES[5])
+    np.testing.assert_array_equal(source.read(4), IMAGES[5])
 
 
 @pytest.mark.parametrize(

@@ -281,7 +281,9 @@ def test_an_output_that_calls_its_logits_so_is_taken(kind):
 
     module = Wordy()
     module.load_state_dict(tiny().state_dict())
-    np.testing.assert_array_equal(load_model(module).logits(IMAGES), load_model(tiny()).logits(IMAGES))
+    np.testing.assert_array_equal(
+        load_model(module).logits(IMAGES), load_model(tiny()).logits(IMAGES)
+    )
     with load_model(module).from_pixels() as classify:
         assert classify(torch.rand(2, 3, 12, 12)).shape == (2, 5)
 

@@ -74,6 +74,28 @@ def test_timm_with_a_checkpoint(torchvision, tmp_path):
     assert model.facts.known_accuracy is None
 
 
+@pytest.mark.parametrize(
+    ("side", "tested", "size", "source"),
+    [
+        (224, 224, 224, "timm config, test size"),
+        (224, 288, 160, "timm config"),  # which would enlarge the suite's images
+        (None, 224, 160, "timm config"),  # nobody knows what images come
+    ],
+)
+def test_timm_is_shown_images_of_the_size_it_is_tested_at(
+    side, tested, size, source, torchvision, tmp_path, monkeypatch
+):
+    import timm
+
+    module = timm.create_model("test_resnet")
+    module.pretrained_cfg = {**module.pretrained_cfg, "test_input_size": (3, tested, tested)}
+    torch.save(module.state_dict(), tmp_path / "weights.pt")
+    monkeypatch.setattr(timm, "create_model", lambda name: module)
+    named = load_model("timm:test_resnet", checkpoint=tmp_path / "weights.pt", side=side)
+    assert (named.preprocessing.size, named.preprocessing.source) == (size, source)
+    assert load_model(module, side=side).preprocessing.size == size
+
+
 @pytest.mark.parametrize("name", ["torchvision:squeezenet1_1", "timm:test_vit"])
 def test_without_a_network_the_way_out_is_named(name, torchvision, offline):
     with pytest.raises(MissingResource, match=f"{name}.*no route to host.*by `checkpoint`"):

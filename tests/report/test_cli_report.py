@@ -53,6 +53,18 @@ def test_report_in_all_formats(digits: Path, tmp_path: Path) -> None:
         run("report", digits, "-o", tmp_path / "report.doc")
 
 
+@pytest.mark.parametrize("suffix", ["html", "md", "csv"])
+def test_a_run_that_is_left_out_is_said_and_ends_with_1(suffix: str, tmp_path: Path) -> None:
+    write_run(tmp_path / "runs", "model", "cifar10_c", images=30, classes=10)
+    (tmp_path / "runs" / "torn").mkdir()
+    (tmp_path / "runs" / "torn" / "run.json").write_text("{")
+    words = ["report", str(tmp_path / "runs"), "-o", str(tmp_path / f"report.{suffix}")]
+    outcome = CliRunner().invoke(app, words)
+    assert outcome.exit_code == 1
+    assert "1 run could not be shown:\n" in outcome.output
+    assert (tmp_path / f"report.{suffix}").exists()
+
+
 def test_report_carries_a_gallery_of_the_photo(digits: Path, tmp_path: Path) -> None:
     run("report", digits, "-o", tmp_path / "r.html", "--photo", paths()[1])
     strips = [

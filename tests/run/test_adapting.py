@@ -68,8 +68,8 @@ def test_the_order_of_the_source_does_not_matter(tmp_path: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(photo.read_bytes())
     opened = [
-        open_subject(load("imagenet_c"), images=path, own_classes=True, only=["contrast"])
-        for path in (first, second)
+        open_subject(load("imagenet_c"), images=source, own_classes=True, only=["contrast"])
+        for source in (open_images(path, id_rule="file_stem") for path in (first, second))
     ]
     assert opened[0].ids != opened[1].ids
     model = adapting()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,77 @@ def test_the_storage_step_is_that_of_the_suite(tmp_path: Path) -> None:
     assert run.stored.labels.tolist() == [0, 1, 0, 1]
 
 
+def test_images_of_own_classes_may_have_one_name_in_each(tmp_path: Path) -> None:
+    """Named by their stems, two of three would be dropped, and with them all classes but one."""
+    for k, name in enumerate(("cats", "dogs", "newts")):
+        for n in range(2):
+            place = tmp_path / "images" / name / f"image_{n}.png"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.full((64, 64, 3), 20 * k + n, np.uint8)).save(place)
+    what: dict[str, Any] = {"suite": "imagenet_c", "only": ["contrast"], "severities": [1]}
+    what |= {"images": tmp_path / "images", "store": tmp_path / "runs"}
+    run = one(evaluate("fake:3", own_classes=True, **what))
+    assert run.stored.ids[:2] == ["cats/image_0", "cats/image_1"]
+    assert run.stored.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    with pytest.raises(InputError, match=r"same id .*4 images in all.*say `own_classes=True`"):
+        evaluate("fake:1000", **what)
+
+
+def test_what_a_listing_leaves_out_is_said_with_every_score(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for k in range(6):
+        Image.fromarray(np.full((32, 32, 3), 20 * k, np.uint8)).save(folder / f"{k}.png")
+    (folder / "labels.csv").write_text("".join(f"{k}.png,{k}\n" for k in range(4)))
+    run = one(evaluate("fake:10", images=folder, store=tmp_path / "runs", **FEW))
+    note = "2 images are left out: 2 without a label"
+    assert note in run.score().notes
+    assert "4 of 6 images" in str(run.score())
+    assert note in str(hardy.score(tmp_path / "runs"))
+    assert note in str(hardy.compare(run, run).tables())
+    assert note in json.loads(hardy.score(tmp_path / "runs").as_json())["notes"]
+    page = hardy.report(tmp_path / "runs", tmp_path / "report.html")
+    assert note in page.read_text()
+
+
+def test_doubts_are_stored_and_said_wherever_scores_are(tmp_path: Path) -> None:
+    """The accuracy on 4 images tells nothing; that a row has probabilities is seen at once."""
+
+    def sure(images: Any) -> Any:
+        odds = np.exp(np.asarray(load_model("fake:10").logits(images), np.float64))
+        return odds / odds.sum(axis=1, keepdims=True)
+
+    images = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), np.uint8)
+    what: dict[str, Any] = {"images": images, "labels": range(4), "store": tmp_path / "runs"}
+    heard: list[str] = []
+    runs = evaluate([sure, "fake:10"], warn=heard.append, **what, **FEW)
+    (warning,) = heard
+    assert "sure: its outputs are probabilities, not logits" in warning
+    open_question = (
+        "not checked, for want of 30 clean images: its clean accuracy, and with it its "
+        "preprocessing and the order of its classes"
+    )
+    assert isinstance(runs, list)
+    doubted, plain = (run.score() for run in runs)
+    assert doubted.notes == (warning, open_question)
+    assert plain.notes == (open_question,)
+    assert warning in " ".join(str(hardy.score(tmp_path / "runs")).split())
+    assert f"A: {warning}" in hardy.compare(doubted, plain).tables()[0].notes
+    hardy.report(tmp_path / "runs", tmp_path / "results.json")
+    board = hardy.leaderboard([tmp_path / "results.json"], tmp_path / "board")
+    for page in (board, hardy.report(tmp_path / "runs", tmp_path / "report.html")):
+        assert warning in page.read_text()
+    again = one(evaluate(sure, warn=heard.append, **what, **FEW))
+    assert again.score().notes == doubted.notes, "each once, however often it was resumed"
+
+
+def test_what_was_checked_is_not_said_to_be_open(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (40, 32, 32, 3), np.uint8)
+    labels = load_model("fake:10").logits(images).argmax(axis=1)
+    what: dict[str, Any] = {"images": images, "labels": labels, "store": tmp_path / "runs"}
+    assert one(evaluate("fake:10", **what, **FEW)).score().notes == ()
+
+
 def test_unreadable_images_are_told_and_left_out(tmp_path: Path) -> None:
     folder = tmp_path / "images"
     for k, name in enumerate(CLASSES):
@@ -165,6 +237,9 @@ def test_unreadable_images_are_told_and_left_out(tmp_path: Path) -> None:
     assert "expected the size of the first image" in run.faults[1]
     scores = run.score()
     assert scores["mean error"].circumstances.images == 8
+    assert "8 of 10 images" in str(scores)
+    assert "2 images are left out: 2 that could not be read" in scores.notes
+    assert not [note for note in scores.notes if "resumes" in note]
     # Mended, the same call adds it.
     Image.fromarray(np.full((32, 32, 3), 80, np.uint8)).save(folder / CLASSES[4] / "4.png")
     run = one(evaluate("fake:10", images=folder, store=tmp_path / "runs", **FEW))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,3 +141,20 @@ def test_a_score_says_what_it_is_of(store: Path) -> None:
     assert parts["clean error"] == ("error", "clean")
     assert scores["relative mCE"].signed
     assert not scores["mCE"].signed
+
+
+def test_what_cannot_be_compared_is_said_and_differences_are_points(tmp_path: Path) -> None:
+    """As many images, but others; the same, but of other classes."""
+    images = np.random.default_rng(0).integers(0, 256, (6, 32, 32, 3), np.uint8)
+    what: dict[str, Any] = {"suite": "cifar10_c", "only": ["contrast"], "labels": range(6)}
+    what |= {"store": tmp_path / "runs"}
+    hardy.evaluate("fake:10", images=images, **what)
+    hardy.evaluate("fake:10:1", images=images[::-1].copy(), **what)
+    hardy.evaluate("fake:6", images=images, own_classes=True, **what)
+    words = " ".join(str(hardy.score(tmp_path / "runs")).split())
+    end = "than fake:10, so their numbers cannot be compared"
+    assert f"fake:10:1: other images {end}" in words
+    assert f"fake:6: other classes {end}" in words
+    hardy.evaluate("fake:10:2", images=images, **what)
+    compared = hardy.compare("fake:10", "fake:10:2", store=tmp_path / "runs")
+    assert compared.headline[0].figure().endswith(" points")

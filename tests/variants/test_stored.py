@@ -294,3 +294,32 @@ def test_only_finished_cells_are_offered(tmp_path: Path) -> None:
     del cut["cells"]["contrast:2"]
     (out / "manifest.jsonl").write_text(lines[0] + json.dumps(cut) + "\n")
     assert open_stored(out).cells == (Cell("contrast", 1),)
+
+
+def test_an_array_that_lacks_severities_is_not_called_whole(tmp_path: Path) -> None:
+    """Its other rows are zeros, which nobody must take for images."""
+    rows = write_rows(tmp_path / "rows")
+    built("cifar10_c", rows, tmp_path / "c", "contrast", severities=(1, 2))
+    assert sorted(path.name for path in tmp_path.glob("c/*.npy*")) == [
+        "contrast.npy.part",
+        "labels.npy",
+    ]
+    assert verify(tmp_path / "c").fine
+    stored = open_stored(tmp_path / "c")
+    assert stored.cells == cells_of(load("cifar10_c"), "contrast", severities=(1, 2))
+    before = stored.chunk([0, 1]).make(Cell("contrast", 2))
+    # By another name, as 0.1.0 wrote it, and without the manifest that says what is in it.
+    (tmp_path / "bare").mkdir()
+    for name in ("contrast.npy.part", "labels.npy"):
+        (tmp_path / "bare" / name.removesuffix(".part")).write_bytes(
+            (tmp_path / "c" / name).read_bytes()
+        )
+    bare = open_stored(tmp_path / "bare", load("cifar10_c"))
+    assert bare.cells == stored.cells
+    np.testing.assert_array_equal(bare.chunk([0, 1]).make(Cell("contrast", 2)), before)
+    built("cifar10_c", rows, tmp_path / "c", "contrast")
+    assert (tmp_path / "c/contrast.npy").is_file()
+    assert not (tmp_path / "c/contrast.npy.part").exists()
+    np.testing.assert_array_equal(
+        open_stored(tmp_path / "c").chunk([0, 1]).make(Cell("contrast", 2)), before
+    )

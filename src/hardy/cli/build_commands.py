@@ -10,8 +10,10 @@ from hardy.cli.options import (
     Images,
     Labels,
     Only,
+    OwnClasses,
     Seed,
     Severities,
+    Subset,
     SuiteName,
     end_with_faults,
     numbers,
@@ -38,6 +40,8 @@ def build_suite(
     ] = None,
     only: Only = "counted",
     severities: Severities = None,
+    subset: Subset = None,
+    own_classes: OwnClasses = False,
     seed: Seed = 0,
 ) -> None:
     """Write a suite to disk in its official layout.
@@ -56,6 +60,8 @@ def build_suite(
             format=format,
             only=words(only),
             severities=numbers(severities),
+            subset=subset,
+            own_classes=own_classes,
             seed=seed,
             announce=lambda plan: typer.echo(str(plan)),
             track=watch,

@@ -15,6 +15,7 @@ from hardy.cli.options import (
     Seed,
     TrainBatch,
     TrainPrecision,
+    refuse_given,
     resumable,
     words,
 )
@@ -62,6 +63,10 @@ def overlap_corruptions(
     accuracies, both published scores with intervals, and heat maps.
     Without --suite and --data, what DIR holds is computed and drawn again.
     """
+    if suite is None and data is None:
+        training = ("images", "only", "net", "epochs", "batch", "lr", "device", "precision")
+        redrawn = "without --suite and --data, which draw again what is there and train nothing"
+        refuse_given(redrawn, *training, "proxy", "seed")
     with resumable():
         results = hardy.overlap(
             out,
@@ -159,6 +164,8 @@ def design_suite(
     exists covers the categories. -o and --suite write what was chosen as a
     suite that every command takes: hardy eval ... --suite FILE.
     """
+    if below is not None and picture is None:
+        refuse_given("with --below, which tries all sets and draws no lots", "seed")
     found = hardy.design(
         matrix,
         below=below,

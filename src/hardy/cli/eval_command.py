@@ -14,6 +14,7 @@ from hardy.cli.options import (
     Labels,
     MaybeImages,
     Only,
+    OwnClasses,
     Seed,
     Severities,
     Subset,
@@ -71,9 +72,11 @@ def evaluate_models(
         typer.Option(metavar="N", help="Use N images of each class, the same each time."),
     ] = None,
     seed: Seed = 0,
-    own_classes: Annotated[
-        bool, typer.Option("--own-classes", help="Labels are the images' own, not the suite's.")
-    ] = False,
+    own_classes: OwnClasses = False,
+    classes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="With --own-classes: so many, if images show fewer."),
+    ] = None,
     name: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="What to call a model; one for each, in their order."),
@@ -172,6 +175,7 @@ def evaluate_models(
         "images_per_class": images_per_class,
         "seed": seed,
         "own_classes": own_classes,
+        "classes": classes,
         "name": name,
         "checkpoint": checkpoint,
         "trust": trust,

@@ -48,6 +48,9 @@ Subset = Annotated[
     int | None,
     typer.Option(metavar="N", help="Use N images only, the same each time, classes in proportion."),
 ]
+OwnClasses = Annotated[
+    bool, typer.Option("--own-classes", help="Labels are the images' own, not the suite's.")
+]
 Seed = Annotated[int, typer.Option(min=0, help="Another seed gives other randomness.")]
 Device = Annotated[
     str | None, typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out.")
@@ -93,6 +96,16 @@ def _option(argument: re.Match[str]) -> str:
     return option if value in (None, "True") else f"{option} {value}"
 
 
+_given: set[str] = set()  # options of the command that were typed
+
+
+def refuse_given(reason: str, *names: str) -> None:
+    """Refuse options that were typed and would do nothing."""
+    for name in names:
+        if name in _given:
+            raise InputError(f"expected no --{name.replace('_', '-')} {reason}")
+
+
 def tell(reason: str) -> None:
     """Print a line on stderr."""
     typer.echo(in_options(reason), err=True)
@@ -119,6 +132,17 @@ class NamingCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _plain_flags(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that comes twice and takes one value: the last would win unsaid."""
+        order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        _given.clear()
+        for option in order:
+            _given.add(option.name)
+            times = order.count(option)
+            if times > 1 and not option.multiple and not option.is_flag:
+                raise InputError(f"expected {option.opts[-1]} once, got it {times} times")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         texts: list[Any] = [self, *self.params]

@@ -14,7 +14,14 @@ from hardy.catalogue import KINDS
 from hardy.cli.build_commands import build_suite, verify_folder
 from hardy.cli.design_commands import correlate_shifts, design_suite, overlap_corruptions
 from hardy.cli.eval_command import evaluate_models
-from hardy.cli.options import NamingCommand, PlainGroup, complete, end_with_faults, in_options
+from hardy.cli.options import (
+    NamingCommand,
+    PlainGroup,
+    complete,
+    end_with_faults,
+    in_options,
+    refuse_given,
+)
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
 from hardy.cli.score_commands import compare_models, describe_suite, score_runs
 from hardy.cli.train_command import train_model
@@ -147,6 +154,10 @@ def show(
     With --sequence: the frames of one perturbation. A .gif or .mp4 moves,
     any other image file is a sheet of all frames.
     """
+    if html:
+        refuse_given("with --html, which shows all of them", "sequence", "level")
+    elif sequence is None:
+        refuse_given("without --sequence, whose strength it is", "level")
     written = hardy.show(
         photo, output, size=size, sequence=sequence, level=level, html=html, track=watch
     )

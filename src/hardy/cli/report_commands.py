@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import hardy
-from hardy.cli.options import tell
+from hardy.cli.options import end_with_faults, tell
 from hardy.errors import printable
 from hardy.progress import watch
 from hardy.report import REPORT_FORMATS
@@ -28,10 +28,15 @@ def report_runs(
     """Write a report of all runs in a store: one file that opens offline.
 
     Markdown, CSV and JSON have the numbers, PNG the plots. The same store
-    gives the same bytes.
+    gives the same bytes. Runs that cannot be shown are listed at the end,
+    and the exit code is then 1.
     """
-    written = hardy.report(store, output, format=format, photo=photo, track=watch, tell=tell)
+    left_out: list[str] = []
+    written = hardy.report(
+        store, output, format=format, photo=photo, track=watch, tell=left_out.append
+    )
     typer.echo(f"wrote {printable(str(written))}")
+    end_with_faults(left_out, "run", "shown")
 
 
 def write_board(

@@ -39,10 +39,14 @@ class ClassFolders(Reader):
         root, faults = request.path, request.faults
         top = scan(os.fspath(root), faults)
         if top.images:
+            others = len(top.images) - 1
+            more = f", and so do{'es' if others == 1 else ''} {others:,} more" if others else ""
             refuse(
                 faults,
-                f"{root / top.images[0]} lies beside class folders ({len(top.images):,} such "
-                f"files); put it into one, or write all labels into {root / LABELS}",
+                f"{root / top.images[0]} lies beside class folders{more}; put it into one, or "
+                f"write all labels into {root / LABELS}",
+                kind="beside the class folders",
+                images=len(top.images),
             )
         files: list[str] = []
         classes: list[int] = []
@@ -50,9 +54,8 @@ class ClassFolders(Reader):
         for number, name in zip(numbers, top.folders, strict=True):
             inside = list(_tree(os.fspath(root), name, faults))
             if not inside:
-                refuse(
-                    faults, f"the class folder {root / name} has no image files; fill or remove it"
-                )
+                reason = f"the class folder {root / name} has no image files; fill or remove it"
+                refuse(faults, reason, images=0)
             files += inside
             classes += [number] * len(inside)
         if not files:

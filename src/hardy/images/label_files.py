@@ -22,7 +22,7 @@ from typing import Any
 
 from hardy.errors import InputError
 from hardy.images.image_files import SUFFIXES
-from hardy.images.source import Faults, refuse, stem
+from hardy.images.source import UNLABELLED, Faults, refuse, stem
 
 # What a first line may call the two columns, in this order of choice; the last are Kaggle's.
 FILE_COLUMNS = ("file", "filename", "file_name", "path", "image", "imageid")
@@ -52,12 +52,14 @@ def read_file_labels(
     # Lists of a whole data set, and maps, may well have more than is here.
     for name in sorted(named.keys() - known):
         if name.lower().endswith(SUFFIXES):
-            refuse(faults, f"{path} has a label for {name}, which is not in {root}")
+            reason = f"{path} has a label for {name}, which is not in {root}"
+            refuse(faults, reason, kind="with a label but no file")
     found = {}
     for file, several in keys.items():
         label = next((named[key] for key in several if key in named), None)
         if label is None:
-            refuse(faults, f"{root / file} has no label in {path}; add a line for it")
+            reason = f"{root / file} has no label in {path}; add a line for it"
+            refuse(faults, reason, kind=UNLABELLED)
         else:
             found[file] = label
     return found

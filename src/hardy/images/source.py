@@ -11,9 +11,10 @@ image decides its randomness, by one of three rules:
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +35,11 @@ class Fault:
 
     reason: str
     index: int | None = None  # of the image in the source, if it got as far as that
+    kind: str = "that could not be used"  # images of which kind, as it is said beside scores
+    images: int = 1  # that it keeps out
 
 
+UNLABELLED = "without a label"
 # Where faults go: into the list, and the rest is used. Without a list the first one is raised.
 Faults = list[Fault] | None
 
@@ -91,10 +95,38 @@ class Listing:
         return f"{len(self):,} images {labels}, {self.kind} {self.where}"
 
 
-def refuse(faults: Faults, reason: str, index: int | None = None) -> None:
+@dataclass(frozen=True)
+class SourcePart(Listing):
+    """Some of the images of a source."""
+
+    whole: Source
+    rows: Labels  # of the source
+
+    def read(self, index: int, convert: Convert = rgb) -> UInt8:
+        return self.whole.read(int(self.rows[index]), convert)
+
+    def describe(self) -> str:
+        return f"{len(self):,} of {self.whole.describe()}"
+
+
+def part_of(source: Source, rows: Labels) -> SourcePart:
+    labels = None if source.labels is None else source.labels[rows]
+    files, ids = ([some[row] for row in rows] for some in (source.files, source.ids))
+    return SourcePart("", "", files, ids, labels, source.classes, source, rows)
+
+
+def refuse(faults: Faults, reason: str, index: int | None = None, **facts: Any) -> None:
     if faults is None:
         raise InputError(reason)
-    faults.append(Fault(reason, index))
+    faults.append(Fault(reason, index, **facts))
+
+
+def count_left_out(faults: Iterable[Fault]) -> dict[str, int]:
+    """How many images of which kind are left out."""
+    counts: Counter[str] = Counter()
+    for fault in faults:
+        counts[fault.kind] += fault.images
+    return {kind: count for kind, count in counts.items() if count}
 
 
 def check_faults(faults: Faults) -> None:
@@ -120,7 +152,10 @@ def check_by_row(rule: str, where: object) -> None:
 def identify(
     files: Sequence[str], rule: str, faults: Faults, place: Callable[[int], str] | None = None
 ) -> tuple[list[int], Ids]:
-    """Which of the files are used, and their ids. `place` names a file fully, for messages."""
+    """Which of the files are used, and their ids. `place` names a file fully, for messages.
+
+    Equal ids are refused whatever becomes of faults: whole classes might be left out.
+    """
     where = place or files.__getitem__
     rows = []
     for index, file in enumerate(files):
@@ -134,14 +169,15 @@ def identify(
     name = stem if rule == "file_stem" else without_suffix
     first: dict[str, int] = {}
     for index in rows:
-        file = files[index]
-        twin = first.setdefault(name(file), index)
+        id = name(files[index])
+        twin = first.setdefault(id, index)
         if twin != index:
-            other = "relative_path" if rule == "file_stem" else "row_index"
-            refuse(
-                faults,
-                f'{where(twin)} and {where(index)} have the same id "{name(file)}" by the rule '
-                f"{rule}; rename one of them, or take the rule {other}",
+            twice = len(rows) - len({name(files[row]) for row in rows})
+            others = f", and so it is for {twice:,} images in all" if twice > 1 else ""
+            own = ", or, if the classes are the images' own, say `own_classes=True`"
+            raise InputError(
+                f'{where(twin)} and {where(index)} have the same id "{id}" by the rule {rule}'
+                f"{others}; rename them{own if rule == 'file_stem' else ''}"
             )
     return list(first.values()), list(first)
 

@@ -16,7 +16,15 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.image_files import SUFFIXES, Convert, decode_image, rgb
 from hardy.images.readers import Reader, Request
-from hardy.images.source import Faults, Listing, identify, number_labels, refuse, unusable
+from hardy.images.source import (
+    UNLABELLED,
+    Faults,
+    Listing,
+    identify,
+    number_labels,
+    refuse,
+    unusable,
+)
 
 LABEL = "cls"
 GZIP = b"\x1f\x8b"
@@ -81,7 +89,8 @@ class TarReader(Reader):
         for file, place, label in found:
             if labelled and label is None:
                 shard = shards[place.shard]
-                refuse(faults, f"{shard}:{file} has no .{LABEL} beside it; add its label")
+                reason = f"{shard}:{file} has no .{LABEL} beside it; add its label"
+                refuse(faults, reason, kind=UNLABELLED)
             else:
                 files.append(file)
                 places.append(place)

@@ -59,14 +59,15 @@ def load_model(
     batch: int | Literal["auto"] = "auto",
     name: str | None = None,
     preprocessing: Preprocessing | Override | None = None,
+    side: int | None = None,
 ) -> Model:
     """A model by name ("timm:resnet50"), a torch module, or a function from uint8 (N, H, W, 3) to
     logits (N, K). A function has no weights to tell apart, so its identity is its name and source:
-    give it another `name` whenever its weights change."""
+    give it another `name` whenever its weights change. `side` is that of the images to come."""
     file = None if checkpoint is None else Path(checkpoint)
     other = f" @ {file.name}" if file else ""  # one model with other weights is another model
     label = printable(name or (f"{model}{other}" if isinstance(model, str) else ""))
-    options = Options(label, file, trust, device or "auto", precision, batch, preprocessing)
+    options = Options(label, file, trust, device or "auto", precision, batch, preprocessing, side)
     if isinstance(model, str):
         kind, colon, rest = model.partition(":")
         if not colon and kind not in MODELS:

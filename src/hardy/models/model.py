@@ -206,6 +206,7 @@ class Options:
     precision: str = "float32"
     batch: int | Literal["auto"] = "auto"
     preprocessing: Preprocessing | Override | None = None
+    side: int | None = None  # of the images it will see, where that is known
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:

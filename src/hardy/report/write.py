@@ -43,8 +43,8 @@ def write_report(
 
     The suffix of `output` picks the format unless it is named: html is the page, md, csv and json
     have the numbers, png the figures. The page also shows what the suites do to a `photo`, by
-    default to one that scikit-learn ships, if that is there. `tell` hears of runs that the file
-    does not name. The same store gives the same bytes.
+    default to one that scikit-learn ships, if that is there. `tell` hears of runs that are left
+    out. The same store gives the same bytes.
 
     ```python
     import hardy
@@ -62,6 +62,8 @@ def write_report(
     if form not in REPORT_FORMATS:
         known = ", .".join(REPORT_FORMATS)
         raise InputError(f"expected a file ending in .{known}, got {target}; or name the format")
+    if photo is not None and form != "html":
+        raise InputError(f"expected `photo` with html, which has a gallery, got it with {form}")
     check_target(target)
     shown = sample_photo() if photo is None else Path(photo)
     write_output(target, _content(form, Path(store), shown, track, tell))
@@ -127,22 +129,30 @@ def _suffix(target: Path) -> str:
 
 def _content(form: str, store: Path, photo: Path | None, track: Track, tell: Tell) -> bytes:
     if form == "html":
-        return render_store(store, photo, track=track)
+        return render_store(store, photo, track=track, tell=tell)
     report = gather(store, track=track)
+    for reason in report.left_out:
+        tell(reason)
     if form == "md":
         return as_markdown(report).encode("utf-8", "replace")
-    for reason in report.left_out:  # only Markdown and the page list them
-        tell(reason)
     if form == "png":
         return overview(figure for part in report.sections for figure in figures(part))
     return scored(report, tell).render(form).encode("utf-8", "replace")
 
 
-def render_store(store: Path, photo: Path | None = None, *, track: Track = untracked) -> bytes:
+def render_store(
+    store: Path,
+    photo: Path | None = None,
+    *,
+    track: Track = untracked,
+    tell: Tell = lambda reason: None,
+) -> bytes:
     """The page; galleries are made while scores are computed."""
     with ThreadPoolExecutor(1) as aside:
         made = aside.submit(_galleries, find_runs(store, []), photo)
         report = gather(store, track=track)
+        for reason in report.left_out:
+            tell(reason)
         return render_report(report, made.result())
 
 

@@ -26,10 +26,10 @@ import numpy.typing as npt
 from hardy.engine.ops import is_tensor
 from hardy.errors import InputError, printable
 from hardy.execute import Executor
+from hardy.images.labels import Classes
 from hardy.models import Model
 from hardy.models.calling import check_logits
 from hardy.models.model import facts_of
-from hardy.run.labels import Classes
 from hardy.run.reduce import reduce
 from hardy.run.subject import Loaded, Piece, Rows, Subject
 from hardy.store.parts import Columns

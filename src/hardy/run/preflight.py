@@ -56,6 +56,7 @@ STANDARD: dict[str, tuple[Triple, Triple]] = {
 APART = {"float32": 0.01}
 APART_ELSE = 0.05
 DIFFERENT = 0.02
+ROUNDED = 0.01  # what half precision makes of a sum of probabilities
 # Images whose pixels are compared with those that were stored: all would have to be read.
 LOOKED_AT = 16
 
@@ -96,7 +97,7 @@ def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
 
 def _probabilities(model: Model, logits: Logits) -> list[str]:
     """Warn of probabilities: errors stay the same, but their softmax is nearly flat."""
-    if logits.shape[1] < 2 or logits.min() < 0 or np.abs(logits.sum(axis=1) - 1).max() > 1e-3:
+    if logits.shape[1] < 2 or logits.min() < 0 or np.abs(logits.sum(axis=1) - 1).max() > ROUNDED:
         return []
     return [
         f"{model.name}: its outputs are probabilities, not logits, so its calibration scores would "
@@ -180,11 +181,16 @@ def binomial_tail(hits: int, number: int, share: float) -> float:
     return float(min(1.0, 2 * min(terms[: hits + 1].sum(), terms[hits:].sum())))
 
 
-def rehearse(models: Sequence[Model], subject: Subject) -> None:
-    """Show every model one image, before anything is stored."""
-    loaded = _first(subject)
+def rehearse(models: Sequence[Model], subject: Subject) -> list[list[str]]:
+    """Show every model one image, before anything is stored; warnings about its answer."""
+    loaded, told = _first(subject), []
     for model in models:
-        _predict(model, subject, loaded, subject.cells[0])
+        logits = _predict(model, subject, loaded, subject.cells[0])
+        plain = undefended(model)
+        if plain is not model:
+            logits = _predict(plain, subject, loaded, subject.cells[0])
+        told.append(_probabilities(plain, logits))
+    return told
 
 
 def _first(subject: Subject) -> Loaded:

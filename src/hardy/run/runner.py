@@ -7,7 +7,7 @@ Rows are worked on in blocks of fixed places, so that a run that was stopped and
 models the same batches as one that was not.
 """
 
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from hardy.run.preflight import check_unchanged, rehearse
 from hardy.run.subject import Loaded, Rows, Subject
 from hardy.run.worst_choice import keep_worst
 from hardy.store.identity import Identity
+from hardy.store.provenance import UNREADABLE
 from hardy.store.writer import RunWriter
 from hardy.suites import keep_beside
 from hardy.suites.cells import Cell
@@ -71,12 +72,18 @@ def run_models(
     own_classes: bool = False,
     named: Container[str] = (),
     track: Track = untracked,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> RunOutcome:
-    """Predict what the store lacks; `track` follows the predictions. A stored run is renamed where
-    the model's name is among those `named`."""
+    """Predict what the store lacks; `track` follows the predictions, `warn` hears of doubts. A
+    stored run is renamed where the model's name is among those `named`."""
     identities = [identify_run(model, subject, own_classes=own_classes) for model in models]
     _check_different(models, identities)
-    rehearse(models, subject)
+    told = [list(session.get("warnings", ())) for session in sessions]
+    for known, found in zip(told, rehearse(models, subject), strict=True):
+        for text in found:
+            if text not in known:
+                warn(text)
+                known.append(text)
     faults: dict[int, str] = {}
     made = 0
     with ExitStack() as stack:
@@ -95,11 +102,11 @@ def run_models(
             )
             for identity in identities
         ]
-        for model, writer, session in zip(models, writers, sessions, strict=True):
+        for model, writer, session, doubts in zip(models, writers, sessions, told, strict=True):
             check_unchanged(model, writer, subject)
             if model.name in named:
                 writer.rename(model.name)
-            writer.add_session({**session, "subset": subject.subset})
+            writer.add_session({**session, "subset": subject.subset, "warnings": doubts})
             keep_beside(writer.folder, subject.suite)
         have = [writer.have(subject.cells) for writer in writers]
         faults |= whole_batches(models, subject, have)
@@ -110,6 +117,8 @@ def run_models(
                 made += count
         for writer in writers:
             writer.checkpoint()
+            if faults:
+                writer.leave_out(UNREADABLE, len(faults))
             keep_worst(writer.folder, subject, anew=made > 0)
     names = [f"{subject.ids[row]}: {faults[row]}" for row in sorted(faults)]
     return RunOutcome(tuple(writer.folder for writer in writers), names)

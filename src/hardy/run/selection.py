@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.images import RECIPES, Source, open_images
+from hardy.images.labels import Classes, classes_of
 from hardy.images.numpy_files import source_of_array
-from hardy.images.source import Faults
+from hardy.images.source import Fault, Faults
 from hardy.metrics import stratified_subset
-from hardy.run.labels import Classes, classes_of
 from hardy.run.subject import Rows, Subject
 from hardy.schema import brief
 from hardy.suites.cells import CLEAN, Cell, choose_cells
@@ -38,6 +38,7 @@ def open_subject(
     images_per_class: int | None = None,
     seed: int = 0,
     own_classes: bool = False,
+    classes: int | None = None,
     faults: Faults = None,
 ) -> Subject:
     """Open a suite's images: made from `images`, or ready-made from `files`, and `images` are then
@@ -50,11 +51,24 @@ def open_subject(
         raise InputError(
             f"expected no {option} with files, which bring their own, got {option}={brief(got)}"
         )
-    source = None if images is None else _open_source(images, suite, labels, faults)
+    if files is not None and images is not None and suite.kind == "perturbations":
+        raise InputError(
+            f"expected no `images` with the files of {suite.name}: its sequences need no clean "
+            "images; leave them out"
+        )
+    stored = None if files is None else open_stored(files, suite)
+    # A stem may be that of one image in each class; of stored ones the ids are decided.
+    by_path = own_classes if stored is None else "/" in str(stored.ids[0])
+    rule = "relative_path" if by_path and suite.id_rule == "file_stem" else suite.id_rule
+    source = None if images is None else _open_source(images, suite, rule, labels, faults)
     variants: Variants
-    if files is not None:
-        variants = open_stored(files, suite)
+    if files is not None and stored is not None:
+        variants = stored
         _check_stored(variants, cells, files)
+        if stored.unbuilt and faults is not None:
+            kind = "that could not be read when the files were built"
+            reason = f"{files} lacks {stored.unbuilt:,} images {kind}"
+            faults.append(Fault(reason, kind=kind, images=stored.unbuilt))
         if source is not None and suite.kind == "corruptions":
             _check_same_ids(variants, source)
             variants = replace(variants, clean=Generated(suite, source))
@@ -72,21 +86,22 @@ def open_subject(
             f"(by an attack, or by `only={CLEAN.name}`), got {suite.name}"
             f"{' without `images`' if images is None else ''}; name one such as cifar10_c"
         )
-    known = classes_of(suite, variants.labels, variants.classes, len(variants), own=own_classes)
+    own: dict[str, Any] = {"own": own_classes, "classes": classes}
+    known = classes_of(suite, variants.labels, variants.classes, len(variants), **own)
     chosen: Rows = np.arange(len(variants))
     how: dict[str, Any] | None = None
     if subset is not None or images_per_class is not None:
         part = {"size": subset, "per_class": images_per_class}
         chosen = stratified_subset(known.labels, variants.ids, **part)
         how = {"of": len(variants), **part}
-    classes = Classes(known.labels[chosen], known.names, known.width)
-    return Subject(variants, (CLEAN, *cells) if with_clean else cells, chosen, classes, how)
+    of = Classes(known.labels[chosen], known.names, known.width)
+    return Subject(variants, (CLEAN, *cells) if with_clean else cells, chosen, of, how)
 
 
-def _open_source(images: Images, suite: Suite, labels: Any, faults: Faults) -> Source:
+def _open_source(images: Images, suite: Suite, id_rule: str, labels: Any, faults: Faults) -> Source:
     RECIPES[suite.recipe]  # one that nobody knows is refused before the images are listed
     if isinstance(images, str | os.PathLike):
-        source = open_images(images, labels=labels, id_rule=suite.id_rule, faults=faults)
+        source = open_images(images, labels=labels, id_rule=id_rule, faults=faults)
     elif isinstance(images, np.ndarray):
         source = source_of_array(images, labels)
     elif all(hasattr(images, name) for name in ("ids", "labels", "read")):

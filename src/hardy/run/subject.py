@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
+from hardy.images.labels import Classes
 from hardy.images.recipes import RECIPES
 from hardy.images.source import Ids
 from hardy.models import Model
 from hardy.models.model import facts_of
-from hardy.run.labels import Classes
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
 from hardy.variants import Chunk, DecodedImage, Variants

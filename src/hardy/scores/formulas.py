@@ -9,15 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.metrics import (
-    METRICS,
-    Interval,
-    Metric,
-    Resampling,
-    percentile_interval,
-    proportion_interval,
-)
-from hardy.metrics.bootstrap import resample_tables
+from hardy.metrics import METRICS, Interval, Metric, Resampling
+from hardy.metrics.bootstrap import percentile_interval, proportion_interval, resample_tables
 from hardy.metrics.classification import Floats
 from hardy.metrics.metric import HEADLINE
 from hardy.scores.score import Circumstances, Score, no_width, score_of, unseen_share

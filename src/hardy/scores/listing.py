@@ -47,9 +47,22 @@ def _notes(group: Sequence[Scores]) -> list[str]:
         notes = [f"{model}: {what}" for model, what in zip(models, around, strict=True)]
     named = list(zip(models, group, strict=True))
     notes += [f"{model}: {note}" for model, scores in named for note in scores.notes]
+    for model, some in named[1:]:
+        if what := _unlike(group[0], some):
+            notes.append(f"{model}: {what} than {models[0]}, so their numbers cannot be compared")
     for model, one in ((model, some.run.identity) for model, some in named if model != some.model):
         notes.append(f"{model}: {one.preprocessing}, {one.precision}, seed {one.seed}, {one.made}")
     return notes
+
+
+def _unlike(one: Scores, two: Scores) -> str:
+    """What circumstances do not show: as many images, but others, or other classes."""
+    first, second = (scores.headline[0].circumstances for scores in (one, two))
+    kept = ("labels", "width")
+    if any(one.run.details[name] != two.run.details[name] for name in kept):
+        return "other classes"
+    alike = first.images == second.images and first.images_hash != second.images_hash
+    return "other images" if alike else ""
 
 
 def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[TextTable]:

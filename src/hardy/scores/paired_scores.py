@@ -34,7 +34,7 @@ class ScoreDifference(NamedTuple):
 
     def figure(self) -> str:
         """The difference and its interval."""
-        unit = f" {self.first.unit}" if self.first.unit else ""
+        unit = " points" if self.first.unit == "%" else ""
         scale = max(abs(self.first.value), abs(self.second.value))
         return write_figure(self.difference, self.interval, scale, sign="+") + unit
 

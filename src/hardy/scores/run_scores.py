@@ -204,6 +204,7 @@ def score_run(
         # Clean scores of the part that counts come first, and stay.
         scores = {**scores, **made, **scores}
     notes += left_out + _trained_on(scores.values(), run) + _defence(run)
+    notes += _left_out(run) + run.doubts
     leading = {name: scores[name] for name in _headline(suite.kind, scores)}
     return Scores(run, suite.kind, leading | scores, parts[0].images, tuple(notes), reference, how)
 
@@ -222,6 +223,15 @@ def _trained_on(scores: Iterable[Score], run: StoredRun) -> list[str]:
         return [f"what its first weights had seen is not known, and nothing is marked {MARK}"]
     names = dict.fromkeys(name for score in scores for name in score.seen(run.seen))
     return [f"{MARK} trained on {', '.join(names)}: not unseen by this model"] if names else []
+
+
+def _left_out(run: StoredRun) -> list[str]:
+    """What became of images that the run was to have."""
+    if not run.left_out:
+        return []
+    number = sum(run.left_out.values())
+    parts = ", ".join(f"{count:,} {kind}" for kind, count in run.left_out.items())
+    return [f"{number:,} image{'s are' if number > 1 else ' is'} left out: {parts}"]
 
 
 def _defence(run: StoredRun) -> list[str]:

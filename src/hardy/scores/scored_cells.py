@@ -12,6 +12,7 @@ from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.metrics.frame_distance import DIFFICULTIES
 from hardy.scores.score import Circumstances
+from hardy.store.provenance import UNREADABLE
 from hardy.store.reader import StoredRun
 from hardy.suites import SEVERITIES, copy_name, load
 from hardy.suites.cells import CLEAN, Cell
@@ -117,7 +118,7 @@ def _select_corruptions(
     if one is not two and one.levels == two.levels and np.array_equal(one.images, two.images):
         cells = one.cells + two.cells[len(clean) :]
         parts = [one._replace(names=one.names + two.names, cells=cells)]
-    return parts, notes + [note for part in parts for note in _incomplete(part, suite, places)]
+    return parts, notes + [note for part in parts for note in _incomplete(run, part, suite, places)]
 
 
 def _select_sequences(
@@ -137,7 +138,7 @@ def _select_sequences(
     first = [part for part in parts if part.levels == (1,)]
     if not first:  # of which the headline is made
         raise _nothing_complete(run, places, found[0].cells if found else run.cells)
-    return parts, [note for part in first for note in _incomplete(part, suite, places)]
+    return parts, [note for part in first for note in _incomplete(run, part, suite, places)]
 
 
 def _levels_by_name(run: StoredRun, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -180,9 +181,9 @@ def _nothing_complete(run: StoredRun, places: Places, cells: Sequence[Cell]) -> 
     )
 
 
-def _incomplete(part: ScoredCells, suite: Suite, places: Places) -> list[str]:
-    """A note, where the score is not of all images."""
-    if len(part.images) == len(places):
+def _incomplete(run: StoredRun, part: ScoredCells, suite: Suite, places: Places) -> list[str]:
+    """A note, where the score is not of all images that can be read."""
+    if len(places) - len(part.images) <= run.left_out.get(UNREADABLE, 0):
         return []
     what = "validation: " if set(part.names) <= set(suite.validation) else ""
     return [f"{what}{len(part.images):,} of {len(places):,} images are complete; {RESUME}"]
@@ -224,7 +225,8 @@ def hash_images(
 def _whole(run: StoredRun) -> int:
     """The images of which a subset was chosen, or that were to be run; the most of any session."""
     subsets = [session.get("subset") for session in run.details["sessions"]]
-    return max(len(run.ids), *(int(subset["of"]) for subset in subsets if subset), 0)
+    listed = max(len(run.ids), *(int(subset["of"]) for subset in subsets if subset), 0)
+    return listed + sum(n for kind, n in run.left_out.items() if kind != UNREADABLE)
 
 
 def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resampling:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hardy.execute.machine import git_commit, machine, versions
 from hardy.models.model import ModelFacts, Trained
-from hardy.schema import TABLE, TEXT, TEXTS
+from hardy.schema import TABLE, TEXT, TEXTS, is_whole
 
 LIBRARIES = (
     "numpy",
@@ -27,6 +27,8 @@ LIBRARIES = (
     "onnxruntime-gpu",
     "scikit-learn",
 )
+
+UNREADABLE = "that could not be read"  # images of a run that are listed in it, without predictions
 
 
 def session(**extras: Any) -> dict[str, Any]:
@@ -54,6 +56,20 @@ def read_seen(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
     stated = [session.get("seen_corruptions") for session in sessions]
     named = [one for one in stated if isinstance(one, list | tuple)]
     return tuple(map(str, named[-1])) if named else None
+
+
+def read_left_out(sessions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many images of which kind were left out, by the last session that says."""
+    stated = [one["left_out"] for one in sessions if TABLE.fits(one.get("left_out"))]
+    return {kind: n for kind, n in stated[-1].items() if is_whole(n)} if stated else {}
+
+
+def read_doubts(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What was warned of, by any session; and what could not be checked, if none checked it."""
+    told = [one["warnings"] for one in sessions if TEXTS.fits(one.get("warnings"))]
+    checked = any(one.get("checked_accuracy") is not None for one in sessions)
+    open_ = [one["unchecked"] for one in sessions if TEXT.fits(one.get("unchecked"))]
+    return [*dict.fromkeys(text for some in told for text in some), *open_[-1:][checked:]]
 
 
 def read_trained(sessions: Any) -> Trained | None:

@@ -22,7 +22,7 @@ from hardy.models.model import DefenceFacts, Trained, in_words
 from hardy.registry import unknown
 from hardy.store.identity import Identity
 from hardy.store.parts import COLUMNS, Columns, damaged
-from hardy.store.provenance import read_seen, read_trained
+from hardy.store.provenance import read_doubts, read_left_out, read_seen, read_trained
 from hardy.store.records import RUN, read_defences, read_details, read_images
 from hardy.store.scan import Bools, Ints, StoredCells, row_batches, scan_parts
 from hardy.suites import load, suite_in
@@ -123,6 +123,16 @@ class StoredRun:
     def seen(self) -> tuple[str, ...] | None:
         """Corruptions that the model was trained on; None where no session says."""
         return read_seen(self.details["sessions"])
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many images of which kind were left out of the run, as far as a session says."""
+        return read_left_out(self.details["sessions"])
+
+    @property
+    def doubts(self) -> list[str]:
+        """What was warned of before the run, and what could not be checked."""
+        return read_doubts(self.details["sessions"])
 
     @property
     def trained(self) -> Trained | None:

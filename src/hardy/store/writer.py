@@ -156,6 +156,12 @@ class RunWriter(CheckpointWriter):
         if self._details["model"] != printable(model):
             self._save({"model": printable(model)})
 
+    def leave_out(self, kind: str, images: int) -> None:
+        """Say in the last session that images were left out, and why."""
+        *before, last = self._details["sessions"]
+        left_out = {**last.get("left_out", {}), kind: images}
+        self._save({"sessions": [*before, {**last, "left_out": left_out}]})
+
     def _save(self, change: Mapping[str, Any]) -> None:
         with self._disk():
             write_details(self.folder, self._details | dict(change))

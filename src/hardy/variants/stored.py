@@ -27,7 +27,7 @@ from hardy.errors import InputError
 from hardy.images.image_files import read_image
 from hardy.images.numpy_files import read_labels
 from hardy.images.readers import open_images
-from hardy.images.source import Fault, Ids, Labels, Listing, identify
+from hardy.images.source import Ids, Labels, Listing, identify
 from hardy.suites import load, suite_in
 from hardy.suites.cells import CLEAN, Cell, cell_folder, choose_cells, levels
 from hardy.suites.suite import Suite
@@ -38,6 +38,7 @@ from hardy.variants.disk.layout import open_layout, stack_files, units_of
 from hardy.variants.disk.manifest import read_contents, read_header
 from hardy.variants.generated import Generated
 
+LOOKED_AT = 8  # images of an array, to tell whether it holds any
 # The images of a cell at some places: (N, H, W, 3), or (N, F, H, W, 3) of sequences.
 ReadCell = Callable[[Cell, Sequence[int]], UInt8]
 
@@ -56,6 +57,7 @@ class Stored:
     made: str = "official files"
     seed: int | None = None  # of what was built here; of official files it is not known
     clean: Generated | None = None
+    unbuilt: int = 0  # images that could not be read when these were built
     device_can_make: ClassVar[bool] = False
 
     def __len__(self) -> int:
@@ -170,6 +172,7 @@ def _open_built(folder: Path, header: dict[str, Any], suite: Suite) -> Stored:
         lambda cell, indices: layout.read(cell, [good[index] for index in indices]),
         f"files of hardy build, {header['format']}",
         header["seed"],
+        unbuilt=len(bad),
     )
 
 
@@ -185,7 +188,8 @@ def _open_arrays(folder: Path, suite: Suite) -> Stored:
                 raise InputError(
                     f"{path}: expected {parts} severities of equal length, got {rows} rows"
                 )
-            lengths[cell] = rows // parts
+            if not _lacking(path, rows // parts, cell.level - 1 if parts > 1 else 0):
+                lengths[cell] = rows // parts
     count = next(iter(lengths.values()))
     odd = next((cell for cell, length in lengths.items() if length != count), None)
     if odd is not None:
@@ -205,6 +209,12 @@ def _open_arrays(folder: Path, suite: Suite) -> Stored:
         return read_rows(folder / array_name(suite, cell), first, indices)
 
     return Stored(suite, tuple(lengths), range(count), labels, None, str(folder), read)
+
+
+def _lacking(path: Path, count: int, part: int) -> bool:
+    """Whether a severity is black where others are not: room for what was never built."""
+    array, places = map_array(path), np.linspace(0, count - 1, min(count, LOOKED_AT)).astype(int)
+    return not array[places + count * part].any() and bool(array[:: max(1, count // 2)].any())
 
 
 def _open_files(folder: Path, suite: Suite) -> Stored:
@@ -248,9 +258,10 @@ def _open_files(folder: Path, suite: Suite) -> Stored:
 
 def _ids(files: list[str], suite: Suite) -> Ids:
     """Ids by the suite's rule, or by path where two files have one name."""
-    faults: list[Fault] = []
-    _, ids = identify(files, suite.id_rule, faults)
-    return identify(files, "relative_path", None)[1] if faults else ids
+    try:
+        return identify(files, suite.id_rule, None)[1]
+    except InputError:
+        return identify(files, "relative_path", None)[1]
 
 
 def _names(place: Path, suite: Suite) -> list[str]:

@@ -23,8 +23,8 @@ PART = ".part"
 class ArrayLayout:
     """An array per corruption with the severities one after the other: the layout of CIFAR-10-C.
 
-    Of sequences, an array (N, F, H, W, 3) each. Severities that were not built are zeros, as the
-    manifest says. An array has the suffix .part until all that was asked for is in it.
+    Of sequences, an array (N, F, H, W, 3) each. An array has the suffix .part until all severities
+    are in it, since those that are not yet built are zeros there.
     """
 
     suite: Suite
@@ -85,7 +85,7 @@ class ArrayLayout:
         return content_hash(data)
 
     def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:
-        return read_rows(self.folder / self.path(cell), self.first_row(cell), indices)
+        return read_rows(self._place(cell), self.first_row(cell), indices)
 
     def there(self, unit: range, cell: Cell) -> bool:
         return self._place(cell).exists()
@@ -122,7 +122,7 @@ class ArrayLayout:
         return {"labels.npy": file.getvalue()}
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
-        yield from dict.fromkeys(self.path(cell) for cell in cells)
+        yield from dict.fromkeys(self._place(cell).name for cell in cells)
 
 
 def array_name(suite: Suite, cell: Cell) -> str:

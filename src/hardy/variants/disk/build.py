@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,19 @@ from hardy.errors import HardyError, InputError
 from hardy.execute import Executor, executor
 from hardy.execute.machine import versions
 from hardy.files import byte_size, check_apart, check_same
+from hardy.images.labels import classes_of
 from hardy.images.readers import open_images
-from hardy.images.source import Fault, Source
+from hardy.images.source import Fault, Source, part_of
+from hardy.metrics import stratified_subset
 from hardy.progress import Track, untracked
 from hardy.suites import keep_beside, load
-from hardy.suites.cells import Cell, choose_cells
+from hardy.suites.cells import Cell, choose_cells, levels
 from hardy.suites.suite import Suite
 from hardy.variants import BUILD_FORMATS, Chunk, DecodedImage
 from hardy.variants.disk.build_worker import (
     BuildJob,
+    BuildOutcome,
+    BuildPlan,
     BuiltUnit,
     ImageFaults,
     UnitGroup,
@@ -66,35 +70,6 @@ SAMPLES = {"corruptions": 15, "perturbations": 4}
 WASTE = 2048  # half a block of the disk, per file
 
 
-class BuildPlan(NamedTuple):
-    """What a build will write: told before it does."""
-
-    source: str
-    suite: str
-    cells: int
-    format: str
-    images: int
-    outputs: int  # files, or rows of arrays, or members of shards
-    size: int  # bytes, estimated
-    folder: Path
-    free: int  # bytes on its disk
-
-    def __str__(self) -> str:
-        return (
-            f"{self.source}\nto write: {self.cells} {'cell' if self.cells == 1 else 'cells'} of "
-            f"{self.suite} for {self.images:,} images as {self.format}, {self.outputs:,} in all, "
-            f"about {byte_size(self.size)}; {self.folder} has {byte_size(self.free)} free"
-        )
-
-
-class BuildOutcome(NamedTuple):
-    """What a build came to."""
-
-    built: int  # images that were made, in one cell or more
-    kept: int  # images that were there already, in all cells
-    faults: list[str]  # what could not be used, and why
-
-
 def build(
     suite: str,
     *,
@@ -105,6 +80,8 @@ def build(
     format: str | None = None,
     only: Iterable[str] = ("counted",),
     severities: Iterable[int] | None = None,
+    subset: int | None = None,
+    own_classes: bool = False,
     seed: int = 0,
     announce: Callable[[BuildPlan], object] = lambda plan: None,
     track: Track = untracked,
@@ -113,7 +90,8 @@ def build(
 
     The same call resumes what was stopped, and other names or severities extend it; a folder that
     holds another build is refused. `images` is a path as `hardy.images.open_images` takes it. Left
-    out, `format` is the suite's official one and `workers` as many processes as processors. Images
+    out, `format` is the suite's official one and `workers` as many processes as processors.
+    `subset` and `own_classes` are those of `hardy.evaluate`. Images
     that cannot be used are left out and listed. `announce` is told what will be written, before it
     is.
 
@@ -127,7 +105,13 @@ def build(
     if os.path.isdir(images):
         check_apart(Path(images), folder)
     faults: list[Fault] = []
-    source = open_images(images, labels=labels, id_rule=its_suite.id_rule, faults=faults)
+    by_path = own_classes and its_suite.id_rule == "file_stem"
+    rule = "relative_path" if by_path else its_suite.id_rule
+    source = open_images(images, labels=labels, id_rule=rule, faults=faults)
+    if subset is not None:
+        labels_or_none = np.zeros(len(source)) if source.labels is None else source.labels
+        source = part_of(source, stratified_subset(labels_or_none, source.ids, size=subset))
+    foreign = () if own_classes else _foreign(its_suite, source)
     outcome = build_cells(
         its_suite,
         source,
@@ -136,10 +120,20 @@ def build(
         executor=executor(workers),
         seed=seed,
         format=format,
-        announce=announce,
+        announce=lambda plan: announce(plan._replace(notes=plan.notes + foreign)),
         track=track,
     )
     return outcome._replace(faults=[fault.reason for fault in faults] + outcome.faults)
+
+
+def _foreign(suite: Suite, source: Source) -> tuple[str, ...]:
+    """A note where the images are of other classes than the suite's."""
+    try:
+        if source.labels is not None:
+            classes_of(suite, source.labels, source.classes, len(source))
+    except InputError:
+        return (f"these are not the classes of {suite.title}; to evaluate, say own classes",)
+    return ()
 
 
 def default_format(suite: Suite) -> str:
@@ -188,7 +182,11 @@ def build_cells(
         outputs = sum(len(units[unit]) * len(one.cells) for one in groups for unit in one.units)
         size = outputs * _size_of_one(suite, format, made_by.chunk([index], [first]), cells)
         about = (source.describe(), suite.title, len(cells), format, images, outputs, size)
-        plan = BuildPlan(*about, folder, _free(folder))
+        wanted = {str(Cell(c.name, level)) for c in cells for level in levels(suite, c.name)}
+        whole = suite.kind != "corruptions" or wanted <= {*header["cells"]}
+        lacking = format == "npy" and not whole
+        notes = ("arrays end in .part until all severities are built",) if lacking else ()
+        plan = BuildPlan(*about, folder, _free(folder), notes)
         _check_space(plan)
         announce(plan)
     built = 0
@@ -206,7 +204,8 @@ def build_cells(
                     faults |= unit.faults
                     built += unit.images
             manifest.checkpoint()  # before arrays get the name that says they are whole
-            layout.finish(cells, source.labels)
+            contents = read_contents(folder, len(units))
+            layout.finish([c for c in cells if _complete(contents, suite, c)], source.labels)
             manifest.finish(len(units))
     except OSError as error:
         raise HardyError(
@@ -214,6 +213,12 @@ def build_cells(
             "run the same command again"
         ) from error
     return BuildOutcome(built, kept, [faults[index] for index in sorted(faults)])
+
+
+def _complete(contents: ManifestContents, suite: Suite, cell: Cell) -> bool:
+    """Whether all is built that an official file with this cell holds: of arrays all severities."""
+    every = levels(suite, cell.name) if suite.kind == "corruptions" else (cell.level,)
+    return all(contents.listed(Cell(cell.name, level)).all() for level in every)
 
 
 def _list_units(

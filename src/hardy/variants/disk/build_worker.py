@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
+from hardy.files import byte_size
 from hardy.images.source import Source
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
@@ -35,6 +36,37 @@ class UnitGroup(NamedTuple):
 
     units: tuple[int, ...]
     cells: tuple[Cell, ...]
+
+
+class BuildPlan(NamedTuple):
+    """What a build will write: told before it does."""
+
+    source: str
+    suite: str
+    cells: int
+    format: str
+    images: int
+    outputs: int  # files, or rows of arrays, or members of shards
+    size: int  # bytes, estimated
+    folder: Path
+    free: int  # bytes on its disk
+    notes: tuple[str, ...] = ()  # what is not as one may think
+
+    def __str__(self) -> str:
+        return (
+            f"{self.source}\nto write: {self.cells} {'cell' if self.cells == 1 else 'cells'} of "
+            f"{self.suite} for {self.images:,} images as {self.format}, {self.outputs:,} in all, "
+            f"about {byte_size(self.size)}; {self.folder} has {byte_size(self.free)} free"
+            + "".join(f"\nnote: {note}" for note in self.notes)
+        )
+
+
+class BuildOutcome(NamedTuple):
+    """What a build came to."""
+
+    built: int  # images that were made, in one cell or more
+    kept: int  # images that were there already, in all cells
+    faults: list[str]  # what could not be used, and why
 
 
 class BuiltUnit(NamedTuple):

@@ -50,8 +50,12 @@ def classes_of(
     count: int,
     *,
     own: bool = False,
+    classes: int | None = None,
 ) -> Classes:
-    """The labels of `count` images as models number them: by the suite's classes, or by `own`."""
+    """The labels of `count` images as models number them: by the suite's classes, or by `own`, of
+    which there may be more than images show: `classes`."""
+    if classes is not None and not own:
+        raise InputError("expected `classes` with `own_classes=True`: the suite has its own number")
     if labels is None:
         if suite.kind == "corruptions" or own:
             raise InputError(
@@ -61,7 +65,12 @@ def classes_of(
         return Classes(np.full(count, -1, np.int32), None, suite.classes)
     width = suite.classes
     if own:
-        width = len(names) if names else int(labels.max()) + 1
+        width = classes or (len(names) if names else int(labels.max()) + 1)
+        if names and len(names) != width:
+            raise InputError(
+                f"expected labels that are numbers for {width:,} classes, got {len(names):,} names "
+                f"({_some(names)}), which do not tell their numbers; name a file with `labels`"
+            )
     elif names is not None and all(
         name.isdecimal() and int(name) == place for place, name in enumerate(names)
     ):

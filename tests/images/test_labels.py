@@ -9,7 +9,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.images.datasets import CLASSES
-from hardy.run.labels import cifar_classes, classes_of, imagenet_classes
+from hardy.images.labels import cifar_classes, classes_of, imagenet_classes
 from hardy.suites import load
 from hardy.suites import suite_names as suites
 
@@ -119,3 +119,12 @@ def test_images_without_labels_are_for_sequences_only() -> None:
     got = of("cifar10_p", None)
     assert got.labels.tolist() == [-1, -1]
     assert got.width == 10
+
+
+def test_own_classes_may_be_more_than_images_show() -> None:
+    labels = np.array([0, 4])
+    assert classes_of(load("imagenet_c"), labels, None, 2, own=True, classes=7).width == 7
+    with pytest.raises(InputError, match="expected labels from 0 to 2, the classes of these"):
+        classes_of(load("imagenet_c"), labels, None, 2, own=True, classes=3)
+    with pytest.raises(InputError, match=r"numbers for 3 classes, got 2 names \(cats, dogs\)"):
+        classes_of(load("imagenet_c"), labels % 2, ("cats", "dogs"), 2, own=True, classes=3)
