@@ -110,13 +110,15 @@ def test_demo(run, wheels: dict[str, bytes], cache: Path, monkeypatch: pytest.Mo
     code, out, _ = run("demo", "--photos")
     assert code == 0
     assert len(asked) == 1
-    for word in ("EfficientNet-Lite0", "EfficientNet-Lite2", "mCE", "3 images", "±"):
+    for word in ("EfficientNet Lite0", "EfficientNet Lite2", "mCE", "3 images", "±"):
         assert word in out
     home = Path("hardy-demo-photos")
     assert f"open {(home / 'report.html').resolve().as_uri()}" in out
     assert {path.name for path in home.iterdir()} == {
         *("photos", "report.html", "runs", "scores.csv", "scores.json", "sheet.png")
     }
+    page = (home / "report.html").read_text(encoding="utf-8")
+    assert "<bdi>bull mastiff</bdi> taken for" in page, "not n02108422"
     runs = find_runs(home / "runs")
     assert sorted((one.suite, len(one.cells)) for one in runs) == [
         *[("imagenet_c", 76)] * 2,
@@ -191,6 +193,4 @@ def test_the_real_classifiers_know_the_real_photographs(tmp_path: Path) -> None:
         store=tmp_path / "runs",
     )
     for run in runs:
-        scores = run.score()
-        assert scores["clean error"].value <= 20, run.model
-        assert scores["clean error"].high - scores["clean error"].low > 10, "of 20 photographs"
+        assert run.score()["clean error"].value <= 20, run.model

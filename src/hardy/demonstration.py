@@ -205,7 +205,7 @@ def lite_networks(wheels: Path) -> list[Model]:
             "size": side,
             "interpolation": "bicubic",
         }
-        models.append(load_model(network.eval(), name=f"EfficientNet-Lite{number}"))
+        models.append(load_model(network.eval(), name=f"EfficientNet Lite{number}"))
     return models
 
 

@@ -188,7 +188,7 @@ def demo(
     for path in made.files:
         typer.echo(f"wrote {path}")
     if photos:
-        models, suite = "EfficientNet-Lite0 EfficientNet-Lite2", "imagenet_c"
+        models, suite = '"EfficientNet Lite0" "EfficientNet Lite2"', "imagenet_c"
     else:
         models, suite = '"logistic regression" "support vectors"', "cifar10_c"
     typer.echo(f"next: hardy compare {made.store} {models} --suite {suite}")

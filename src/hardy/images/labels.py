@@ -33,9 +33,20 @@ def imagenet_classes() -> tuple[str, ...]:
     return _listed("imagenet_classes.txt")
 
 
+def spoken_class(name: str) -> str:
+    """What people call a class: of a WordNet name the word, of any other the name itself."""
+    return _spoken().get(name, name)
+
+
 def cifar_classes(count: int) -> tuple[str, ...]:
     """The names of CIFAR-10 or CIFAR-100, in the order of their authors."""
     return CLASSES if count == len(CLASSES) else _listed("cifar100_classes.txt")
+
+
+@cache
+def _spoken() -> dict[str, str]:
+    words = Path(__file__).with_name("imagenet_words.txt").read_text("ascii").splitlines()
+    return dict(zip(imagenet_classes(), words, strict=True))
 
 
 @cache

@@ -8,6 +8,7 @@ import numpy as np
 
 from hardy.errors import InputError
 from hardy.images.display import TINY, data_uri, encode
+from hardy.images.labels import spoken_class
 from hardy.store.reader import StoredRun
 from hardy.store.worst_images import WORST, WorstImage, damaged_worst
 from hardy.store.worst_images import read_worst as stored_worst
@@ -28,7 +29,8 @@ class Worst:
     def probability(self) -> str:
         """How likely the model thought the label to be."""
         percent = 100 * math.exp(self.stored.log_prob)
-        return f"{percent:.2g} %" if percent >= 0.01 else "< 0.01 %"
+        number = f"{percent:.2g}" if percent >= 0.01 else "< 0.01"
+        return f"{number}\N{NO-BREAK SPACE}%"
 
 
 def read_worst_section(run: StoredRun) -> tuple[Worst, ...]:
@@ -67,7 +69,7 @@ def _worst(run: StoredRun, one: WorstImage) -> Worst:
 
 def _class(run: StoredRun, number: int) -> str:
     names = run.classes
-    return names[number] if names and 0 <= number < len(names) else f"class {number}"
+    return spoken_class(names[number]) if names and 0 <= number < len(names) else f"class {number}"
 
 
 def reencode(picture: bytes) -> bytes:
