@@ -249,12 +249,13 @@ def evaluate(
     weights change. Several models see each corrupted image while it is there; of these `name` has
     one for each, "MODEL@FILE" brings weights, and "models.toml" is a list of models in a file.
 
-    `images` is a path of any kind that `hardy.names("readers")` lists, or an array uint8
-    (N, H, W, 3) with its `labels`; `files` is a folder that holds the suite ready-made. `subset`
-    and `images_per_class` take a fixed part of the images. `own_classes` says that labels are the
-    images' own, not the suite's, and `classes` how many there are; `preprocessing` overrides the
-    model's own, and `defend` puts a defence before it, such as "clahe". With `dry_run` nothing is
-    stored: the result says what the run would cost, by a timed sample.
+    `images` is a path of any kind that `hardy.names("readers")` lists, an array uint8 (N, H, W, 3)
+    with its `labels`, or a data set of torch's or Hugging Face's kind; `files` is a folder that
+    holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the images.
+    `own_classes` says that labels are the images' own, not the suite's, and `classes` how many
+    there are; `preprocessing` overrides the model's own, and `defend` puts a defence before it,
+    such as "clahe". With `dry_run` nothing is stored: the result says what the run would cost, by a
+    timed sample.
 
     ```python
     import hardy, numpy

@@ -18,6 +18,7 @@ from hardy.images.datasets import CLASSES
 from hardy.suites.suite import Suite
 
 IMAGENET = 1000  # classes
+WORDS = {0: "tench", 1: "goldfish", 2: "great white shark", 999: "toilet"}
 Names = tuple[str, ...]
 Numbers = npt.NDArray[np.int64]
 
@@ -82,13 +83,13 @@ def classes_of(
                 f"expected labels that are numbers for {width:,} classes, got {len(names):,} names "
                 f"({_some(names)}), which do not tell their numbers; name a file with `labels`"
             )
-    elif names is not None and all(
-        name.isdecimal() and int(name) == place for place, name in enumerate(names)
-    ):
-        names = None  # just numbers
+    elif names is not None and all(map(str.isdecimal, names)) and 0 in map(int, names):
+        _check_range(labels, len(names), "these images")
+        labels, names = np.array([int(name) for name in names], np.int64)[labels], None
     elif names is not None and (known := _known_classes(suite)):
         _check_range(labels, len(names), "these images")
-        labels, names = _by_name(labels, names, *known), known[1]
+        labels = labels if _are_imagenets(names) else _by_name(labels, names, *known)
+        names = known[1]
     elif names is not None and len(names) != suite.classes:
         raise InputError(
             f"expected the {suite.classes:,} classes of {suite.name}, got {len(names):,} "
@@ -107,6 +108,12 @@ def _known_classes(suite: Suite) -> tuple[str, tuple[str, ...]] | None:
     if title in ("CIFAR-10", "CIFAR-100") and title in suite.images:
         return f"the names of {title}'s classes", cifar_classes(suite.classes)
     return None
+
+
+def _are_imagenets(names: Names) -> bool:
+    """Whether they are ImageNet's classes in the order of models, told in words as by Hugging Face:
+    ILSVRC's own order begins with the kit fox, and that of the alphabet with other things."""
+    return len(names) == IMAGENET and all(names[n].lower().startswith(w) for n, w in WORDS.items())
 
 
 def _by_name(labels: Numbers, names: Names, expected: str, known: Names) -> Numbers:

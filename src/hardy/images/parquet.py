@@ -1,4 +1,4 @@
-"""Parquet files with a column of encoded images, as Hugging Face's `datasets` writes them.
+"""Parquet and Arrow files with a column of encoded images, as Hugging Face's `datasets` has them.
 
 The images are a struct of `bytes` and `path`, or plain bytes; class names come from the metadata
 that `datasets` leaves in the schema. Files are read by row groups, of which the last few stay in
@@ -6,11 +6,12 @@ memory: reading in order is fast, reading at random is not.
 """
 
 import json
+import re
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import accumulate
@@ -22,11 +23,13 @@ import numpy as np
 from hardy.engine.door import UInt8
 from hardy.errors import HardyError, InputError
 from hardy.images.image_files import Convert, decode_image, rgb
-from hardy.images.readers import Reader, Request
+from hardy.images.readers import SPLITS, Reader, Request
 from hardy.images.source import Faults, Labels, Listing, check_by_row, identify, number_labels
 
 MAGIC = b"PAR1"
 GROUPS_KEPT = 2
+SHARD = re.compile(r"(.+)-[0-9]{5}-of-[0-9]{5}(-[0-9a-f]+)?\.parquet")
+FEW_FOLDERS = 3
 
 
 Column = tuple[str, ...]  # its name, or, as ("image", "bytes"), that of a struct and of a field
@@ -87,7 +90,53 @@ class ParquetReader(Reader):
         return open_parquets(request.files, request.text, request.id_rule, request.faults)
 
 
-READER = ParquetReader()
+class SavedDataset(Reader):
+    """What Hugging Face keeps: data/test-00000-of-00001.parquet, or a saved folder; DIR:test."""
+
+    brings_labels = True
+    has_splits = True
+    splits = SPLITS
+
+    def recognises(self, request: Request) -> bool:
+        return bool(_shards(request))
+
+    def open(self, request: Request) -> ParquetSource:
+        shards, text = _shards(request), request.text
+        split = request.split or ("" if len(shards) > 1 else next(iter(shards)))
+        if split not in shards:
+            there = " or ".join(f"{text}:{name}" if name else text for name in shards)
+            raise InputError(f"{text} has {len(shards)} parts of its own; say which: {there}")
+        return open_parquets(shards[split], text, request.id_rule, request.faults)
+
+
+READER, SAVED = ParquetReader(), SavedDataset()
+
+
+def _shards(request: Request) -> dict[str, list[Path]]:
+    """Split -> files; a part that `save_to_disk` wrote by itself has no name."""
+    top = request.folder
+    if top is None:
+        return {}
+    if (top / "state.json").is_file():
+        return {"": _arrows(top)}
+    below = [top / name for name in request.names.folders]
+    if (top / "dataset_dict.json").is_file():
+        return {place.name: _arrows(place) for place in below if (place / "state.json").is_file()}
+    # In the folder itself, or in its data/; many folders are classes.
+    for place in (top, *below[:FEW_FOLDERS]):
+        files = sorted(place.glob("*.parquet"))
+        matches = [SHARD.fullmatch(path.name) for path in files]
+        if files and all(matches):
+            shards: dict[str, list[Path]] = {}
+            for path, match in zip(files, matches, strict=True):
+                shards.setdefault(match[1] if match else "", []).append(path)
+            return shards
+    return {}
+
+
+def _arrows(folder: Path) -> list[Path]:
+    """Without the caches that `datasets` may leave beside them."""
+    return sorted([*folder.glob("data-*.arrow"), *folder.glob("dataset.arrow")])
 
 
 def open_parquets(
@@ -227,7 +276,27 @@ def _open(path: Path) -> Any:
     # Imported here: it takes as long to load as all other readers together.
     from pyarrow.parquet import ParquetFile
 
-    return ParquetFile(path)
+    return _ArrowStream(path) if path.suffix == ".arrow" else ParquetFile(path)
+
+
+class _ArrowStream(nullcontext[Any]):
+    """What `save_to_disk` writes, as if it were a Parquet file; a batch is a group of rows."""
+
+    def __init__(self, path: Path) -> None:
+        from pyarrow import ipc, memory_map
+
+        super().__init__(self)
+        self._table = ipc.open_stream(memory_map(str(path))).read_all()
+        self._batches = self._table.to_batches()
+        self.schema_arrow, self.num_rows = self._table.schema, self._table.num_rows
+        self.num_row_groups, self.metadata = len(self._batches), self
+        self.row_group = self._batches.__getitem__
+
+    def read(self, columns: Sequence[str]) -> Any:
+        return self._table
+
+    def read_row_group(self, number: int, columns: Sequence[str]) -> Any:
+        return self._table.from_batches(self._batches[number : number + 1])
 
 
 @contextmanager

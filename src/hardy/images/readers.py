@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hardy.images.folders import Scan
     from hardy.images.source import Faults, Source
 
-SPLITS = ("train", "test")
+SPLITS = ("train", "test", "validation", "val")
 PACKED = (".tar", ".parquet")
 
 
@@ -87,6 +87,7 @@ class Reader:
 
     brings_labels = False  # so that a file of labels beside it is refused
     has_splits = False  # named by :train and :test
+    splits: tuple[str, ...] = ("train", "test")
 
     def recognises(self, request: Request) -> bool:
         """Whether the request is for this kind; nothing is decoded for it."""
@@ -106,6 +107,7 @@ READERS: Registry[Reader] = Registry(
         "npz": Row("hardy.images.numpy_files:NPZ"),
         "CIFAR": Row("hardy.images.cifar:READER"),
         "tar": Row("hardy.images.tars:READER"),
+        "Hugging Face": Row("hardy.images.parquet:SAVED"),
         "Parquet": Row("hardy.images.parquet:READER"),
         "class folders": Row("hardy.images.folders:CLASSES"),
         "folder": Row("hardy.images.folders:FLAT"),
@@ -142,6 +144,8 @@ def open_images(
         raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
     if split is not None and not reader.has_splits:
         raise no_splits(request, name)
+    if split is not None and split not in reader.splits:
+        raise no_splits(request, name, f"{split} set")
     return reader.open(request)
 
 
@@ -162,9 +166,9 @@ def _recognise(request: Request) -> tuple[str, Reader]:
     return first
 
 
-def no_splits(request: Request, kind: str) -> InputError:
+def no_splits(request: Request, kind: str, what: str = "splits") -> InputError:
     return InputError(
-        f"{request.text}:{request.split}: {kind} has no splits; leave :{request.split} out, or "
+        f"{request.text}:{request.split}: {kind} has no {what}; leave :{request.split} out, or "
         "name the folder or file that holds it"
     )
 

@@ -4,13 +4,14 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.images import RECIPES, Source, open_images
+from hardy.images.dataset_objects import is_dataset, source_of_dataset
 from hardy.images.labels import Classes, classes_of
 from hardy.images.numpy_files import source_of_array
 from hardy.images.source import Fault, Faults
@@ -23,7 +24,15 @@ from hardy.variants import Variants
 from hardy.variants.generated import Generated
 from hardy.variants.stored import Stored, open_stored
 
-Images = str | os.PathLike[str] | Source | npt.NDArray[np.uint8]
+
+class Dataset(Protocol):
+    """A data set of torch's or Hugging Face's kind: of (image, label), or of such columns."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> Any: ...
+
+
+Images = str | os.PathLike[str] | Source | npt.NDArray[np.uint8] | Dataset
 
 
 def open_subject(
@@ -105,11 +114,15 @@ def _open_source(images: Images, suite: Suite, id_rule: str, labels: Any, faults
     elif isinstance(images, np.ndarray):
         source = source_of_array(images, labels)
     elif all(hasattr(images, name) for name in ("ids", "labels", "read")):
-        source = images
+        source = cast(Source, images)
+    elif is_dataset(images):
+        if labels is not None:
+            raise InputError("expected no `labels` with a data set, which brings its own")
+        source = source_of_dataset(images)
     else:
         raise InputError(
-            "expected images as a path, an array uint8 (N, H, W, 3) or a source of "
-            f"hardy.images.open_images, got {type(images).__name__}"
+            "expected images as a path, an array uint8 (N, H, W, 3), a data set of (image, label) "
+            f"with a length, or a source of hardy.images.open_images, got {type(images).__name__}"
         )
     if not len(source):
         raise InputError(f"expected images to evaluate on, got none: {source.describe()}")
