@@ -94,7 +94,7 @@ def _column(columns: Any, names: tuple[str, ...]) -> str | None:
 
 
 def _labels(dataset: Any, count: int) -> Labels:
-    """From where data sets keep them, else item by item."""
+    """The labels, from where data sets keep them, else item by item."""
     columns, targets = getattr(dataset, "features", None), getattr(dataset, "targets", None)
     name = _column(columns, LABEL_COLUMNS) if isinstance(columns, Mapping) else None
     if name is not None and hasattr(dataset, "with_format"):

@@ -135,7 +135,7 @@ def _shards(request: Request) -> dict[str, list[Path]]:
 
 
 def _arrows(folder: Path) -> list[Path]:
-    """Without the caches that `datasets` may leave beside them."""
+    """The files of a part, and not the caches that `datasets` may leave beside them."""
     return sorted([*folder.glob("data-*.arrow"), *folder.glob("dataset.arrow")])
 
 
