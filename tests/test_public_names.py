@@ -66,7 +66,7 @@ def test_a_name_that_is_none() -> None:
     "imports",
     [
         "import hardy; import hardy.corrupt.imagenet_c.blur as blur; from hardy.suites import load",
-        "from hardy.corrupt.passes import run; from hardy.suites import load; import hardy",
+        "from hardy.corrupt.passes import run_pass; from hardy.suites import load; import hardy",
         "import hardy.corrupt.passes; import hardy.suites.suite; from hardy.suites import load",
         "from hardy import suites, corrupt; from hardy.suites import cells, load; import hardy",
     ],

@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.scores.scoring import runs as runs
     from hardy.scores.scoring import score as score
     from hardy.scores.similarity import describe as describe
-    from hardy.suites import suite_names as suite_names
+    from hardy.suites import suite_names
     from hardy.train.training import train as train
     from hardy.variants.base_picture import perturb as perturb
     from hardy.variants.disk.build import build as build
