@@ -6,20 +6,7 @@ from typing import Annotated
 import typer
 
 import hardy
-from hardy.cli.options import (
-    Images,
-    Labels,
-    Only,
-    OwnClasses,
-    Seed,
-    Severities,
-    Subset,
-    SuiteName,
-    end_with_faults,
-    numbers,
-    resumable,
-    words,
-)
+from hardy.cli import options
 from hardy.errors import printable
 from hardy.progress import watch
 from hardy.variants import BUILD_FORMATS
@@ -28,21 +15,21 @@ FORMAT_NAMES = ", ".join(dict.fromkeys(name for some in BUILD_FORMATS.values() f
 
 
 def build_suite(
-    name: SuiteName,
-    images: Images,
+    name: options.SuiteName,
+    images: options.Images,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write it.")],
-    labels: Labels = None,
+    labels: options.Labels = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; as many as processors if left out.")
     ] = None,
     format: Annotated[
         str | None, typer.Option(help=f"{FORMAT_NAMES}; the suite's official one if left out.")
     ] = None,
-    only: Only = "counted",
-    severities: Severities = None,
-    subset: Subset = None,
-    own_classes: OwnClasses = False,
-    seed: Seed = 0,
+    only: options.Only = "counted",
+    severities: options.Severities = None,
+    subset: options.Subset = None,
+    own_classes: options.OwnClasses = False,
+    seed: options.Seed = 0,
 ) -> None:
     """Write a suite to disk in its official layout.
 
@@ -50,7 +37,7 @@ def build_suite(
     severities extend it. Images that cannot be used are listed at the
     end, and the exit code is then 1.
     """
-    with resumable():
+    with options.resumable():
         outcome = hardy.build(
             name,
             images=images,
@@ -58,8 +45,8 @@ def build_suite(
             labels=labels,
             workers=workers,
             format=format,
-            only=words(only),
-            severities=numbers(severities),
+            only=options.words(only),
+            severities=options.numbers(severities),
             subset=subset,
             own_classes=own_classes,
             seed=seed,
@@ -68,7 +55,7 @@ def build_suite(
         )
     there = f", {outcome.kept:,} were there" if outcome.kept else ""
     typer.echo(f"built {outcome.built:,} images in {out}{there}")
-    end_with_faults(outcome.faults, "image")
+    options.end_with_faults(outcome.faults, "image")
 
 
 def verify_folder(

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hardy
-from hardy.cli.options import (
-    Device,
-    LearningRate,
-    Seed,
-    TrainBatch,
-    TrainPrecision,
-    refuse_given,
-    resumable,
-    words,
-)
+from hardy.cli import options
 from hardy.errors import printable
 from hardy.progress import watch
 
@@ -48,14 +39,14 @@ def overlap_corruptions(
     epochs: Annotated[
         int, typer.Option(help="Epochs of each model; half of its images are corrupted.")
     ] = 15,
-    batch: TrainBatch = 128,
-    lr: LearningRate = 0.1,
-    device: Device = None,
-    precision: TrainPrecision = None,
+    batch: options.TrainBatch = 128,
+    lr: options.LearningRate = 0.1,
+    device: options.Device = None,
+    precision: options.TrainPrecision = None,
     proxy: Annotated[
         bool, typer.Option("--proxy", help="Train the clean model only: a stand-in for overlap.")
     ] = False,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Measure how much corruptions overlap: train with each, test on all.
 
@@ -66,14 +57,14 @@ def overlap_corruptions(
     if suite is None and data is None:
         training = ("images", "only", "net", "epochs", "batch", "lr", "device", "precision")
         redrawn = "without --suite and --data, which draw again what is there and train nothing"
-        refuse_given(redrawn, *training, "proxy", "seed")
-    with resumable():
+        options.refuse_given(redrawn, *training, "proxy", "seed")
+    with options.resumable():
         results = hardy.overlap(
             out,
             suite=suite,
             data=data,
             images=images,
-            only=words(only),
+            only=options.words(only),
             net=net,
             epochs=epochs,
             batch=batch,
@@ -155,7 +146,7 @@ def design_suite(
     without: Annotated[
         str, typer.Option(metavar="NAMES", help="Corruptions to leave out of the matrix.")
     ] = "",
-    seed: Seed = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Group corruptions by their overlap, and choose suites without repetition.
 
@@ -165,7 +156,7 @@ def design_suite(
     suite that every command takes: hardy eval ... --suite FILE.
     """
     if below is not None and picture is None:
-        refuse_given("with --below, which tries all sets and draws no lots", "seed")
+        options.refuse_given("with --below, which tries all sets and draws no lots", "seed")
     found = hardy.design(
         matrix,
         below=below,
@@ -176,7 +167,7 @@ def design_suite(
         suite=suite,
         output=output,
         picture=picture,
-        without=words(without),
+        without=options.words(without),
         seed=seed,
         say=lambda line: typer.echo(line, err=True),
         track=watch,
@@ -232,7 +223,7 @@ def correlate_shifts(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write a CSV.")
     ] = None,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Say whether models that lose little on one suite lose little on another.
 

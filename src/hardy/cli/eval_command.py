@@ -9,22 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import hardy
-from hardy.cli.options import (
-    Device,
-    Labels,
-    MaybeImages,
-    Only,
-    OwnClasses,
-    Seed,
-    Severities,
-    Subset,
-    complete,
-    end_with_faults,
-    in_options,
-    numbers,
-    resumable,
-    words,
-)
+from hardy.cli import options
 from hardy.errors import InputError, printable
 from hardy.progress import Item, watch
 
@@ -52,10 +37,10 @@ def evaluate_models(
         typer.Option(
             metavar="SUITE",
             help="See `hardy ls suites`; or a .toml of your own.",
-            autocompletion=complete("suites"),
+            autocompletion=options.complete("suites"),
         ),
     ],
-    images: MaybeImages = None,
+    images: options.MaybeImages = None,
     store: Annotated[Path, typer.Option(metavar="DIR", help="Where predictions go.")] = Path(
         "runs"
     ),
@@ -63,16 +48,16 @@ def evaluate_models(
         Path | None,
         typer.Option(metavar="DIR", help="A folder with the suite, downloaded or built."),
     ] = None,
-    labels: Labels = None,
-    only: Only = "counted",
-    severities: Severities = None,
-    subset: Subset = None,
+    labels: options.Labels = None,
+    only: options.Only = "counted",
+    severities: options.Severities = None,
+    subset: options.Subset = None,
     images_per_class: Annotated[
         int | None,
         typer.Option(metavar="N", help="Use N images of each class, the same each time."),
     ] = None,
-    seed: Seed = 0,
-    own_classes: OwnClasses = False,
+    seed: options.Seed = 0,
+    own_classes: options.OwnClasses = False,
     classes: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="With --own-classes: so many, if images show fewer."),
@@ -87,7 +72,7 @@ def evaluate_models(
     trust: Annotated[
         bool, typer.Option("--trust", help="Load files that run code, such as joblib's.")
     ] = False,
-    device: Device = None,
+    device: options.Device = None,
     precision: Annotated[
         str, typer.Option(help="{models.model:PRECISIONS}; recorded with the run.")
     ] = "float32",
@@ -165,7 +150,7 @@ def evaluate_models(
             typer.echo(f"{every - total:,} of {every:,} predictions are stored already")
         return watch(done, total, unit, *how)
 
-    options: dict[str, Any] = {
+    given: dict[str, Any] = {
         "suite": suite,
         "images": images,
         "files": files,
@@ -186,20 +171,19 @@ def evaluate_models(
         "defend": defend,
         "workers": workers,
         "announce": announce,
-        "warn": lambda text: typer.secho(f"WARNING: {in_options(text)}", fg="yellow", err=True),
+        "warn": _warn,
         "track": track,
     }
-    choice = {"only": words(only), "severities": numbers(severities), "dry_run": dry_run}
-    options |= {
-        name: said for name, said in choice.items() if said not in (["counted"], None, False)
-    }
+    chosen, levels = options.words(only), options.numbers(severities)
+    choice = {"only": chosen, "severities": levels, "dry_run": dry_run}
+    given |= {name: said for name, said in choice.items() if said not in (["counted"], None, False)}
     if attack is None:
-        with resumable():
-            found = hardy.evaluate(models, **options)
+        with options.resumable():
+            found = hardy.evaluate(models, **given)
         _print_runs(found, store)
     else:
         faults: list[str] = []
-        with resumable("the same command fits all noise anew"):
+        with options.resumable("the same command fits all noise anew"):
             attacked = hardy.attack(
                 models,
                 noise=attack,
@@ -207,10 +191,14 @@ def evaluate_models(
                 steps=attack_steps,
                 epsilon=epsilon,
                 faults=faults,
-                **options,
+                **given,
             )
         assert isinstance(attacked, list)  # one for each model of a list
         _print_attacks(attacked, store, faults)
+
+
+def _warn(text: str) -> None:
+    typer.secho(f"WARNING: {options.in_options(text)}", fg="yellow", err=True)
 
 
 def _print_runs(found: list[Run] | RunPlan, store: Path) -> None:
@@ -223,7 +211,7 @@ def _print_runs(found: list[Run] | RunPlan, store: Path) -> None:
         except InputError as error:  # it is stored all the same
             typer.echo(f"{printable(run.model)} has no score: {error}")
     typer.echo(f"stored in {store}; see `hardy score {store}`")
-    end_with_faults(found[0].faults, "image")
+    options.end_with_faults(found[0].faults, "image")
 
 
 def describe_plan(plan: RunPlan, store: Path) -> list[str]:
@@ -264,7 +252,7 @@ def _triple(option: str, text: str | None) -> Triple | None:
     if text is None:
         return None
     try:
-        figures = [float(word) for word in words(text)]
+        figures = [float(word) for word in options.words(text)]
     except ValueError:
         figures = []
     if len(figures) == 1:
@@ -279,7 +267,7 @@ def _print_attacks(found: Sequence[Attacked], store: Path, faults: Sequence[str]
 
     to_terminal([_attack_table(found)])
     typer.echo(f"stored in {store}; `hardy report {store}` shows the noise")
-    end_with_faults(faults, "image")
+    options.end_with_faults(faults, "image")
 
 
 def _attack_table(found: Sequence[Attacked]) -> TextTable:

@@ -89,8 +89,7 @@ def compare_models(
     fail_on_regression: Annotated[
         bool,
         typer.Option(
-            "--fail-on-regression",
-            help="Exit with 1 if B is significantly worse in what decides.",
+            "--fail-on-regression", help="Exit with 1 if B is significantly worse in what decides."
         ),
     ] = False,
     format: FormatOption = ScoreFormat.table,
