@@ -6,8 +6,6 @@ everywhere), and arrays use nothing but IEEE additions, multiplications and divi
 each, so NumPy, torch and a GPU agree.
 """
 
-from __future__ import annotations
-
 from decimal import Context, Decimal
 from functools import lru_cache
 from math import factorial

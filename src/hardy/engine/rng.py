@@ -7,8 +7,6 @@ an old one, and nothing depends on batch size, order or thread.
 Philox: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from hashlib import blake2b
 from math import prod
@@ -47,19 +45,6 @@ def image_id(value: int | str) -> int:
 @lru_cache(maxsize=256)
 def stream_number(name: str) -> int:
     return _hash(name, 4)
-
-
-def philox4x32(counter: NDArray[np.uint32], key: tuple[int, int]) -> NDArray[np.uint32]:
-    """The published function, readable: counter (..., 4) -> four random words (..., 4)."""
-    c0, c1, c2, c3 = (counter[..., i].astype(np.uint64) for i in range(4))
-    k0, k1 = key
-    for _ in range(ROUNDS):
-        p0, p1 = c0 * np.uint64(MULTIPLIERS[0]), c2 * np.uint64(MULTIPLIERS[1])
-        high0, low0 = p0 >> np.uint64(32), p0 & np.uint64(LOW_32)
-        high1, low1 = p1 >> np.uint64(32), p1 & np.uint64(LOW_32)
-        c0, c1, c2, c3 = high1 ^ c1 ^ np.uint64(k0), low1, high0 ^ c3 ^ np.uint64(k1), low0
-        k0, k1 = (k0 + KEY_STEPS[0]) & LOW_32, (k1 + KEY_STEPS[1]) & LOW_32
-    return np.stack([c0, c1, c2, c3], axis=-1).astype(np.uint32)
 
 
 @lru_cache(maxsize=1)

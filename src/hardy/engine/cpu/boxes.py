@@ -1,7 +1,5 @@
 """Box resampling, and windows in textures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ takes plain steps of a fixed order: a side of any length n is turned into a conv
 (Bluestein), which powers of two can do.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

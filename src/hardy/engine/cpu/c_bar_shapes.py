@@ -1,7 +1,5 @@
 """Fused passes of corrupt.c_bar.shapes, where the formulas are."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from hardy.engine import portable

@@ -4,8 +4,6 @@ No fastmath: a fused multiply-add or a reordered sum changes last bits, and with
 GIL is released, so two threads do the work of two processes; machine code is cached on disk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache

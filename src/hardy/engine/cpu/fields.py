@@ -1,7 +1,5 @@
 """Plasma clouds, the glass shuffle, and spatter's relief."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray

@@ -4,8 +4,6 @@ Images are uint8 (N, H, W, 3) and are walked as rows of W*3 values, so the inner
 contiguous memory and vectorise; a step of one pixel is a step of three values.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel

@@ -6,8 +6,6 @@ gathers instead of twelve, and what lies outside is just another pixel. All imag
 the geometry, so a row's places are computed once for all of them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel

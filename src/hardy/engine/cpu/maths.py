@@ -1,9 +1,7 @@
 """Units, sines, angles and powers for kernels: the steps of `portable`, one number at a time.
 
-Straight lines without branches or loops, which the compiler turns into vector code.
+No branches, and no loops but over constant terms, which the compiler unrolls: it is vector code.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
@@ -12,10 +10,8 @@ from hardy.engine.cpu.compile import kernel
 
 _PI, _HALF_PI, _INVERSE_PI = portable.PI, portable.HALF_PI, portable.INVERSE_PI
 _PI1, _PI2, _PI3 = portable.PI_PARTS
-_S0, _S1, _S2, _S3, _S4, _S5, _S6, _S7, _S8, _S9, _S10 = portable.SINE_TERMS
-_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9, _A10, _A11 = portable.ARCTAN_TERMS
-_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9, _L10, _L11 = portable.LOG_TERMS
-_E0, _E1, _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = portable.EXP_TERMS
+_SINE, _ARCTAN = portable.SINE_TERMS, portable.ARCTAN_TERMS
+_LOG, _EXP = portable.LOG_TERMS, portable.EXP_TERMS
 _LN2_HIGH, _LN2_LOW = portable.LN2_HIGH, portable.LN2_LOW
 _ROUNDER, _INVERSE_LN2 = portable.ROUNDER, portable.INVERSE_LN2
 _ROOT_HALF_BITS, _52, _1023 = map(np.int64, (portable.ROOT_HALF_BITS, 52, 1023))
@@ -41,19 +37,17 @@ def single_unit(level):
 
 
 @kernel
+def _series(x, terms):
+    total = x * terms[-1] + terms[-2]
+    for k in range(len(terms) - 3, -1, -1):
+        total = x * total + terms[k]
+    return total
+
+
+@kernel
 def _sine_near(r):
     """r within pi/2 of zero."""
-    q = r * r
-    total = q * _S10 + _S9
-    total = q * total + _S8
-    total = q * total + _S7
-    total = q * total + _S6
-    total = q * total + _S5
-    total = q * total + _S4
-    total = q * total + _S3
-    total = q * total + _S2
-    total = q * total + _S1
-    return r * (q * total + _S0)
+    return r * _series(r * r, _SINE)
 
 
 @kernel
@@ -82,18 +76,7 @@ def arctan2(y, x):
     t = shorter / (longer if longer > 0.0 else 1.0)
     t = t / (1.0 + np.sqrt(1.0 + t * t))
     t = t / (1.0 + np.sqrt(1.0 + t * t))
-    q = t * t
-    total = q * _A11 + _A10
-    total = q * total + _A9
-    total = q * total + _A8
-    total = q * total + _A7
-    total = q * total + _A6
-    total = q * total + _A5
-    total = q * total + _A4
-    total = q * total + _A3
-    total = q * total + _A2
-    total = q * total + _A1
-    angle = 4.0 * (t * (q * total + _A0))
+    angle = 4.0 * (t * _series(t * t, _ARCTAN))
     angle = _HALF_PI - angle if height > width else angle
     angle = _PI - angle if x < 0.0 else angle
     return -angle if y < 0.0 else angle
@@ -107,31 +90,7 @@ def power(base, exponent):
     mantissa = np.int64(bits - (octave << _52)).view(np.float64)
     k = np.float64(octave)
     s = (mantissa - 1.0) / (mantissa + 1.0)
-    q = s * s
-    total = q * _L11 + _L10
-    total = q * total + _L9
-    total = q * total + _L8
-    total = q * total + _L7
-    total = q * total + _L6
-    total = q * total + _L5
-    total = q * total + _L4
-    total = q * total + _L3
-    total = q * total + _L2
-    total = q * total + _L1
-    x = (k * _LN2_HIGH + (s * (q * total + _L0) + k * _LN2_LOW)) * exponent
+    x = (k * _LN2_HIGH + (s * _series(s * s, _LOG) + k * _LN2_LOW)) * exponent
     n = (x * _INVERSE_LN2 + _ROUNDER) - _ROUNDER
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    total = r * _E13 + _E12
-    total = r * total + _E11
-    total = r * total + _E10
-    total = r * total + _E9
-    total = r * total + _E8
-    total = r * total + _E7
-    total = r * total + _E6
-    total = r * total + _E5
-    total = r * total + _E4
-    total = r * total + _E3
-    total = r * total + _E2
-    total = r * total + _E1
-    total = r * total + _E0
-    return total * np.int64((np.int64(n) + _1023) << _52).view(np.float64)
+    return _series(r, _EXP) * np.int64((np.int64(n) + _1023) << _52).view(np.float64)

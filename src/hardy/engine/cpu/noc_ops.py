@@ -1,7 +1,5 @@
 """Kernels of ImageNet-NOC: tables, box sums, blocks, resampling, affine maps, stamps, hues."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel

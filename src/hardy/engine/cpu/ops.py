@@ -1,10 +1,8 @@
 """The CPU engine: the primitives of `ops` in NumPy, OpenCV and numba."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import cv2
 import numpy as np
@@ -31,6 +29,8 @@ from hardy.engine.portable import Float64, Int64
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.tables import jpeg_constants
 
+Filled = TypeVar("Filled")
+
 _BORDERS = {"nearest": filters.NEAREST, "reflect": filters.REFLECT}
 # From this many taps a side a filter is cheaper as matrix products.
 _MANY_TAPS = 40
@@ -43,26 +43,28 @@ def _filled(kernel: Callable[..., None]) -> Callable[..., UInt8]:
     """
 
     def call(images: UInt8, *arguments: Any) -> UInt8:
-        out = np.empty(images.shape, np.uint8)
         laid = (np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in arguments)
-        kernel(np.ascontiguousarray(images), *laid, out)
-        return out
+        out = np.empty(images.shape, np.uint8)
+        return _fill(out, kernel, np.ascontiguousarray(images), *laid)
 
     return call
+
+
+def _fill(out: Filled, kernel: Callable[..., None], *arguments: Any) -> Filled:
+    """What a kernel has filled, which is its last argument."""
+    kernel(*arguments, out)
+    return out
 
 
 def _stamps(
     rows: Any, columns: Any, used: Any, stamp: Int64, size: tuple[int, int], counted: bool
 ) -> Int64:
     out = np.zeros((len(rows), *size), np.int64)
-    noc_ops.stamps(rows, columns, used, stamp, counted, out)
-    return out
+    return _fill(out, noc_ops.stamps, rows, columns, used, stamp, counted)
 
 
 def _caustics(images: UInt8, time: Float64, scale: Float64) -> Float64:
-    out = np.empty(images.shape[:3])
-    c_bar_warps.caustics(time, scale, out)
-    return out
+    return _fill(np.empty(images.shape[:3]), c_bar_warps.caustics, time, scale)
 
 
 _FUSED: dict[str, Callable[..., Array]] = {
@@ -112,35 +114,18 @@ class NumpyOps:
         return out
 
     # Arrays.
-    def host(self, table: Any) -> Array:
-        return np.asarray(table)
+    host = staticmethod(np.asarray)
+    float32 = staticmethod(np.float32)
+    float64 = staticmethod(np.float64)
+    join = staticmethod(np.concatenate)
+    where = staticmethod(np.where)
+    maximum = staticmethod(np.maximum)
+    minimum = staticmethod(np.minimum)
+    floor = staticmethod(np.floor)
+    ceil = staticmethod(np.ceil)
 
     def cast(self, array: Array, dtype: str) -> Array:
         return array.astype(dtype)
-
-    def float32(self, number: float) -> Any:
-        return np.float32(number)
-
-    def float64(self, number: float) -> Any:
-        return np.float64(number)
-
-    def join(self, batches: Sequence[Array]) -> Array:
-        return np.concatenate(batches)
-
-    def where(self, condition: Array, yes: Any, no: Any) -> Array:
-        return np.where(condition, yes, no)
-
-    def maximum(self, a: Any, b: Any) -> Array:
-        return np.maximum(a, b)
-
-    def minimum(self, a: Any, b: Any) -> Array:
-        return np.minimum(a, b)
-
-    def floor(self, array: Array) -> Array:
-        return np.floor(array)
-
-    def ceil(self, array: Array) -> Array:
-        return np.ceil(array)
 
     def stack(self, arrays: Sequence[Array]) -> Array:
         return np.stack(arrays, axis=-1)
@@ -174,14 +159,12 @@ class NumpyOps:
         return out
 
     def blur(self, images: UInt8, sigma: float, truncate: float = 4.0) -> UInt8:
-        out = np.empty_like(images)
-        filters.blur_bytes(images, tables.gaussian_weights(sigma, truncate), out)
-        return out
+        weights = tables.gaussian_weights(sigma, truncate)
+        return _fill(np.empty_like(images), filters.blur_bytes, images, weights)
 
     def disk(self, images: UInt8, radius: float, alias: float) -> UInt8:
-        out = np.empty_like(images)
-        smears.disk_bytes(images, *tables.disk_plan(radius, alias), out)
-        return out
+        plan = tables.disk_plan(radius, alias)
+        return _fill(np.empty_like(images), smears.disk_bytes, images, *plan)
 
     trail = staticmethod(_filled(smears.trail_bytes))
 
@@ -194,9 +177,7 @@ class NumpyOps:
     elastic = staticmethod(_filled(warps.elastic_bytes))
 
     def channel_means(self, images: UInt8) -> Float64:
-        out = np.empty((len(images), 3))
-        points.channel_means(images, out)
-        return out
+        return _fill(np.empty((len(images), 3)), points.channel_means, images)
 
     crops = staticmethod(boxes.crops)
     pixelate = staticmethod(boxes.pixelate)
@@ -234,42 +215,31 @@ class NumpyOps:
 
     def plasma(self, steps: Float64, decay: float, side: int) -> Float64:
         out = np.empty((len(steps), side, side))
-        fields.plasma_fields(steps, float(decay), out)
-        return out
+        return _fill(out, fields.plasma_fields, steps, float(decay))
 
     relief = staticmethod(fields.relief)
 
     # Sequences.
     def canvas(self, images: UInt8) -> Array:
         n, height, width, _ = images.shape
-        out = np.empty((n, height + 2, width + 2), np.uint32)
-        frames.lay_out(images, out)
-        return out
+        return _fill(np.empty((n, height + 2, width + 2), np.uint32), frames.lay_out, images)
 
     def affine(self, canvas: Array, inverse: Sequence[float], window: Window) -> UInt8:
-        out = _window(canvas, window)
-        frames.affine_bytes(canvas, np.array(inverse), window[0], window[1], out)
-        return out
+        place = (np.array(inverse), *window[:2])
+        return _fill(_window(canvas, window), frames.affine_bytes, canvas, *place)
 
     def perspective(self, canvas: Array, inverse: Sequence[float], window: Window) -> UInt8:
-        out = _window(canvas, window)
-        frames.perspective_bytes(canvas, np.array(inverse), window[0], window[1], out)
-        return out
+        place = (np.array(inverse), *window[:2])
+        return _fill(_window(canvas, window), frames.perspective_bytes, canvas, *place)
 
     def slide(self, images: UInt8, right: int, window: Window) -> UInt8:
-        out = _window(images, window)
-        frames.slide_bytes(images, right, window[0], window[1], out)
-        return out
+        return _fill(_window(images, window), frames.slide_bytes, images, right, *window[:2])
 
     def run_down(self, fields: Array, taps: Sequence[float], first: int) -> Array:
-        out = np.empty_like(fields)
-        frames.run_down(fields, np.array(taps), first, out)
-        return out
+        return _fill(np.empty_like(fields), frames.run_down, fields, np.array(taps), first)
 
     def running_mean(self, images: UInt8, total: Array, count: int) -> tuple[UInt8, Array]:
-        out = np.empty_like(images)
-        frames.running_mean(images, total, count, out)
-        return out, total
+        return _fill(np.empty_like(images), frames.running_mean, images, total, count), total
 
     # ImageNet-NOC.
     look_up = staticmethod(_filled(noc_ops.look_up))
@@ -281,9 +251,7 @@ class NumpyOps:
         return sums
 
     def box_sums(self, images: UInt8, passes: int) -> Float64:
-        out = np.empty(images.shape)
-        noc_ops.box_sums(images, passes, out)
-        return out
+        return _fill(np.empty(images.shape), noc_ops.box_sums, images, passes)
 
     def resample(
         self, images: UInt8, first: Int64, length: Int64, target: Int64, shrink: float
@@ -300,8 +268,7 @@ class NumpyOps:
     stamp_counts = staticmethod(partial(_stamps, counted=True))
 
     # ImageNet-C-bar.
-    def sqrt(self, array: Array) -> Array:
-        return np.sqrt(array)
+    sqrt = staticmethod(np.sqrt)
 
     def power(self, base: Float64, exponent: float) -> Float64:
         out = np.empty(base.shape)

@@ -1,7 +1,5 @@
 """Point operations: each byte out depends on its pixel, and on a layer or a mean beside it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel

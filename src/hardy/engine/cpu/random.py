@@ -1,7 +1,5 @@
 """Philox words and what is made of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel

@@ -3,8 +3,6 @@
 Rows of pixels are walked as rows of values, as in filters.py.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel

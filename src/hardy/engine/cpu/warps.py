@@ -6,8 +6,6 @@ exact in float32, where a last bit would decide a byte.
 Indices are unsigned: a signed one may be negative, and checking for that stops vectorisation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Fixed tables of ImageNet-C-bar: where a noise's waves come from, and the turns of a blur."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

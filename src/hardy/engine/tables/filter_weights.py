@@ -4,8 +4,6 @@ They depend on parameters only, are built once in the reference's own arithmetic
 weight can decide a truncated byte) and are handed to whichever backend applies them.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from math import ceil, floor
 from typing import NamedTuple

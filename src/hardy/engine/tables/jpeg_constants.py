@@ -1,7 +1,5 @@
 """libjpeg's constants: quantisation tables by quality, the integer cosine transform, limits."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

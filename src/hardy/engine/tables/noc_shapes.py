@@ -4,8 +4,6 @@ A length is multiplied by side / 224, rounded (halves up), and at least one pixe
 shorter one. A stamp is a table (pixels, 2) of offsets (row, column) from its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 from math import radians

@@ -6,8 +6,6 @@ the column's threshold, else takes its alias. Probabilities are whole multiples 
 look-up is integer only, and every device gives the same byte.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

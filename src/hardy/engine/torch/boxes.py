@@ -1,7 +1,5 @@
 """Channel means, box resampling and crops on torch tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

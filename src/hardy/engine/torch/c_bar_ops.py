@@ -1,7 +1,5 @@
 """What ImageNet-C-bar's formulas need besides plain arithmetic, on torch tensors."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

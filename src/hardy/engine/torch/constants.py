@@ -1,7 +1,5 @@
 """What torch tensors need from the host, brought over without making it wait for the device."""
 
-from __future__ import annotations
-
 import weakref
 from typing import Any
 

@@ -5,8 +5,6 @@ depends on the size alone, so that the device never waits for the host. Canny's 
 fill on the CPU, is here a search for connected parts.
 """
 
-from __future__ import annotations
-
 from math import ceil, log2
 
 import torch

@@ -6,8 +6,6 @@ give the same bits. Three of its conveniences do not and are avoided here: `alph
 division by a Python number is a product with its reciprocal there (see `quotient`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

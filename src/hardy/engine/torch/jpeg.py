@@ -4,8 +4,6 @@ All numbers are whole, and float64 holds them exactly: its matrix products are e
 order a device adds, and a division by a power of two rounded down is libjpeg's shift.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

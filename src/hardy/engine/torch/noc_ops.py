@@ -1,7 +1,5 @@
 """The primitives of ImageNet-NOC on torch tensors: whole numbers, but for weights and sums."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

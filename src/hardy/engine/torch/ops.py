@@ -4,8 +4,6 @@ Every operation rounds once and in the CPU engine's order, so the bytes are the 
 looked at on the host: work is queued and the host goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -51,20 +49,11 @@ class TorchOps:
     def join(self, batches: Sequence[Tensor]) -> Tensor:
         return torch.cat(list(batches))
 
-    def where(self, condition: Tensor, yes: Any, no: Any) -> Tensor:
-        return torch.where(condition, yes, no)
-
     def maximum(self, a: Tensor, b: Any) -> Tensor:
         return a.clamp(min=b)
 
     def minimum(self, a: Tensor, b: Any) -> Tensor:
         return a.clamp(max=b)
-
-    def floor(self, array: Tensor) -> Tensor:
-        return torch.floor(array)
-
-    def ceil(self, array: Tensor) -> Tensor:
-        return torch.ceil(array)
 
     def stack(self, arrays: Sequence[Tensor]) -> Tensor:
         return torch.stack(list(arrays), dim=-1)
@@ -84,6 +73,10 @@ class TorchOps:
     def words(self, key: int, ids: NDArray[np.uint64], stream: int, count: int) -> Tensor:
         return random.words(key, ids, stream, count, self.device)
 
+    where = staticmethod(torch.where)
+    floor = staticmethod(torch.floor)
+    ceil = staticmethod(torch.ceil)
+
     uniform = staticmethod(random.uniform)
     normal = staticmethod(random.normal)
     scaled = staticmethod(random.scaled)
@@ -93,10 +86,7 @@ class TorchOps:
     blur = staticmethod(filters.blur)
     disk = staticmethod(filters.disk)
     trail = staticmethod(filters.trail)
-
-    def shuffle(self, images: Tensor, moves: Tensor, reach: int) -> Tensor:
-        return fields.shuffle(images, moves.to(torch.int64), reach)
-
+    shuffle = staticmethod(fields.shuffle)
     zoom_mean = staticmethod(warps.zoom_mean)
     elastic = staticmethod(warps.elastic)
     channel_means = staticmethod(boxes.channel_means)

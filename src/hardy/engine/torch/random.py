@@ -4,8 +4,6 @@ Words are uint32 tensors, of which torch can do little: arithmetic happens in in
 wrap, or on their bits as int32.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ _SEGMENT_BIAS = 1023 << SEGMENT_BITS
 def words(
     key: int, ids: NDArray[np.uint64], stream: int, count: int, device: torch.device
 ) -> Tensor:
-    """(N, count): see rng.philox4x32."""
+    """(N, count) words of Philox4x32-10; see `rng`."""
     numbers = moved(ids.view(np.int64), device)[:, None]
     block = torch.arange(-(-count // 4), device=device)[None]
     c0, c1, c2, c3 = block, torch.full_like(block, stream), numbers & LOW_32, numbers >> 32

@@ -4,8 +4,6 @@ Places are float64, images float32 and mixed as a + t (b - a), which keeps flat 
 of sequences mix in float64. See cpu.warps and cpu.frames.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hardy.engine.torch import fields as torch_fields
-from hardy.engine.triton.launch import launch, parts
+from hardy.engine.triton.launch import launch, parts, pixels_of
 
 # Larger clouds are drawn level by level, by all processors together.
 _LARGEST_CLOUD = 1024
@@ -25,10 +25,7 @@ def _shuffle(
     Every pixel follows its copies back through all passes, the last one first, so nothing but
     moves is read on the way. A step leads on with a chance below one half.
     """
-    program = tl.program_id(0)
-    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    image = (program // blocks).to(tl.int64)
-    inside = pixel < height * width
+    image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
     tall, wide = height - 2 * REACH, width - 2 * REACH
     moves += image * passes * tall * wide
     y, x = pixel // width, pixel % width

@@ -16,7 +16,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hardy.engine.ops import Window
-from hardy.engine.triton.launch import launch, parts
+from hardy.engine.triton.launch import launch, parts, pixels_of
 from hardy.engine.triton.levels import unit32, whole64
 
 _BLOCK = 512
@@ -24,17 +24,15 @@ _BLOCK = 512
 
 @triton.jit
 def _lay_out(images, out, height, width, blocks, BLOCK: tl.constexpr):
-    program = tl.program_id(0)
-    place = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    image = (program // blocks).to(tl.int64)
     size = (height + 2) * (width + 2)
+    image, place, there = pixels_of(size, blocks, BLOCK)
     y, x = place // (width + 2) - 1, place % (width + 2) - 1
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     pixel = images + image * height * width * 3 + 3 * (y * width + x)
     red = tl.load(pixel, mask=inside, other=0).to(tl.int32)
     green = tl.load(pixel + 1, mask=inside, other=0).to(tl.int32)
     blue = tl.load(pixel + 2, mask=inside, other=0).to(tl.int32)
-    tl.store(out + image * size + place, red | (green << 8) | (blue << 16), mask=place < size)
+    tl.store(out + image * size + place, red | (green << 8) | (blue << 16), mask=there)
 
 
 def canvas(images: Tensor) -> Tensor:
@@ -77,9 +75,7 @@ def _affine(
     a: tl.float64, b: tl.float64, c: tl.float64, d: tl.float64, e: tl.float64, f: tl.float64,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    program = tl.program_id(0)
-    place = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    image = (program // blocks).to(tl.int64)
+    image, place, inside = pixels_of(height * width, blocks, BLOCK)
     px = (left + place % width).to(tl.float64) + 0.5
     py = (top + place // width).to(tl.float64) + 0.5
     sx, sy = (a * px + b * py) + c, (d * px + e * py) + f
@@ -94,7 +90,6 @@ def _affine(
     y1 = tl.where(seen, _within(fy + 1.0, depth - 1.0) + 1.0, 0.0)
     goal = out + 3 * (image * height * width + place)
     canvas += image * (tall + 2) * (wide + 2)
-    inside = place < height * width
     _mix(canvas, goal, (y0, y1), (x0, x1), sx - fx, sy - fy, wide + 2, 0.0, inside)
 
 
@@ -105,9 +100,7 @@ def _perspective(
     g: tl.float64, h: tl.float64, k: tl.float64,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    program = tl.program_id(0)
-    place = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    image = (program // blocks).to(tl.int64)
+    image, place, inside = pixels_of(height * width, blocks, BLOCK)
     px = (left + place % width).to(tl.float64)
     py = (top + place // width).to(tl.float64)
     depth = (g * px + h * py) + k
@@ -118,7 +111,6 @@ def _perspective(
     rows = _within(fy + 1.0, last_y), _within(fy + 2.0, last_y)
     goal = out + 3 * (image * height * width + place)
     canvas += image * (tall + 2) * (wide + 2)
-    inside = place < height * width
     _mix(canvas, goal, rows, columns, sx - fx, sy - fy, wide + 2, 0.5, inside)
 
 
@@ -145,11 +137,8 @@ def perspective(canvas: Tensor, inverse: Sequence[float], window: Window) -> Ten
 
 @triton.jit(do_not_specialize=["shift"])
 def _slide(images, out, tall, wide, top, shift, height, width, blocks, BLOCK: tl.constexpr):
-    program = tl.program_id(0)
-    place = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    image = (program // blocks).to(tl.int64)
+    image, place, inside = pixels_of(3 * height * width, blocks, BLOCK)
     y, x = place // (3 * width), place % (3 * width) + 3 * shift
-    inside = place < 3 * height * width
     read = inside & (x >= 0) & (x < 3 * wide)
     source = images + image * tall * wide * 3 + ((top + y) * (3 * wide) + x)
     level = tl.load(source, mask=read, other=0)
@@ -171,17 +160,16 @@ def slide(images: Tensor, right: int, window: Window) -> Tensor:
 
 @triton.jit
 def _run_down(fields, taps, out, height, width, first, count, blocks, BLOCK: tl.constexpr):
-    program = tl.program_id(0)
-    place = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    start = (program // blocks).to(tl.int64) * height * width
+    image, place, inside = pixels_of(height * width, blocks, BLOCK)
+    start = image * height * width
     y = place // width
     total = tl.zeros((BLOCK,), tl.float64)
     for k in range(count):
         row = y + (first - k)
-        read = (row >= 0) & (row < height) & (place < height * width)
+        read = (row >= 0) & (row < height) & inside
         value = tl.load(fields + start + (place + (first - k) * width), mask=read, other=0.0)
         total = tl.where(read, total + value * tl.load(taps + k), total)
-    tl.store(out + start + place, total, mask=place < height * width)
+    tl.store(out + start + place, total, mask=inside)
 
 
 def run_down(fields: Tensor, taps: Sequence[float], first: int) -> Tensor:

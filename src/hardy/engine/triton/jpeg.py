@@ -18,7 +18,7 @@ from torch import Tensor
 
 from hardy.engine.tables import jpeg_constants as jpeg_tables
 from hardy.engine.torch.constants import constant
-from hardy.engine.triton.launch import launch, parts
+from hardy.engine.triton.launch import launch, parts, pixels_of
 
 _PIXELS, _LANES = 512, 128
 
@@ -44,10 +44,7 @@ def _to_planes(
     Columns are repeated before halving. Rows, but for an odd one, after it, whereas brightness
     repeats its own last row: below the image both of its rows are that one.
     """
-    program = tl.program_id(0)
-    image = (program // pieces).to(tl.int64)
-    value = (program % pieces) * BLOCK + tl.arange(0, BLOCK)
-    inside = value < chroma_height * chroma_width
+    image, value, inside = pixels_of(chroma_height * chroma_width, pieces, BLOCK)
     row, column = value // chroma_width, value % chroma_width
     half = (height + 1) // 2
     top = 2 * tl.minimum(row, half - 1)
@@ -188,10 +185,7 @@ def _from_planes(
     luma, chroma, out, height, width, luma_height, luma_width, chroma_height, chroma_width,
     pieces, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    program = tl.program_id(0)
-    image = (program // pieces).to(tl.int64)
-    pixel = (program % pieces) * BLOCK + tl.arange(0, BLOCK)
-    inside = pixel < height * width
+    image, pixel, inside = pixels_of(height * width, pieces, BLOCK)
     y, x = pixel // width, pixel % width
     row, column = y // 2, x // 2
     # Neighbours are sought among the values that have pixels, not in the padding.

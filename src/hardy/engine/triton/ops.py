@@ -57,10 +57,7 @@ class TritonOps(TorchOps):
     blur = staticmethod(filters.blur)
     disk = staticmethod(smears.disk)
     trail = staticmethod(smears.trail)
-
-    def shuffle(self, images: Tensor, moves: Tensor, reach: int) -> Tensor:
-        return fields.shuffle(images, moves, reach)
-
+    shuffle = staticmethod(fields.shuffle)
     zoom_mean = staticmethod(warps.zoom_mean)
     elastic = staticmethod(warps.elastic)
     channel_means = staticmethod(points.channel_means)

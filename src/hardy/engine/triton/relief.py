@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from hardy.engine.triton.launch import launch, parts
+from hardy.engine.triton.launch import launch, parts, pixels_of
 from hardy.engine.triton.levels import whole64
 
 _WEAK, _STRONG = tl.constexpr(50), tl.constexpr(150)
@@ -58,11 +58,8 @@ def _ridges(layers, labels, height, width, blocks, BLOCK: tl.constexpr):
     A pixel's label is its own place, counted from 1, or 0 if it is strong: 0 is one part for all
     that hang together with a strong pixel.
     """
-    program = tl.program_id(0)
-    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    image = (program // blocks).to(tl.int64)
+    image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
     layer = layers + image * height * width
-    inside = pixel < height * width
     y, x = pixel // width, pixel % width
     dx, dy = _gradient(layer, y, x, height, width, inside)
     strength = tl.abs(dx) + tl.abs(dy)
@@ -108,10 +105,8 @@ def _join(labels, a, b, active):
 @triton.jit
 def _link(labels, height, width, blocks, BLOCK: tl.constexpr):
     """Joins every kept pixel with its kept neighbours to the left and above."""
-    program = tl.program_id(0)
-    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    inside = pixel < height * width
-    labels += (program // blocks).to(tl.int64) * (height * width + 1)
+    image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
+    labels += image * (height * width + 1)
     y, x = pixel // width, pixel % width
     kept = inside & (tl.load(labels + 1 + pixel, mask=inside, other=-1) >= 0)
     if tl.max(kept.to(tl.int32), 0) > 0:
@@ -125,10 +120,7 @@ def _link(labels, height, width, blocks, BLOCK: tl.constexpr):
 
 @triton.jit
 def _reached(labels, out, height, width, blocks, BLOCK: tl.constexpr):
-    program = tl.program_id(0)
-    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    image = (program // blocks).to(tl.int64)
-    inside = pixel < height * width
+    image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
     labels += image * (height * width + 1)
     kept = inside & (tl.load(labels + 1 + pixel, mask=inside, other=-1) >= 0)
     part = _root(labels, pixel + 1, kept)
@@ -156,10 +148,8 @@ def edges(layers: Tensor) -> Tensor:
 @triton.jit
 def _along(edge, out, height, width, blocks, BLOCK: tl.constexpr):
     """Pixels along the row to the nearest edge, 20 at most."""
-    program = tl.program_id(0)
-    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    start = (program // blocks).to(tl.int64) * height * width
-    inside = pixel < height * width
+    image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
+    start = image * height * width
     x = pixel % width
     nearest = tl.full((BLOCK,), _DEPTH, tl.int32)
     for k in tl.static_range(_DEPTH):
@@ -181,10 +171,8 @@ def _path(dy, dx):
 @triton.jit
 def _distance(along, out, height, width, blocks, BLOCK: tl.constexpr):
     """Fixed-point chamfer distance to the nearest edge, 20 pixels at most."""
-    program = tl.program_id(0)
-    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    start = (program // blocks).to(tl.int64) * height * width
-    inside = pixel < height * width
+    image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
+    start = image * height * width
     y = pixel // width
     nearest = tl.full((BLOCK,), _DEPTH * _ONE, tl.int32)
     for dy in range(_DEPTH):
@@ -221,11 +209,8 @@ def _depths(distance, out, counts, height, width, blocks, BLOCK: tl.constexpr):
 
     Nine distances add up exactly in fixed point; OpenCV rounds their mean to float32.
     """
-    program = tl.program_id(0)
-    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    image = (program // blocks).to(tl.int64)
+    image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
     start = image * height * width
-    inside = pixel < height * width
     total = whole64(_box_sum(distance + start, pixel, inside, height, width))
     depth = (total * 0.0000152587890625 * _NINTH).to(tl.float32).to(tl.int32)
     tl.store(out + start + pixel, depth.to(tl.uint8), mask=inside)
@@ -252,11 +237,8 @@ def _equalise(counts, levels, pixels):
 @triton.jit
 def _emboss(depths, levels, out, height, width, blocks, BLOCK: tl.constexpr):
     """The equalised layer under -2 -1 0 / -1 1 1 / 0 1 2, clipped."""
-    program = tl.program_id(0)
-    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    image = (program // blocks).to(tl.int64)
+    image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
     start = image * height * width
-    inside = pixel < height * width
     y, x = pixel // width, pixel % width
     total = tl.zeros((BLOCK,), tl.int32)
     for dy in tl.static_range(-1, 2):
@@ -272,10 +254,8 @@ def _emboss(depths, levels, out, height, width, blocks, BLOCK: tl.constexpr):
 
 @triton.jit
 def _box_mean(layer, out, height, width, blocks, BLOCK: tl.constexpr):
-    program = tl.program_id(0)
-    pixel = program % blocks * BLOCK + tl.arange(0, BLOCK)
-    start = (program // blocks).to(tl.int64) * height * width
-    inside = pixel < height * width
+    image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
+    start = image * height * width
     mean = (_box_sum(layer + start, pixel, inside, height, width) + 4) // 9
     tl.store(out + start + pixel, mean.to(tl.uint8), mask=inside)
 
