@@ -4,31 +4,26 @@ from typing import Any, NamedTuple
 
 from hardy.registry import Registry, Row
 
+
+def _row(place: str, summary: str) -> Row:
+    return Row(f"hardy.{place}", summary=summary)
+
+
 KINDS: Registry[Any] = Registry(
     "kind",
     rows={
-        "corruptions": Row("hardy.corrupt:CORRUPTIONS", summary="Formulas that damage an image."),
-        "perturbations": Row(
-            "hardy.corrupt:PERTURBATIONS", summary="Formulas that make a sequence."
-        ),
-        "suites": Row(
-            "hardy.suites:suite_names", summary="Benchmarks: corruptions, severities, references."
-        ),
-        "editions": Row(
-            "hardy.suites:editions", summary="Constants of the corruptions, by image size."
-        ),
-        "methods": Row("hardy.train:METHODS", summary="Ways to train a net."),
-        "nets": Row("hardy.train:NETS", summary="Architectures to train."),
-        "models": Row("hardy.models:MODELS", summary="Kinds of model, as one types them."),
-        "defences": Row("hardy.models.defences:DEFENCES", summary="Steps before a model."),
-        "metrics": Row("hardy.metrics:METRICS", summary="Scores of stored predictions."),
-        "readers": Row(
-            "hardy.images.readers:READERS", summary="Kinds of image sets, and their paths."
-        ),
-        "figures": Row("hardy.report.figures:FIGURES", summary="Plots of reports and papers."),
-        "recipes": Row(
-            "hardy.images.recipes:RECIPES", summary="Ways to resize and crop photographs."
-        ),
+        "corruptions": _row("corrupt:CORRUPTIONS", "Formulas that damage an image."),
+        "perturbations": _row("corrupt:PERTURBATIONS", "Formulas that make a sequence."),
+        "suites": _row("suites:suite_names", "Benchmarks: corruptions, severities, references."),
+        "editions": _row("suites:editions", "Constants of the corruptions, by image size."),
+        "methods": _row("train:METHODS", "Ways to train a net."),
+        "nets": _row("train:NETS", "Architectures to train."),
+        "models": _row("models:MODELS", "Kinds of model, as one types them."),
+        "defences": _row("models.defences:DEFENCES", "Steps before a model."),
+        "metrics": _row("metrics:METRICS", "Scores of stored predictions."),
+        "readers": _row("images.readers:READERS", "Kinds of image sets, and their paths."),
+        "figures": _row("report.figures:FIGURES", "Plots of reports and papers."),
+        "recipes": _row("images.recipes:RECIPES", "Ways to resize and crop photographs."),
     },
 )
 

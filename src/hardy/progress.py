@@ -26,22 +26,14 @@ class Track(Protocol):
 
 
 def untracked(
-    items: Iterable[Item],
-    total: int,
-    unit: str = "",
-    amount: Callable[[Item], int] = one,
-    /,
+    items: Iterable[Item], total: int, unit: str = "", amount: Callable[[Item], int] = one, /
 ) -> Iterable[Item]:
     """The `Track` that shows nothing."""
     return items
 
 
 def watch(
-    items: Iterable[Item],
-    total: int,
-    unit: str = "",
-    amount: Callable[[Item], int] = one,
-    /,
+    items: Iterable[Item], total: int, unit: str = "", amount: Callable[[Item], int] = one, /
 ) -> Iterator[Item]:
     """The `Track` that shows a bar with rate and time left, where stderr is a terminal.
 
@@ -50,22 +42,16 @@ def watch(
     if not sys.stderr.isatty():
         yield from items
         return
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
     columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}  {task.fields[rate]}"),
-        TimeRemainingColumn(),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.description}  {task.fields[rate]}"),
+        progress.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(unit, total=total, rate="")
         for item in items:
             yield item

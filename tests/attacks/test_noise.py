@@ -6,8 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from hardy.attacks.measurement import measure_attack, smallest_distance
-from hardy.attacks.noise_generator import BATCH, STEPS, check_kind, fit_generator
+from hardy.attacks.measurement import (
+    BATCH,
+    STEPS,
+    check_kind,
+    fit_generator,
+    measure_attack,
+    smallest_distance,
+)
 from hardy.errors import InputError
 from hardy.store.attack_files import NOISES
 from hardy.train import METHODS

@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from hardy.design.experiment import sized
-from hardy.design.features import measure_features
+from hardy.design.experiment import measure_features, sized
 from hardy.run.selection import open_subject
 from hardy.run.subject import Subject
 from hardy.suites import load
@@ -46,7 +45,7 @@ def test_shifts_by_class_and_their_products(trained, tmp_path, monkeypatch) -> N
     subject = open_subject(suite, images=images, only=NAMES, own_classes=True)
     # In parts, the last of which is smaller; the net's batches are smaller still.
     monkeypatch.setattr(Subject, "chunk_size", 4)
-    monkeypatch.setattr("hardy.design.features.BATCH", 3)
+    monkeypatch.setattr("hardy.design.experiment.BATCH", 3)
     found = measure_features(trained, subject, CPU)
 
     net = trained_net(trained)[0].eval()

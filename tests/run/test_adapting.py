@@ -22,11 +22,12 @@ from hardy.run.batching import answers, batches_of, mixed
 from hardy.run.reduce import reduce
 from hardy.run.selection import open_subject
 from hardy.scores.scoring import Run
-from hardy.store.reader import contents_hash, find_runs
+from hardy.store.reader import find_runs
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
 from tests.models.tiny import tiny
 from tests.run.runs import FEW, one
+from tests.store.stores import contents_hash
 from tests.suites.helpers import write_photos
 
 # 20 images in blocks of 8, and these in batches of 3: 3 + 3 + 2, 3 + 3 + 2, 3 + 1.

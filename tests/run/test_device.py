@@ -18,11 +18,11 @@ from hardy.run.reduce import reduce
 from hardy.run.reduce_torch import reduce_tensor
 from hardy.run.subject import Subject
 from hardy.scores.scoring import Run
-from hardy.store.reader import contents_hash
 from hardy.suites import edition
 from hardy.variants.base_picture import BasePicture
 from tests.engine.torch_device import no_waiting
 from tests.photos import random_images
+from tests.store.stores import contents_hash
 from tests.suites.helpers import write_photos, write_rows
 
 GPU = "cuda:0" if torch.cuda.is_available() else "cpu"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hardy.store.reader import contents_hash
 from tests.run.halted_run import evaluate_all
+from tests.store.stores import contents_hash
 from tests.suites.helpers import write_rows
 from tests.variants.test_build_killed import start, wait_for
 

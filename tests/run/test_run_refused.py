@@ -11,8 +11,8 @@ import pytest
 import hardy
 from hardy.errors import InputError
 from hardy.evaluation import evaluate
-from hardy.store.reader import contents_hash
 from tests.run.runs import FEW, Counting, one
+from tests.store.stores import contents_hash
 from tests.suites.helpers import write_photos
 
 

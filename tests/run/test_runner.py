@@ -19,10 +19,10 @@ from hardy.images.datasets import CLASSES
 from hardy.models import load_model as load_model
 from hardy.run.runner import list_tasks
 from hardy.run.selection import open_subject
-from hardy.store.reader import contents_hash
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
 from tests.run.runs import FEW, Counting, one
+from tests.store.stores import contents_hash
 from tests.suites.helpers import write_photos, write_rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from hardy.run.reduce import Columns, reduce
 from hardy.store.identity import Identity
+from hardy.store.parts import COLUMNS
 from hardy.store.reader import StoredRun, open_run
 from hardy.store.writer import RunWriter
 from hardy.suites.cells import CLEAN, Cell
@@ -80,3 +82,14 @@ def extend(
                     made = predict(some, cell, 5 if cell == TILT else None)
                     writer.add(rows, cell, made, pixels_of(some))
     return open_run(writer.folder)
+
+
+def contents_hash(run: StoredRun) -> str:
+    """A hash of all predictions, whatever order they were made and stored in."""
+    digest = sha256()
+    for cell in run.cells:
+        images = np.flatnonzero(run.complete([cell]))
+        digest.update(repr((cell, [run.ids[image] for image in images])).encode())
+        for name, values in sorted(run.read([cell], tuple(COLUMNS), images).items()):
+            digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hardy.store.reader import contents_hash, find_runs
-from tests.store.stores import CELLS, extend, predict
+from hardy.store.reader import find_runs
+from tests.store.stores import CELLS, contents_hash, extend, predict
 from tests.variants.test_build_killed import start, wait_for
 
 IMAGES = 300

@@ -12,12 +12,13 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.files import UNFINISHED
-from hardy.store.reader import StoredRun, contents_hash, find_runs, open_run
+from hardy.store.reader import StoredRun, find_runs, open_run
 from hardy.suites.cells import CLEAN, Cell
 from tests.store.stores import (
     CELLS,
     TILT,
     WIDTH,
+    contents_hash,
     extend,
     files,
     identity,

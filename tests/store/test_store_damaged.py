@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hardy.errors import InputError
-from hardy.store.reader import contents_hash, find_runs, open_run
-from tests.store.stores import CELLS, extend, files, opened
+from hardy.store.reader import find_runs, open_run
+from tests.store.stores import CELLS, contents_hash, extend, files, opened
 
 pytestmark = pytest.mark.usefixtures("many_files")
 

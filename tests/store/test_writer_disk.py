@@ -18,9 +18,18 @@ from hardy import files
 from hardy.errors import HardyError, InputError
 from hardy.files import UNFINISHED
 from hardy.store import parts
-from hardy.store.reader import contents_hash, find_runs, open_run
+from hardy.store.reader import find_runs, open_run
 from hardy.store.records import read_details
-from tests.store.stores import CELLS, extend, identity, labels_of, opened, pixels_of, predict
+from tests.store.stores import (
+    CELLS,
+    contents_hash,
+    extend,
+    identity,
+    labels_of,
+    opened,
+    pixels_of,
+    predict,
+)
 from tests.variants.test_build_killed import ENVIRONMENT
 
 

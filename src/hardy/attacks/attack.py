@@ -78,8 +78,7 @@ def attack(
             "and what chooses among its corruptions would do nothing"
         )
     need("torch", "torch", "an attack")
-    from hardy.attacks.measurement import run_attack
-    from hardy.attacks.noise_generator import check_kind
+    from hardy.attacks.measurement import check_kind, run_attack
 
     several = isinstance(model, list | tuple)
     models: Any = model if several else [model]

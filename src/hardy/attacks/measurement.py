@@ -1,18 +1,22 @@
-"""One attack: the fit, then accuracies and distances with their intervals, and pictures."""
+"""One attack: a generator of noise is fitted against a model (Rusak et al., 2020), then come
+accuracies and distances with their intervals, and pictures.
+
+The generator turns white noise into noise and never sees the image; the model stays as it is, in
+evaluation mode. The steps of the fit are those of the training method ant.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from hardy.attacks.noise_generator import STEPS, Classify, fit_generator
 from hardy.errors import InputError
 from hardy.execute import Threads
 from hardy.images.display import encode
@@ -23,16 +27,22 @@ from hardy.models.adapters.torch_model import TorchModel
 from hardy.models.defences import Defended, undefended
 from hardy.models.model import in_words
 from hardy.models.torch_identity import TORCH_LIBRARIES
-from hardy.progress import Track
+from hardy.progress import Track, untracked
+from hardy.registry import unknown
 from hardy.run.subject import pixel_hashes
-from hardy.store.attack_files import Attacked, Estimate, hash_set
+from hardy.store.attack_files import NOISES, Attacked, Estimate, hash_set
 from hardy.store.provenance import session
+from hardy.train import METHODS
 from hardy.train.adversarial_noise import Generator, project, usual_epsilon
 from hardy.train.method import Draw, to_pixels
+from hardy.train.methods.ant import Ant
 
 if TYPE_CHECKING:
     from hardy.attacks.attack import AttackImages, FitAndMeasure
 
+Classify = Callable[[Tensor], Tensor]  # pixels 0..1, float (N, 3, H, W), to logits
+
+STEPS, BATCH = Ant.restart_steps, 70  # of the fit
 # Images measured at a time: few enough values for the projection's copies in float64.
 VALUES, MOST = 10_000_000, 512
 # The search for a distance: 1.8^0 .. 1.8^10, then as many halvings.
@@ -41,6 +51,11 @@ GROWTH, COARSE, HALVINGS = 1.8, 11, 40
 SHOWN, SIDE = 2, 64
 # The density of the noise, in units of its root mean square: bins, and images of noise counted.
 EDGES, COUNTED = np.linspace(-4.0, 4.0, 33), 64
+
+
+def check_kind(noise: str) -> None:
+    if noise not in NOISES:
+        raise unknown("kind of adversarial noise", noise, NOISES)
 
 
 def check_differentiable(model: Model) -> TorchModel:
@@ -108,6 +123,47 @@ def run_attack(
         **_pictures(generator, draw, first, radius),
         session=session(device=target.device, precision=target.precision),
     )
+
+
+class _Attacked(nn.Module):
+    """The attacked model as a module without weights, so that the steps touch none."""
+
+    def __init__(self, classify: Classify) -> None:
+        super().__init__()
+        self.classify = classify
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        logits = self.classify(pixels)
+        if not logits.requires_grad:
+            raise InputError(
+                "expected a model that can be differentiated, got one whose logits have no "
+                "gradient; adversarial noise is learned by gradients alone"
+            )
+        return logits
+
+
+def fit_generator(
+    classify: Classify,
+    images: Tensor,
+    labels: Tensor,
+    draw: Draw,
+    *,
+    noise: str,
+    epsilon: float,
+    steps: int,
+    track: Track = untracked,
+) -> Generator:
+    """A new generator, fitted by Adam on −CE; `images` are uint8 (N, 3, H, W) on the device."""
+    game = cast(type[Ant], METHODS[noise])(epsilon=epsilon)
+    game.epochs = 0  # none to be kept for later epochs
+    game.begin(draw, tuple(images.shape[1:]))
+    model = _Attacked(classify)
+    for _ in track(range(steps), steps, "steps"):
+        rows = draw.integers(len(images), BATCH)
+        game.fool(model, to_pixels(images[rows]), labels[rows])
+    generator: Generator = game.generator
+    generator.requires_grad_(False)
+    return generator
 
 
 class NoiseEffect(NamedTuple):

@@ -8,15 +8,8 @@ from collections.abc import Callable, Iterator
 from math import ceil, pi, radians, sqrt
 
 from hardy.corrupt.corruption import Fields, Size, formula
+from hardy.corrupt.imagenet_c import weather
 from hardy.corrupt.imagenet_c.digital import recolour
-from hardy.corrupt.imagenet_c.weather import (
-    draw_flakes,
-    draw_layer,
-    flake_layer,
-    snowed,
-    water,
-    whitest,
-)
 from hardy.corrupt.perturbation import Scene, Wanted, perturbation
 from hardy.engine.ops import Array, Ops
 from hardy.engine.portable import cos_sin
@@ -86,15 +79,15 @@ def zoom_blur(ops: Ops, scene: Scene, wanted: Wanted, *, step: float) -> Iterato
 
 
 def draw_falling_snow(draws: Draws, size: Size, frame: int, *, zoom: float, **_: float) -> Fields:
-    return {"layer": draw_flakes(draws, size, zoom)}
+    return {"layer": weather.draw_flakes(draws, size, zoom)}
 
 
 @formula
 def blanket(ops: Ops, images: Array, layer: Array, keep: float) -> Array:
     """As imagenet_c.weather.whiten, but the image in float64; only the grey value is float32."""
     x, single = ops.unit(images, "float64"), ops.unit(images, "float32")
-    x = keep * x + (1.0 - keep) * ops.maximum(x, ops.cast(whitest(ops, single), "float64"))
-    return snowed(ops, x, layer)
+    x = keep * x + (1.0 - keep) * ops.maximum(x, ops.cast(weather.whitest(ops, single), "float64"))
+    return weather.snowed(ops, x, layer)
 
 
 @perturbation("weather", draw=draw_falling_snow)
@@ -115,7 +108,7 @@ def snow(
 ) -> Iterator[Array]:
     """One layer of flakes over the whitened image, blown at the angle step (i - zero)."""
     size, drawn = scene.images.shape[1:3], scene.fields(0)["layer"]
-    layer = flake_layer(ops, drawn, size, mean, sd, zoom, threshold)
+    layer = weather.flake_layer(ops, drawn, size, mean, sd, zoom, threshold)
     for i in wanted:
         blown = _trail(ops, layer, radius, sigma, step * (i - zero))[..., 0]
         yield blanket(ops, scene.images, blown, keep)
@@ -229,7 +222,7 @@ def gaussian_blur(
 
 
 def draw_drops(draws: Draws, size: Size, frame: int, **_: float) -> Fields:
-    return draw_layer(draws, size)
+    return weather.draw_layer(draws, size)
 
 
 @perturbation("weather", draw=draw_drops)
@@ -255,7 +248,7 @@ def spatter(
         if i:
             layer = ops.run_down(layer, (below, here, above, above2), 1)
         if i in wanted:
-            yield water(ops, scene.images, layer, strength)
+            yield weather.water(ops, scene.images, layer, strength)
 
 
 @perturbation("digital")

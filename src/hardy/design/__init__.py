@@ -5,7 +5,7 @@
         -> categories, balanced sets, a largest set  (categories, balanced_sets, independent_sets)
 
 The methods are those of ImageNet-NOC (2020) and of its follow-up on natural shifts (BMVC 2021), as
-far as they were published. Only `experiment` and `features` import torch.
+far as they were published. Only `experiment` imports torch.
 """
 
 from hardy.rooms import call_room

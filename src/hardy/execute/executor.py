@@ -9,13 +9,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
@@ -61,8 +55,8 @@ class Threads:
 
     def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]:
         work = setup()
-        queue: deque[Future[Result]] = deque()
-        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="hardy_work")
+        queue: deque[futures.Future[Result]] = deque()
+        pool = futures.ThreadPoolExecutor(self.workers, thread_name_prefix="hardy_work")
         try:
             remaining: Iterator[Item] = iter(items)
 
@@ -91,11 +85,11 @@ class Processes:
         context = get_context("spawn")
         # Workers live as long as this end is open: they also end when this process is killed.
         theirs, ours = context.Pipe(duplex=False)
-        pool = ProcessPoolExecutor(
+        pool = futures.ProcessPoolExecutor(
             self.workers, context, initializer=_begin, initargs=(setup, theirs)
         )
         try:
-            running: set[Future[Result]] = set()
+            running: set[futures.Future[Result]] = set()
             while True:
                 free = 2 * self.workers - len(running)
                 with _without_interrupts():
@@ -103,7 +97,7 @@ class Processes:
                 if not running:
                     pool.shutdown()
                     return
-                done, running = wait(running, return_when=FIRST_COMPLETED)
+                done, running = futures.wait(running, return_when=futures.FIRST_COMPLETED)
                 for future in done:
                     yield future.result()
         except BrokenProcessPool as error:

@@ -1,29 +1,15 @@
 """Predictions to numbers, with NumPy alone: the registry of metrics, and the bootstrap."""
 
-from hardy.metrics import calibration, stability  # which register their metrics
-from hardy.metrics.bootstrap import (
-    Interval,
-    Resampling,
-    percentile_interval,
-    proportion_interval,
-    resample_means,
-)
-from hardy.metrics.classification import error, wrong
-from hardy.metrics.metric import METRICS, Metric, metric
-from hardy.metrics.subset import stratified_subset
-
-__all__ = [
-    "METRICS",
-    "Interval",
-    "Metric",
-    "Resampling",
-    "calibration",
-    "error",
-    "metric",
-    "percentile_interval",
-    "proportion_interval",
-    "resample_means",
-    "stability",
-    "stratified_subset",
-    "wrong",
-]
+from hardy.metrics import calibration as calibration  # this and the next register their metrics
+from hardy.metrics import stability as stability
+from hardy.metrics.bootstrap import Interval as Interval
+from hardy.metrics.bootstrap import Resampling as Resampling
+from hardy.metrics.bootstrap import percentile_interval as percentile_interval
+from hardy.metrics.bootstrap import proportion_interval as proportion_interval
+from hardy.metrics.bootstrap import resample_means as resample_means
+from hardy.metrics.classification import error as error
+from hardy.metrics.classification import wrong as wrong
+from hardy.metrics.metric import METRICS as METRICS
+from hardy.metrics.metric import Metric as Metric
+from hardy.metrics.metric import metric as metric
+from hardy.metrics.subset import stratified_subset as stratified_subset

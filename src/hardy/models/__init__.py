@@ -16,33 +16,24 @@ from hardy.models.adapters.function_model import FunctionModel
 from hardy.models.model import NEEDED, Model, Options, Override, Preprocessing, completed
 from hardy.registry import Registry, Row
 
-__all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load"]
+__all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load_model"]
 
+_HERE = "hardy.models.adapters"
 MODELS: Registry[Callable[[str, Options], Any]] = Registry(
     "kind of model",
     "hardy.models",
-    of=Callable,
-    rows={
+    {
         "torchvision": Row(
-            "hardy.models.adapters.torch_sources:torchvision_model",
-            needs="torchvision",
-            takes="NAME",
+            f"{_HERE}.torch_sources:torchvision_model", needs="torchvision", takes="NAME"
         ),
-        "timm": Row("hardy.models.adapters.torch_sources:timm_model", needs="timm", takes="NAME"),
-        "torch": Row(
-            "hardy.models.adapters.torch_sources:factory_model",
-            needs="torch",
-            takes="module:factory",
-        ),
+        "timm": Row(f"{_HERE}.torch_sources:timm_model", needs="timm", takes="NAME"),
+        "torch": Row(f"{_HERE}.torch_sources:factory_model", needs="torch", takes="module:factory"),
         "onnx": Row(
-            "hardy.models.adapters.onnx_model:OnnxModel",
-            needs="onnxruntime",
-            extra="onnx",
-            takes="FILE",
+            f"{_HERE}.onnx_model:OnnxModel", needs="onnxruntime", extra="onnx", takes="FILE"
         ),
-        "sklearn": Row("hardy.models.adapters.sklearn_model:SklearnModel", takes="FILE"),
+        "sklearn": Row(f"{_HERE}.sklearn_model:SklearnModel", takes="FILE"),
         "hardy": Row("hardy.train.trained_model:trained_model", needs="torch", takes="DIR"),
-        "fake": Row("hardy.models.adapters.function_model:fake_model", takes="CLASSES"),
+        "fake": Row(f"{_HERE}.function_model:fake_model", takes="CLASSES"),
     },
 )
 # Libraries whose nets Hardy can also train, from fresh weights.

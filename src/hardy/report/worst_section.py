@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.display import TINY, data_uri, encode
 from hardy.images.labels import spoken_class
@@ -57,13 +58,14 @@ def _one_each(images: list[WorstImage]) -> list[WorstImage]:
 
 
 def _worst(run: StoredRun, one: WorstImage) -> Worst:
+    corrupted = _decoded(one.corrupted)
     return Worst(
         one,
         label=_class(run, one.label),
         predicted=_class(run, one.predicted),
         clean=None if one.clean is None else data_uri(reencode(one.clean)),
-        corrupted=data_uri(reencode(one.corrupted)),
-        tiny=is_tiny(one.corrupted),
+        corrupted=data_uri(encode(corrupted)),
+        tiny=min(corrupted.shape[:2]) <= TINY,
     )
 
 
@@ -74,14 +76,11 @@ def _class(run: StoredRun, number: int) -> str:
 
 def reencode(picture: bytes) -> bytes:
     """The same thumbnail, some five times smaller than a run keeps it."""
+    return encode(_decoded(picture))
+
+
+def _decoded(picture: bytes) -> UInt8:
     from PIL import Image
 
     with Image.open(io.BytesIO(picture)) as opened:
-        return encode(np.asarray(opened.convert("RGB")))
-
-
-def is_tiny(picture: bytes) -> bool:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(picture)) as opened:
-        return min(opened.size) <= TINY
+        return np.asarray(opened.convert("RGB"))

@@ -171,10 +171,8 @@ def predict(
         with closing(Prefetch(subject, [task.rows for task in tasks], executor)) as prefetch:
             for _ in tasks:
                 loaded = prefetch.block()
-                for row in loaded.faults:
-                    given_up.append(
-                        count_predictions(subject, [RunTask(np.array([row]), lacking[row])])
-                    )
+                lost = [RunTask(np.array([row]), lacking[row]) for row in loaded.faults]
+                given_up.append(count_predictions(subject, lost))
                 if loaded.chunk is None:
                     faults.update(loaded.faults)
                     continue

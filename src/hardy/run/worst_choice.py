@@ -70,19 +70,10 @@ def _worst(
         level = likely[:, columns].argmin(axis=1)
         for row in np.argsort(least, kind="stable")[:PER_CORRUPTION]:
             if np.isfinite(least[row]):
-                column = columns[level[row]]
-                id = run.ids[known[row]]
-                yield (
-                    id,
-                    WorstImage(
-                        printable(str(id)),
-                        name,
-                        cells[column].level,
-                        int(run.labels[known[row]]),
-                        int(got["top1"][row, column]),
-                        float(least[row]),
-                    ),
-                )
+                column, image = columns[level[row]], known[row]
+                label, predicted = int(run.labels[image]), int(got["top1"][row, column])
+                shown = (printable(str(run.ids[image])), name, cells[column].level)
+                yield run.ids[image], WorstImage(*shown, label, predicted, float(least[row]))
 
 
 def _thumbnail(image: UInt8) -> bytes:

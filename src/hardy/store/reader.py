@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from hashlib import sha256
 from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
@@ -220,17 +219,6 @@ class StoredRun:
                 "them one by one"
             )
         return tuple(number for number in frames if number is not None)
-
-
-def contents_hash(run: StoredRun) -> str:
-    """A hash of all predictions, whatever order they were made and stored in."""
-    digest = sha256()
-    for cell in run.cells:
-        images = np.flatnonzero(run.complete([cell]))
-        digest.update(repr((cell, [run.ids[image] for image in images])).encode())
-        for name, values in sorted(run.read([cell], tuple(COLUMNS), images).items()):
-            digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()
 
 
 def _retry(read: Callable[[], Read]) -> Read:

@@ -4,8 +4,6 @@ Rows are collected for some seconds, then written as one more file; only what wa
 lost with the process. Reading needs no lock.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ import pyarrow as pa
 from hardy.errors import HardyError, InputError, printable
 from hardy.files import CheckpointWriter
 from hardy.images.source import Ids
+from hardy.store import records
 from hardy.store.identity import (
     Identity,
     LabelOf,
@@ -29,16 +28,6 @@ from hardy.store.identity import (
     unlike,
 )
 from hardy.store.parts import COLUMNS, FOLDER, GROUP, Columns, append, merge_tail, sweep, table
-from hardy.store.records import (
-    RUN,
-    check_store,
-    id_array,
-    read_details,
-    read_images,
-    recover_images,
-    write_details,
-    write_images,
-)
 from hardy.store.scan import scan_parts
 from hardy.suites.cells import Cell
 
@@ -61,9 +50,9 @@ class RunWriter(CheckpointWriter):
 
         `labels` has -1 for none, `frames` the number of frames of every cell that is a sequence.
         """
-        if (store / RUN).exists():
+        if (store / records.RUN).exists():
             raise InputError(f"{store} is a run itself; name the folder above it as the store")
-        check_store(store)
+        records.check_store(store)
         wanted = _images_of(ids, labels)
         self.folder = identity.folder_in(store)
         _check_own(self.folder)
@@ -89,7 +78,7 @@ class RunWriter(CheckpointWriter):
         classes: tuple[str, ...] | None,
         frames: Mapping[Cell, int],
     ) -> None:
-        before = read_details(self.folder)
+        before = records.read_details(self.folder)
         now: dict[str, Any] = {
             **asdict(identity),
             "defence": [asdict(one) for one in identity.defence] or None,
@@ -115,10 +104,10 @@ class RunWriter(CheckpointWriter):
         self._ids: Ids = sorted(images)  # type: ignore[assignment]
         self._labels = np.array([images[id] for id in self._ids], np.int32)
         if len(images) > len(stored) or not listed:
-            write_images(self.folder, self._ids, self._labels)
-        write_details(self.folder, now)  # after the images: from now on it is a run
+            records.write_images(self.folder, self._ids, self._labels)
+        records.write_details(self.folder, now)  # after the images: from now on it is a run
         self._details = now
-        self._id_array = id_array(self._ids)
+        self._id_array = records.id_array(self._ids)
         place = {id: number for number, id in enumerate(self._ids)}
         self._places = np.array([place[id] for id in wanted], np.int64)
         self._there, self._pixels = scan_parts(self.folder, self._ids)
@@ -127,9 +116,9 @@ class RunWriter(CheckpointWriter):
     def _stored_images(self) -> tuple[LabelOf, bool]:
         """The stored images, and whether their list is whole; a damaged list is made again."""
         try:
-            return _images_of(*read_images(self.folder)), True
+            return _images_of(*records.read_images(self.folder)), True
         except InputError:
-            ids, labels = recover_images(self.folder)
+            ids, labels = records.recover_images(self.folder)
             return _images_of(ids, labels) if ids else {}, False
 
     @property
@@ -164,7 +153,7 @@ class RunWriter(CheckpointWriter):
 
     def _save(self, change: Mapping[str, Any]) -> None:
         with self._disk():
-            write_details(self.folder, self._details | dict(change))
+            records.write_details(self.folder, self._details | dict(change))
         self._details |= change
 
     def have(self, cells: Sequence[Cell]) -> npt.NDArray[np.bool_]:

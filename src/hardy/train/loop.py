@@ -24,24 +24,13 @@ from torch import Tensor, nn
 from hardy.errors import HardyError, InputError
 from hardy.models.weights import load_checkpoint
 from hardy.progress import Track, untracked
+from hardy.train import record
 from hardy.train.checkpoint import restore, save_checkpoint, write_tensors
 from hardy.train.cuda_graphs import Recorded, can_record, fitting, running
 from hardy.train.hyperparameters import Hyperparameters, learning_rate
 from hardy.train.method import Classifier, Draw, Method, make_method, to_pixels
 from hardy.train.nets import make_net, normalisation
 from hardy.train.processes import ALONE, Ranks
-from hardy.train.record import (
-    CHECKPOINT,
-    MODEL,
-    Log,
-    alone_in,
-    begin_run,
-    read_log,
-    seen_before,
-    seen_in,
-    training_record,
-    write_log,
-)
 from hardy.train.trained_model import load_last
 from hardy.train.training import TrainingResult
 from hardy.train.training_data import Data, batches, crop_and_flip, endless, give_stylised
@@ -79,23 +68,25 @@ def run_training(
         if init is not None:
             todo = "start from weights of the same net, made for as many classes as the data has"
             load_checkpoint(training.net, init, f"{todo}, or leave `init` out")
-        with alone_in(out) if ranks.first else nullcontext():
+        with record.alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
-                begin_run(out, training_record(method, training, init, stylised))
+                record.begin_run(out, record.training_record(method, training, init, stylised))
             ranks.wait()
             epochs, log = _train_the_rest(training, out, ranks, track)
-            all_seen = init is None or seen_before(init) is not None
-            return TrainingResult(out, epochs, log, seen_in(out), all_seen, ranks.rank)
+            all_seen = init is None or record.seen_before(init) is not None
+            return TrainingResult(out, epochs, log, record.seen_in(out), all_seen, ranks.rank)
 
 
-def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -> tuple[int, Log]:
+def _train_the_rest(
+    training: Training, out: Path, ranks: Ranks, track: Track
+) -> tuple[int, record.Log]:
     """Train the epochs after the last one that was saved; how many these were, and the log."""
-    path, target = out / CHECKPOINT, out / MODEL
+    path, target = out / record.CHECKPOINT, out / record.MODEL
     if target.exists():
         load_last(training.net, out)
         if ranks.first:
             path.unlink(missing_ok=True)  # a kill just after the last save leaves it
-        return 0, read_log(out)
+        return 0, record.read_log(out)
     if path.exists():
         restore(training, path)
     first = training.epoch
@@ -107,7 +98,7 @@ def _train_the_rest(training: Training, out: Path, ranks: Ranks, track: Track) -
             save_checkpoint(training, path)
     training.finish()
     if ranks.first:
-        write_log(out, training.log)
+        record.write_log(out, training.log)
         write_tensors(target, training.net.state_dict(), {})
         path.unlink(missing_ok=True)
     ranks.wait()
@@ -184,7 +175,7 @@ class Training:
         method.all_steps = hyper.epochs * self.steps
         method.begin(self.draw, data.shape)
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
-        self.log: Log = []
+        self.log: record.Log = []
         self.total = torch.zeros((), device=device)  # of the losses in the epoch
         self.first_bad = torch.zeros((), device=device)  # step in which the loss was no number
         # But for the last batch of an epoch, which is smaller.

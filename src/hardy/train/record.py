@@ -27,22 +27,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hardy import schema
 from hardy.errors import InputError
 from hardy.execute.machine import versions
 from hardy.files import begin, hold, lasting, let_go, remove_unfinished, write_file, write_record
 from hardy.models.model import hash_files
-from hardy.schema import (
-    TABLE,
-    TEXT,
-    TEXTS,
-    WHOLE,
-    Field,
-    check_fields,
-    expect,
-    is_number,
-    is_whole,
-    or_null,
-)
 from hardy.train.hyperparameters import LARGEST_FLOAT
 from hardy.train.training_data import MOST_CLASSES, Data
 
@@ -161,7 +150,7 @@ def _only_begun(folder: Path) -> bool:
     said = {"method": "name", "data": "sha256", "recipe": "net"}
     record = read_run(folder) if shown == {RUN} else {}
     return all(
-        TABLE.fits(record.get(part)) and TEXT.fits(record[part].get(name))
+        schema.TABLE.fits(record.get(part)) and schema.TEXT.fits(record[part].get(name))
         for part, name in said.items()
     )
 
@@ -216,7 +205,7 @@ def seen_in(folder: Path) -> list[str] | None:
         seen = read_run(folder).get("seen_corruptions")
     except InputError:
         return None
-    return seen if TEXTS.fits(seen) else None
+    return seen if schema.TEXTS.fits(seen) else None
 
 
 def _is_triple(value: Any) -> bool:
@@ -224,36 +213,32 @@ def _is_triple(value: Any) -> bool:
 
 
 def is_figure(value: Any) -> bool:
-    return is_number(value) and abs(value) <= LARGEST_FLOAT
+    return schema.is_number(value) and abs(value) <= LARGEST_FLOAT
 
 
-_PARTS = dict.fromkeys(("recipe", "data", "preprocessing"), TABLE)
-_SCHEMA = {"seen_corruptions": or_null(TEXTS), "input": or_null(TEXT)}
+_PARTS = dict.fromkeys(("recipe", "data", "preprocessing"), schema.TABLE)
+_SCHEMA = {"seen_corruptions": schema.or_null(schema.TEXTS), "input": schema.or_null(schema.TEXT)}
 _INSIDE = {
-    "recipe": {
-        "net": TEXT,
-        "antialias": WHOLE,
-        "blur_after_conv": Field("true or false", lambda value: isinstance(value, bool)),
-    },
+    "recipe": {"net": schema.TEXT, "antialias": schema.WHOLE, "blur_after_conv": schema.FLAG},
     "data": {
-        "classes": Field(
+        "classes": schema.Field(
             f"a whole number from 1 to {MOST_CLASSES:,}",
-            lambda value: is_whole(value) and value <= MOST_CLASSES,
+            lambda value: schema.is_whole(value) and value <= MOST_CLASSES,
         ),
-        "names": or_null(TEXTS),
+        "names": schema.or_null(schema.TEXTS),
     },
-    "preprocessing": dict.fromkeys(("mean", "std"), Field("three numbers", _is_triple)),
+    "preprocessing": dict.fromkeys(("mean", "std"), schema.Field("three numbers", _is_triple)),
 }
 
 
 def check_run(run: Mapping[str, Any], path: Path) -> None:
     """Check what a net is made by, since the file may have been edited."""
-    check_fields(run, _PARTS | _SCHEMA, str(path), ANEW)
-    for part, schema in _INSIDE.items():
-        check_fields(run[part], schema, f"{path}: {part}", ANEW)
+    schema.check_fields(run, _PARTS | _SCHEMA, str(path), ANEW)
+    for part, fields in _INSIDE.items():
+        schema.check_fields(run[part], fields, f"{path}: {part}", ANEW)
     names, classes = run["data"]["names"], run["data"]["classes"]
     right = names is None or len(names) == classes
-    expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
+    schema.expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
 
 
 def read_log(folder: Path) -> Log:

@@ -24,10 +24,7 @@ DEFENCES: Registry[Callable[[Model, str | None], Model]] = Registry(
         "nlm": Row(f"{_HERE}.input_filters:behind_nlm"),
         "median": Row(f"{_HERE}.input_filters:behind_median"),
         "tencrop": Row(f"{_HERE}.tencrop:behind_tencrop"),
-        "bn_adapt": Row(
-            f"{_HERE}.bn_adapt:behind_bn_adapt",
-            needs="torch",
-        ),
+        "bn_adapt": Row(f"{_HERE}.bn_adapt:behind_bn_adapt", needs="torch"),
     },
 )
 

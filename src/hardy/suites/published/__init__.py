@@ -101,7 +101,6 @@ def _parse_table(data: Mapping[str, Any], file: Mapping[str, Any], where: str) -
         original=file.get("original", False),
         verified=data.get("verified", True),
         columns=columns,
-        text_columns=text,
         metric=data.get("entries"),
         entries=tuple(name for name in columns if name not in named) if "entries" in data else (),
         mean=mean,

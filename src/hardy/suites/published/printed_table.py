@@ -68,7 +68,6 @@ class PublishedTable:
     original: bool  # from the paper that brought the benchmark, whose names of models come first
     verified: bool  # False: recalled, not read
     columns: tuple[str, ...]  # of numbers
-    text_columns: tuple[str, ...]
     metric: str | None  # what the entries are, in a table with a column per corruption
     entries: tuple[str, ...]
     mean: str | None  # the column that holds their mean

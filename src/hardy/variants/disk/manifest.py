@@ -5,8 +5,6 @@ with a hash per cell. Lines are written at checkpoints, after everything they sp
 the disk, so a file that they do not list is rebuilt and a file that they list is whole.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -90,10 +90,7 @@ def verify(folder: str | os.PathLike[str], *, track: Track = untracked) -> Build
 
 
 def _extra(
-    folder: Path,
-    top: set[str],
-    cells: dict[str, Cell],
-    paths: Callable[[Cell], Iterable[str]],
+    folder: Path, top: set[str], cells: dict[str, Cell], paths: Callable[[Cell], Iterable[str]]
 ) -> Iterator[str]:
     """Files that should not be there. The paths of one cell are in memory at a time."""
     current: Cell | None = None
