@@ -228,8 +228,11 @@ def test_the_method_on_the_page_trains(narrow, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert INSTALLED in commands("docs/training.md")
     data = write_arrays(tmp_path)
-    small = ("--data", str(data), "--net", "narrow", "--epochs", "1", "--device", "cpu")
-    words = [*shlex.split(INSTALLED)[1:], *small]
+    words = shlex.split(INSTALLED)[1:]
+    for option, value in (("--data", str(data)), ("--net", "narrow"), ("--epochs", "1")):
+        place = words.index(option) if option in words else len(words)
+        words[place : place + 2] = [option, value]
+    words += ["--device", "cpu"]
     done = CliRunner().invoke(cli.app, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     described = json.loads(Path("cutout/run.json").read_text())
