@@ -23,8 +23,8 @@ from hardy.train.method import Draw, Method
 class Corrupted(Method):
     """Half of the images, drawn anew in each epoch, are under one corruption of a suite.
 
-    Each image's severity is drawn from those of the suite; the corruption "none" leaves all images
-    clean.
+    `corruption` is its name; "none" leaves all images clean. Each image's severity is drawn from
+    those of `suite`.
 
     The published experiment trains on a set of twice the size, in which every image stands once
     corrupted and once clean. Two epochs here show on average what one shows there, the same half
