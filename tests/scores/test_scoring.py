@@ -63,6 +63,42 @@ def test_some_of_them(store: Path) -> None:
         hardy.score(store, model="worse")
 
 
+def test_models_are_sorted(store: Path) -> None:
+    write_run(store, {c: GOOD[c] for c in GOOD if c.name != "clean"}, model="Kind:unclean")
+    order = {by: [one.model for one in hardy.score(store, sort=by)] for by in ("name", "mCE")}
+    assert order["name"] == ["kind:bad", "kind:good", "Kind:unclean"]
+    assert order["mCE"][-1] == "kind:bad"
+    last = [one.model for one in hardy.score(store, sort="clean error")]
+    assert last == ["kind:good", "kind:bad", "Kind:unclean"]
+    with pytest.raises(InputError, match=r'unknown score to sort by "mce".*\(all: name, mCE'):
+        hardy.score(store, sort="mce")
+
+
+def test_many_models_are_the_rows_of_every_table(store: Path) -> None:
+    few = hardy.score(store).tables()[1]
+    assert few.header == ("", "kind:bad", "kind:good")
+    for model in ("three", "four"):
+        write_run(store, BAD, model=model)
+    many = hardy.score(store).tables()[1]
+    assert many.header == ("model", "snow", "fog")
+    assert [row[0] for row in many.rows] == ["four", "kind:bad", "kind:good", "three"]
+    cells = {(row[0], name): row[i] for row in few.rows for i, name in enumerate(few.header)}
+    for row in many.rows[1:3]:
+        assert row[1:] == tuple(cells[name, row[0]] for name in many.header[1:])
+    assert many.best == {(2, 1), (2, 2)}
+
+
+def test_a_note_is_printed_once_and_names_its_models(tmp_path: Path) -> None:
+    for model, defence in (("a", "x: y"), ("b", "x: y"), ("c", None)):
+        write_run(tmp_path, GOOD, model=model, defence=defence)
+    notes = hardy.score(tmp_path).tables()[0].notes
+    assert "a, b: defended by x: y" in notes
+    (shared,) = hardy.score(tmp_path, model=["a", "b"]).tables()[0].notes[1:]
+    assert shared == "all models: defended by x: y"
+    (alone,) = hardy.score(tmp_path, model="a").tables()[0].notes[1:]
+    assert alone == "a: defended by x: y"
+
+
 def test_what_others_published_stands_beside(store: Path) -> None:
     plain, beside = (hardy.score(store, published=one).tables() for one in (False, True))
     assert beside[: len(plain)] == plain

@@ -45,6 +45,10 @@ def score_runs(
             metavar="MODEL", help="Divide by this stored model, not the suite's; or none."
         ),
     ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(metavar="SCORE|name", help="Order of rows; of a score, the best first."),
+    ] = None,
     format: FormatOption = ScoreFormat.table,
     published: Annotated[
         bool, typer.Option("--published", help="Add published results on these suites.")
@@ -69,6 +73,7 @@ def score_runs(
         suite=suite,
         reference=reference,
         published=published,
+        sort=sort,
         track=watch,
         tell=tell,
     )

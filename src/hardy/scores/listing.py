@@ -10,6 +10,7 @@ from hardy.suites import published
 from hardy.suites.published.printed_table import PublishedNumber
 
 NOTHING = "–"
+BESIDE = 3  # models that have room beside each other; more are rows of every table
 
 
 def score_tables(group: Sequence[Scores], *, brief: bool = False) -> list[TextTable]:
@@ -44,12 +45,15 @@ def _notes(group: Sequence[Scores]) -> list[str]:
     around = [f"{score.name}: {score.circumstances}; 95 % intervals" for score in first]
     notes = around[:1]
     if len(set(around)) > 1:
-        notes = [f"{model}: {what}" for model, what in zip(models, around, strict=True)]
+        notes = _once(zip(models, around, strict=True), models)
     named = list(zip(models, group, strict=True))
-    notes += [f"{model}: {note}" for model, scores in named for note in scores.notes]
-    for model, some in named[1:]:
-        if what := _unlike(group[0], some):
-            notes.append(f"{model}: {what} than {models[0]}, so their numbers cannot be compared")
+    told = [(model, note) for model, scores in named for note in scores.notes]
+    told += [
+        (model, f"{what} than {models[0]}, so their numbers cannot be compared")
+        for model, scores in named[1:]
+        if (what := _unlike(group[0], scores))
+    ]
+    notes += _once(told, models)
     for model, one in ((model, some.run.identity) for model, some in named if model != some.model):
         notes.append(f"{model}: {one.preprocessing}, {one.precision}, seed {one.seed}, {one.made}")
     return notes
@@ -65,6 +69,17 @@ def _unlike(one: Scores, two: Scores) -> str:
     return "other images" if alike else ""
 
 
+def _once(told: Iterable[tuple[str, str]], models: Sequence[str]) -> list[str]:
+    """Each note once, behind the models that it is about."""
+    about: dict[str, dict[str, None]] = {}
+    for model, note in told:
+        about.setdefault(note, {})[model] = None
+    return [
+        f"{'all models' if len(models) == len(some) > 1 else ', '.join(some)}: {note}"
+        for note, some in about.items()
+    ]
+
+
 def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[TextTable]:
     tables = []
     single = [scores.singles() for scores in group]
@@ -76,6 +91,9 @@ def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[TextTable]
         best = frozenset((row, column + 1) for row, column in _best(lines))
         what = f"{metric}, {group[0].kind[:-1]} by {group[0].kind[:-1]}"
         header = ("", *_models(group))
+        if len(group) > BESIDE:
+            header, *rows = zip(header, *rows, strict=True)
+            header, best = ("model", *header[1:]), frozenset((c - 1, r + 1) for r, c in best)
         tables.append(TextTable(f"{group[0].run.suite}: {what}", header, rows, best))
     return tables
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from hardy.errors import InputError
 from hardy.progress import Track, untracked
+from hardy.registry import unknown
 from hardy.scores.listing import published_tables, score_tables
 from hardy.scores.naming import choose, choose_all, of_suite, readable_runs
 from hardy.scores.result_files import write_scores
@@ -133,6 +135,7 @@ def score(
     suite: str | None = None,
     reference: str | None = None,
     published: bool = False,
+    sort: str | None = None,
     track: Track = untracked,
     tell: Tell = warnings.warn,
 ) -> ScoredStore:
@@ -141,7 +144,8 @@ def score(
     `model` and `suite` choose among the runs. Names of models may be cut short where that is clear,
     and do without their kind: resnet50 for timm:resnet50. Ratios such as mCE are to the model that
     `reference` names, a stored one or "none"; if left out, to the suite's own. `published` adds
-    what others printed for these suites. Runs that cannot be scored are among the `faults`.
+    what others printed for these suites. `sort` orders the models of a suite: by "name", or by a
+    score such as "mCE", the best first. Runs that cannot be scored are among the `faults`.
 
     ```python
     import hardy
@@ -176,5 +180,18 @@ def score(
             refused.append(error)
     if not scored:
         raise refused[0]
+    scored = _sorted(scored, sort)
     scored.sort(key=lambda one: list(divisors).index(one.run.suite))
     return ScoredStore(tuple(scored), (*faults, *map(str, refused)), published, tell)
+
+
+def _sorted(scored: list[Scores], by: str | None) -> list[Scores]:
+    """Sort by name, or by a score: the best first, and last those without it."""
+    if by is None:
+        return scored
+    if by == "name":
+        return sorted(scored, key=lambda one: one.model.casefold())
+    if not any(by in one for one in scored):
+        headline = dict.fromkeys(score.name for one in scored for score in one.headline)
+        raise unknown("score to sort by", by, ("name", *headline))
+    return sorted(scored, key=lambda one: one[by].loss if by in one else math.inf)
