@@ -46,6 +46,16 @@ def torchvision() -> None:
         import torchvision  # noqa: F401
 
 
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line says what takes long: how much that is depends on machine and caches."""
+    from hardy import progress
+
+    monkeypatch.setattr(progress, "speaks", False)
+    monkeypatch.setattr(progress, "PAUSE", float("inf"))
+    monkeypatch.setattr(progress, "mention", lambda line: None)
+
+
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
     """Run `hardy ...` in an empty folder; gives the exit code, stdout and stderr."""

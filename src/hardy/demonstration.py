@@ -28,7 +28,7 @@ from hardy.images.datasets import PHOTO_WHEELS, fetch_photos
 from hardy.images.labels import imagenet_classes
 from hardy.models import Model, load_model
 from hardy.pictures import write_sheet
-from hardy.progress import Track, untracked
+from hardy.progress import Track, watch
 from hardy.report.gallery import sample_photo
 from hardy.report.write import write_report
 from hardy.scores.scoring import ScoredStore, score
@@ -67,7 +67,7 @@ def demo(
     folder: str | os.PathLike[str] | None = None,
     *,
     photos: bool = False,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> Demonstration:
     """Evaluate three classifiers of handwritten digits, in a minute, and write all there is.
 

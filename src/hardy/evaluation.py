@@ -23,7 +23,7 @@ from hardy.models import Model, Override, Preprocessing
 from hardy.models.defences import defend as behind
 from hardy.models.model import facts_of, in_words
 from hardy.models.model_lists import is_list, list_models
-from hardy.progress import Track, untracked
+from hardy.progress import Track, watch
 from hardy.run import runner
 from hardy.run.batching import mixed
 from hardy.run.plan import RunPlan, plan_run
@@ -239,7 +239,7 @@ def evaluate(
     dry_run: bool = False,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
     warn: Callable[[str], None] | None = None,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> Run | list[Run] | RunPlan:
     """Predict all cells of a suite and store what metrics need: a `Run`, or a list for a list.
 

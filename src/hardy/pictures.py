@@ -7,7 +7,7 @@ from hardy.corrupt.calls import corrupt, corruptions
 from hardy.images.display import check_clip, contact_sheet, write_clip
 from hardy.images.image_files import check_output, read_image, write_image
 from hardy.images.recipes import eight_sevenths
-from hardy.progress import Track, untracked
+from hardy.progress import Track, untracked, watch
 from hardy.suites import SEVERITIES, editions, load
 from hardy.variants.base_picture import perturb
 
@@ -20,7 +20,7 @@ def show(
     sequence: str | None = None,
     level: int = 1,
     html: bool = False,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> Path:
     """Write a contact sheet of a photograph: a row per corruption, a column per severity.
 

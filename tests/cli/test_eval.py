@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 import hardy
-from hardy.cli.eval_command import in_time
 from hardy.errors import InputError
 from hardy.images.datasets import CLASSES
 from hardy.store.reader import find_runs
@@ -166,7 +165,3 @@ def test_a_warning_is_loud_and_does_not_stop_the_run(run, monkeypatch: pytest.Mo
     assert run("fake:10", *FEW)[2] == ""
     (found,) = find_runs(Path("runs"))
     assert found.details["sessions"][0]["checked_accuracy"] == 0.5
-
-
-def test_time_in_words() -> None:
-    assert [in_time(s) for s in (0.2, 99, 150, 5400)] == ["1 s", "99 s", "2 min", "1 h 30 min"]

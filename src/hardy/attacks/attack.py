@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hardy.errors import InputError, need
 from hardy.evaluation import AnyModel, Evaluation, evaluate
 from hardy.metrics import stratified_subset
-from hardy.progress import Track, untracked
+from hardy.progress import Track, watch
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Rows, Subject
 from hardy.scores.scoring import Run
@@ -38,7 +38,7 @@ def attack(
     faults: list[str] | None = None,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
     warn: Callable[[str], None] | None = None,
-    track: Track = untracked,
+    track: Track = watch,
     **options: Any,
 ) -> Attacked | list[Attacked]:
     """Learn noise against a torch model, then measure the model under it; a list for a list.

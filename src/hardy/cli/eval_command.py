@@ -11,7 +11,7 @@ import typer
 import hardy
 from hardy.cli import options
 from hardy.errors import InputError, printable
-from hardy.progress import Item, watch
+from hardy.progress import Item, in_time, watch
 
 if TYPE_CHECKING:
     from hardy import Run
@@ -222,14 +222,6 @@ def describe_plan(plan: RunPlan, store: Path) -> list[str]:
         f"about {byte_size(plan.size)} in {store}",
         f"about {in_time(plan.seconds)}, by a timed sample, if nothing of it is stored yet",
     ]
-
-
-def in_time(seconds: float) -> str:
-    """5400 as 1 h 30 min."""
-    if seconds < 100:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _batch(text: str) -> int | Literal["auto"]:

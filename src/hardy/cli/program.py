@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import hardy
+from hardy import progress
 from hardy.catalogue import KINDS
 from hardy.cli.build_commands import build_suite, verify_folder
 from hardy.cli.design_commands import correlate_shifts, design_suite, overlap_corruptions
@@ -200,6 +201,7 @@ def fetch(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="{images.datasets:fetchable}.")],
 ) -> None:
     """Fetch images that are not part of Hardy into the user's cache."""
+    progress.mention(f"fetching {what}, unless it is here")
     folder = hardy.fetch(what)
     if what == "cifar10":
         typer.echo(f"CIFAR-10 is in {folder}; name it cifar10:test, cifar10:train")
@@ -241,6 +243,7 @@ for _name, _function in _COMMANDS.items():
 
 
 def main() -> None:
+    progress.speaks = True
     warnings.formatwarning = lambda message, *_, **__: f"WARNING: {printable(str(message))}\n"
     try:
         app(prog_name="hardy")  # also as `python -m hardy`: shells complete the command

@@ -114,7 +114,7 @@ def compare_models(
     {scores.comparison:what_decides}.
     Each is a one-sided test at 2.5 %, so up to one in twenty equal models fails.
     """
-    compared = hardy.compare(first, second, store=store, suite=suite)
+    compared = hardy.compare(first, second, store=store, suite=suite, track=watch)
     if compared.faults:
         list_faults(compared.faults, "run", "read")
     _show(compared, format, output)

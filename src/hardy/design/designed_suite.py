@@ -16,7 +16,7 @@ from hardy.design.independent_sets import QUICK, select_independent
 from hardy.design.matrix import read_matrix
 from hardy.errors import InputError
 from hardy.files import check_ours, check_target, write_file, write_output
-from hardy.progress import Track, untracked
+from hardy.progress import Track, watch
 from hardy.registry import unknown
 from hardy.suites import load, text_of
 from hardy.suites import suite_names as own_suites
@@ -49,7 +49,7 @@ def design(
     without: Sequence[str] = (),
     seed: int = 0,
     say: Callable[[str], object] = lambda line: None,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> Design:
     """Group corruptions by their overlap, and choose sets without repetition.
 

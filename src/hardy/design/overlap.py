@@ -9,7 +9,7 @@ from hardy.design.heat_map import draw_heat, heat_map
 from hardy.design.results import OverlapResults, summarise, write_overlap
 from hardy.errors import InputError, MissingResource, need
 from hardy.files import write_output
-from hardy.progress import Track, untracked
+from hardy.progress import Track, watch
 from hardy.run.selection import Images
 
 PICTURES = ("html", "png")
@@ -33,7 +33,7 @@ def overlap(
     proxy: bool = False,
     seed: int = 0,
     say: Callable[[str], object] = lambda line: None,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> OverlapResults:
     """Measure how much corruptions overlap: train a net with each of them, and test it on all.
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hardy.errors import InputError
-from hardy.progress import Track, untracked
+from hardy.progress import Track, untracked, watch
 from hardy.report.gallery import sample_photo
 from hardy.report.write import render_store
 
@@ -92,7 +92,7 @@ def view(
     *,
     port: int = 0,
     photo: str | os.PathLike[str] | None = None,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> PageServer:
     """Show a store, a run, a page or a leaderboard in a browser: a server for this machine alone.
 

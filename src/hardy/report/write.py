@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hardy.errors import InputError
 from hardy.files import check_target, write_output
-from hardy.progress import Track, untracked
+from hardy.progress import Track, untracked, watch
 from hardy.registry import unknown
 from hardy.report import REPORT_FORMATS
 from hardy.report.figures import Figure, choose_figure, figures
@@ -36,7 +36,7 @@ def write_report(
     *,
     format: str | None = None,
     photo: PathName | None = None,
-    track: Track = untracked,
+    track: Track = watch,
     tell: Tell = warnings.warn,
 ) -> Path:
     """Write a report of all runs in a store: one file that opens offline.
@@ -81,7 +81,7 @@ def plot(
     height: float | None = None,
     font: str = "sans-serif",
     font_size: float = 8.0,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> Figure:
     """Draw one figure of a report for a paper, as a .pdf, .svg or .png.
 

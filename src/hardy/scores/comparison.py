@@ -12,6 +12,7 @@ from hardy.errors import InputError
 from hardy.metrics import error, wrong
 from hardy.metrics.bootstrap import LEVEL
 from hardy.metrics.statistics import McNemar, mcnemar
+from hardy.progress import Track, watch
 from hardy.scores.naming import choose, readable_runs
 from hardy.scores.paired_scores import ScoreDifference, compare_scores, differences
 from hardy.scores.run_scores import Scores, deciding_metrics, score_run
@@ -174,6 +175,7 @@ def compare(
     *,
     store: str | os.PathLike[str] | None = None,
     suite: str | None = None,
+    track: Track = watch,
 ) -> Compared:
     """Compare two models on the same images, pair by pair; printed, what differs significantly.
 
@@ -195,11 +197,12 @@ def compare(
     ```
     """
     if store is None:
-        one, two = (_scores_of(some) for some in (first, second))
+        one, two = (_scores_of(some) for some in track((first, second), 2, "runs"))
         return compare_runs(one, two)
     found, faults = readable_runs(store)
     runs = [choose(found, str(name), suite) for name in (first, second)]
-    return replace(compare_runs(*runs), faults=tuple(faults))
+    one, two = (score_run(run) for run in track(runs, 2, "runs"))
+    return replace(compare_runs(one, two), faults=tuple(faults))
 
 
 def _scores_of(some: str | Scores | Run) -> Scores:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hardy.errors import InputError
-from hardy.progress import Track, untracked
+from hardy.progress import Track, watch
 from hardy.registry import unknown
 from hardy.scores.listing import published_tables, score_tables
 from hardy.scores.naming import choose, choose_all, of_suite, readable_runs
@@ -136,7 +136,7 @@ def score(
     reference: str | None = None,
     published: bool = False,
     sort: str | None = None,
-    track: Track = untracked,
+    track: Track = watch,
     tell: Tell = warnings.warn,
 ) -> ScoredStore:
     """Score the runs of a store, or one run; printed, a table per suite with a row per model.

@@ -13,7 +13,7 @@ from hardy.images import open_images
 from hardy.metrics import stratified_subset
 from hardy.metrics.classification import Floats
 from hardy.metrics.ssim import ms_ssim
-from hardy.progress import Track, untracked
+from hardy.progress import Track, watch
 from hardy.scores.text_tables import Shown, TextTable, to_csv
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell, choose_cells
@@ -84,7 +84,7 @@ def describe(
     images: str | os.PathLike[str],
     labels: str | os.PathLike[str] | None = None,
     subset: int | None = None,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> Description:
     """Measure how similar a suite's images are to the clean ones: MS-SSIM, cell by cell.
 

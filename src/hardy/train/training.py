@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError, need
-from hardy.progress import Track, untracked
+from hardy.progress import Track, untracked, watch
 
 
 class TrainingResult(NamedTuple):
@@ -43,7 +43,7 @@ def train(
     deterministic: bool = False,
     seed: int = 0,
     say: Callable[[str], object] = lambda line: None,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> TrainingResult:
     """Train a net by a method into the folder `out`; the same call resumes what was stopped.
 

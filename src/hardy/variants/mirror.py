@@ -16,7 +16,7 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.files import check_apart, write_file
 from hardy.images.image_files import WRITERS, check_output, encode_image, read_image, walk
-from hardy.progress import Track, untracked
+from hardy.progress import Track, watch
 from hardy.suites import SEVERITIES, load
 from hardy.suites.cells import Cell
 from hardy.variants.mirror_manifest import MirrorManifest, Work, file_hash
@@ -40,7 +40,7 @@ def corrupt_files(
     edition: str = "auto",
     keep_format: bool = False,
     overwrite: bool = False,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> Mirrored:
     """Corrupt an image file, or every image file below a folder, into `target`.
 

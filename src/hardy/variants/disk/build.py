@@ -23,7 +23,7 @@ from hardy.images.labels import classes_of
 from hardy.images.readers import open_images
 from hardy.images.source import Fault, Source, part_of
 from hardy.metrics import stratified_subset
-from hardy.progress import Track, untracked
+from hardy.progress import Track, untracked, watch
 from hardy.suites import keep_beside, load
 from hardy.suites.cells import Cell, choose_cells, levels
 from hardy.suites.suite import Suite
@@ -84,7 +84,7 @@ def build(
     own_classes: bool = False,
     seed: int = 0,
     announce: Callable[[BuildPlan], object] = lambda plan: None,
-    track: Track = untracked,
+    track: Track = watch,
 ) -> BuildOutcome:
     """Write a suite to disk in its official layout.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
-from hardy.progress import Track, untracked
+from hardy.progress import Track, watch
 from hardy.suites import copy_name, load, suite_in
 from hardy.suites.cells import Cell, cell_folder
 from hardy.variants.disk.layout import open_layout, units_of
@@ -35,7 +35,7 @@ class BuildCheck(NamedTuple):
         return not (self.missing or self.altered or self.extra)
 
 
-def verify(folder: str | os.PathLike[str], *, track: Track = untracked) -> BuildCheck:
+def verify(folder: str | os.PathLike[str], *, track: Track = watch) -> BuildCheck:
     """Compare a folder that `hardy.build` wrote with its manifest: every file is read.
 
     What is missing or altered, and what does not belong there, is listed by name; `fine` tells
