@@ -18,6 +18,24 @@ print(OPS.words(7, np.array([3], np.uint64), 5, 4).tolist())
 """
 
 
+TOLD = """
+from hardy import progress
+progress.speaks = True
+"""
+
+
+def test_what_is_compiled_is_said_once_and_only_then(tmp_path):
+    """Several kernels are compiled at first; the second process finds them in the cache."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    program = [sys.executable, "-c", TOLD + PROGRAM]
+    said = [
+        subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stderr
+        for _ in range(2)
+    ]
+    line = "compiling corruptions for this machine, once: the first use of each takes some seconds"
+    assert said == [f"{line} more\n", ""]
+
+
 def words(source: Path, cache: Path) -> str:
     path = os.pathsep.join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(cache)}

@@ -8,12 +8,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
+
+from hardy import progress
 
 _config: Any = numba.config
 
@@ -37,7 +41,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     compile_plain = compiled.compile
 
     def compile_vectorised(signature: Any) -> Any:
-        with global_compiler_lock:
+        with global_compiler_lock, event.install_listener("numba:compile", _TELLER):
             before, _config.SLP_VECTORIZE = _config.SLP_VECTORIZE, 1
             try:
                 return compile_plain(signature)
@@ -53,6 +57,27 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     compiled.compile = compile_vectorised
     return compiled
+
+
+class _Teller(event.Listener):
+    """Says, once a process, that kernels are compiled: numba has not found them in its cache."""
+
+    told = False
+
+    def on_start(self, event: Any) -> None:
+        first = current_process().name.endswith(("MainProcess", "-1"))  # of several workers
+        if first and not self.told:
+            self.told = True
+            progress.mention(
+                "compiling corruptions for this machine, once: the first use of each takes some "
+                "seconds more"
+            )
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+_TELLER = _Teller()
 
 
 def cache_folder(compiled: Any) -> str | None:
