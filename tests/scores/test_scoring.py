@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -61,6 +64,28 @@ def test_some_of_them(store: Path) -> None:
     assert "mCE" not in next(iter(hardy.score(store, model="good", reference="none")))
     with pytest.raises(InputError, match='unknown model "worse"'):
         hardy.score(store, model="worse")
+
+
+def test_runs_as_a_table(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one of pandas, else of polars, else plain columns."""
+    write_nothing(store, "begun")
+    found = hardy.runs(store)
+    assert isinstance(found, list)
+    frames = {one: SimpleNamespace(DataFrame=partial(dict, of=one)) for one in ("pandas", "polars")}
+    for name, frame in frames.items():
+        monkeypatch.setitem(sys.modules, name, frame)
+    assert found.table()["of"] == "pandas"
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert found.table()["of"] == "polars"
+    monkeypatch.setitem(sys.modules, "polars", None)
+    table = found.table()
+    assert table["model"] == ["begun", "kind:bad", "kind:good"]
+    assert "holds no predictions yet" in table["fault"][0]
+    assert table["fault"][1:] == [None, None]
+    score = found[2].score()["mCE"]
+    row = [table[name][2] for name in ("suite", "images", "mCE", "mCE low", "mCE high")]
+    assert row == ["imagenet_c", 40, score.value, *score.interval]
+    assert table["mCE"][0] is None
 
 
 def test_models_are_sorted(store: Path) -> None:

@@ -6,8 +6,11 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from hardy.errors import InputError
 from hardy.progress import Track, watch
@@ -69,8 +72,36 @@ class Run:
         return score_run(self.stored, reference=yardstick)
 
 
-def runs(store: str | os.PathLike[str]) -> list[Run]:
-    """List the runs of a store; of a single run's folder, that run.
+class StoredRuns(list[Run]):
+    """The runs of a store: a list, of which `table` makes a data frame."""
+
+    def table(self) -> Any:
+        """A row per run, a column per score and per bound of its 95 % interval: "mCE", "mCE low"
+        and "mCE high". It is a DataFrame of pandas, else of polars, else a dictionary of columns.
+        Of a run that cannot be scored, the column "fault" says why."""
+        rows: list[dict[str, Any]] = []
+        for run in self:
+            images = len(run.stored.ids)
+            rows.append({"model": run.model, "suite": run.suite, "images": images, "fault": None})
+            try:
+                scores = run.score()
+            except InputError as error:
+                rows[-1]["fault"] = str(error)
+                continue
+            for name, one in scores.items():
+                low, high = one.interval
+                rows[-1] |= {name: one.value, f"{name} low": low, f"{name} high": high}
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        for library in ("pandas", "polars"):
+            with suppress(ImportError):
+                return import_module(library).DataFrame(columns)
+        return columns
+
+
+def runs(store: str | os.PathLike[str]) -> StoredRuns:
+    """List the runs of a store; of a single run's folder, that run. `table` makes a data frame of
+    the list: a row per run, with its scores and their intervals.
 
     ```python
     import hardy, numpy
@@ -80,9 +111,10 @@ def runs(store: str | os.PathLike[str]) -> list[Run]:
         hardy.evaluate(model, suite="cifar10_c", images=images, labels=[3] * 20, only="fog")
     for run in hardy.runs("runs"):
         print(run.model, run.suite, run.score())
+    print(hardy.runs("runs").table()["mean error high"])
     ```
     """
-    return [Run(stored) for stored in find_runs(Path(store))]
+    return StoredRuns(Run(stored) for stored in find_runs(Path(store)))
 
 
 @dataclass(frozen=True, repr=False)
