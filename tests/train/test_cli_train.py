@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import torch
 import typer
+from safetensors.torch import load_file
 from typer.testing import CliRunner
 
-from hardy import cli, evaluate
+from hardy import cli, evaluate, progress
 from hardy.cli.train_command import train_model
 from hardy.errors import InputError
 from hardy.models import Override, load_model
@@ -200,6 +201,21 @@ def test_a_bar_for_each_restart_and_each_epoch_on_a_terminal_only(
     err = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().err)
     assert "2/2 steps of a new generator for epoch 1 of 1" in err
     assert "1/1 steps of epoch 1 of 1" in err
+
+
+def test_what_it_will_take_and_how_far_it_is(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the weights are those of a silent run."""
+    few = ("standard", "--epochs", "3", "--batch", "24")
+    assert len(run(*few, "--out", "silent")[1].splitlines()) == 3
+    monkeypatch.setattr(progress, "PAUSE", 0)
+    _, first, whole, second, _, _ = run(*few)[1].splitlines()
+    told = r": loss \d\.\d{4}, \d+% right of 24 training images; about \d+ s left"
+    assert re.fullmatch("epoch 1 of 3" + told, first)
+    assert re.fullmatch("epoch 2 of 3" + told, second)
+    # The fourth of nine steps tells it, the first one of epoch 2.
+    assert re.fullmatch(r"training takes about \d+ s on this CPU", whole)
+    weights = [load_file(f"{out}/model.safetensors") for out in ("silent", "out")]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 def test_stopping_says_that_it_resumes(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ def run_training(
     stylised: Data | None = None,
     device: torch.device | None = None,
     ranks: Ranks = ALONE,
+    say: record.Say = lambda line: None,
     track: Track = untracked,
 ) -> TrainingResult:
     """Train by a method, on images that are read, into a folder; the same call resumes.
@@ -72,13 +73,13 @@ def run_training(
             if ranks.first:
                 record.begin_run(out, record.training_record(method, training, init, stylised))
             ranks.wait()
-            epochs, log = _train_the_rest(training, out, ranks, track)
+            epochs, log = _train_the_rest(training, out, ranks, say, track)
             all_seen = init is None or record.seen_before(init) is not None
             return TrainingResult(out, epochs, log, record.seen_in(out), all_seen, ranks.rank)
 
 
 def _train_the_rest(
-    training: Training, out: Path, ranks: Ranks, track: Track
+    training: Training, out: Path, ranks: Ranks, say: record.Say, track: Track
 ) -> tuple[int, record.Log]:
     """Train the epochs after the last one that was saved; how many these were, and the log."""
     path, target = out / record.CHECKPOINT, out / record.MODEL
@@ -90,8 +91,10 @@ def _train_the_rest(
     if path.exists():
         restore(training, path)
     first = training.epoch
+    training.outlook = record.Outlook(say, training.hyper.epochs * training.steps)
     while training.epoch < training.hyper.epochs:
         training.run_epoch(track)
+        training.outlook.after_epoch(training.epoch * training.steps, training.describe)
         # By the sum of the log, which is the same in all processes; a clock is not.
         elapsed = sum(row["seconds"] for row in training.log[training.saved :])
         if elapsed >= SAVE_SECONDS:
@@ -176,6 +179,7 @@ class Training:
         method.begin(self.draw, data.shape)
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
         self.log: record.Log = []
+        self.outlook = record.Outlook(lambda line: None, method.all_steps)
         self.total = torch.zeros((), device=device)  # of the losses in the epoch
         self.first_bad = torch.zeros((), device=device)  # step in which the loss was no number
         # But for the last batch of an epoch, which is smaller.
@@ -235,6 +239,7 @@ class Training:
             if self.method.has_extra(number):
                 self._descend(self.method.extra_loss, False, *batch)
             seen += len(labels)
+            self.outlook.after_step(number + 1, self.device.type)
         return rate, seen
 
     def _descend(self, loss_of: Loss, counts: bool, *batch: Tensor) -> None:
@@ -282,13 +287,26 @@ class Training:
 
     def check_sound(self) -> None:
         """Refuse a net that gives no numbers; after the last step no loss would tell."""
-        some = self.data.images[:64].to(self.device).permute(0, 3, 1, 2)
-        self.model.eval()
-        with torch.no_grad():
-            logits = self.model(to_pixels(some))
-        self.model.train()
+        logits = self._logits(self.data.images[:64])
         if not bool(torch.isfinite(logits).all()):
             raise self._gone_wrong(f"the net gives no numbers after epoch {self.epoch}")
+
+    def describe(self) -> str:
+        """How far it is: the last loss, and the accuracy on a batch of the images as they are. No
+        others are given, and to hold some out would train another net."""
+        some = torch.linspace(0, len(self.data.images) - 1, self.hyper.batch).long().unique()
+        right = self._logits(self.data.images[some]).argmax(1).cpu() == self.data.labels[some].cpu()
+        return (
+            f"epoch {self.epoch} of {self.hyper.epochs}: loss {self.log[-1]['loss']:.4f}, "
+            f"{right.float().mean():.0%} right of {len(some)} training images"
+        )
+
+    def _logits(self, images: Tensor) -> Tensor:
+        self.model.eval()
+        with torch.no_grad():
+            logits: Tensor = self.model(to_pixels(images.to(self.device).permute(0, 3, 1, 2)))
+        self.model.train()
+        return logits
 
     def _gone_wrong(self, what: str) -> HardyError:
         kept = f"what was saved after epoch {self.saved} is kept; try, in another folder,"

@@ -1,4 +1,5 @@
-"""A training run's folder: what lies in it; its record `run.json` and its log, written and read.
+"""A training run's folder: what lies in it; its record `run.json` and its log, written and read;
+and what a run says as it goes.
 
 | file                     | what                                                                  |
 |--------------------------|-----------------------------------------------------------------------|
@@ -17,7 +18,8 @@ import csv
 import errno
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
@@ -27,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hardy import schema
+from hardy import progress, schema
 from hardy.errors import InputError
 from hardy.execute.machine import versions
 from hardy.files import begin, hold, lasting, let_go, remove_unfinished, write_file, write_record
@@ -43,6 +45,7 @@ RUN, MODEL = "run.json", "model.safetensors"
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 LOCK = ".lock"
 Log = list[dict[str, float]]  # a row for each epoch
+Say = Callable[[str], object]
 LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
 SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
@@ -281,3 +284,34 @@ def write_whole(target: Path, content: bytes) -> None:
     else:
         todo = "nothing had been saved; make room, and the same command trains from the beginning"
     write_file(target, content, todo)
+
+
+class Outlook:
+    """Says what a training will take and, every few seconds at most, how far it has come."""
+
+    FEW = 3  # steps that tell how long the others take; the first one of all is slower
+
+    def __init__(self, say: Say, steps: int) -> None:
+        self.say, self.steps = say, steps
+        self.began = self.told = time.monotonic()
+        self.first: int | None = None
+
+    def after_step(self, done: int, where: str) -> None:
+        """Says after a few steps what all will take; on a GPU the host runs ahead of them."""
+        if self.first is None:
+            self.first, self.began = done, time.monotonic()
+            return
+        left = self._left(done)
+        if done == self.first + self.FEW and where == "cpu" and left >= progress.PAUSE:
+            self.say(f"training takes about {progress.in_time(left)} on this CPU")
+
+    def after_epoch(self, done: int, text: Callable[[], str]) -> None:
+        """Says how far it is, but after the last one, whose loss the result has."""
+        timed = self.first is not None and self.first < done < self.steps
+        if timed and time.monotonic() - self.told >= progress.PAUSE:
+            self.told = time.monotonic()
+            self.say(f"{text()}; about {progress.in_time(self._left(done))} left")
+
+    def _left(self, done: int) -> float:
+        past = max(1, done - (self.first or 0))
+        return (time.monotonic() - self.began) / past * (self.steps - done)

@@ -114,5 +114,6 @@ def train(
             stylised=others,
             device=where,
             ranks=ranks,
+            say=say if ranks.first else lambda line: None,
             track=track if ranks.first else untracked,
         )
