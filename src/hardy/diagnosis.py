@@ -16,10 +16,10 @@ from hardy.images import datasets
 from hardy.models import MODELS
 
 # Packages whose module has another name than what pip installs.
-MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL", "scikit-learn": "sklearn"}
+_MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL", "scikit-learn": "sklearn"}
 
 # What a user gets from extras; from those that are named like a kind of model, such models.
-USES = {
+_USES = {
     "demo": "`hardy demo`",
     "video": "MP4 video",
     "torch": "models in torch",
@@ -67,7 +67,7 @@ def _uses() -> dict[str, str]:
     """What extras are for, but for those to work on Hardy with; pyproject.toml has them all."""
     extras = metadata("hardy").get_all("Provides-Extra") or []
     models = {name: MODELS.form(name) for name in MODELS if name in extras}
-    return {extra: use for extra in extras if (use := (models | USES).get(extra))}
+    return {extra: use for extra in extras if (use := (models | _USES).get(extra))}
 
 
 def _installs(extra: str) -> list[str]:
@@ -83,7 +83,7 @@ def _installs(extra: str) -> list[str]:
 
 def _package(name: str) -> Finding:
     try:  # imported, not only looked up: what lacks a system library fails here as it would later
-        loaded = importlib.import_module(MODULES.get(name, name))
+        loaded = importlib.import_module(_MODULES.get(name, name))
     except ImportError as error:
         return Finding(name, f"missing ({error})", f"pip install {name}")
     return Finding(name, str(getattr(loaded, "__version__", None) or version(name)))
@@ -154,7 +154,7 @@ def _cifar() -> Finding:
 
 def _extra(extra: str, use: str) -> Finding:
     what = f"hardy[{extra}]"
-    modules = [MODULES.get(name, name) for name in _installs(extra)]
+    modules = [_MODULES.get(name, name) for name in _installs(extra)]
     if any(find_spec(module) is None for module in modules):
         return Finding(what, f"not installed; needed for {use} only: {install_command(extra)}")
     for module in modules:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 UNFINISHED = ".hardy-unfinished"
 RECORD = "run.json"  # the record of a run's folder
 CHECKPOINT_SECONDS = 5.0
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # how a file system says that
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # how a file system says that
 # Windows would write line ends of its own into bytes that are not said to be such.
-WRITE_BYTES = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+_WRITE_BYTES = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
 
 
 @contextmanager
@@ -51,10 +51,10 @@ def whole_file(path: Path, *, wait: bool = True) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
         raise
     if wait:
-        sync_folder(path.parent)
+        _sync_folder(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """The names in it are on the disk too; Windows, which opens no folder, sees to that itself."""
     if not hasattr(os, "O_DIRECTORY"):
         return
@@ -142,7 +142,7 @@ def hold(path: Path, busy: str) -> FileLock:
     except Timeout as error:
         raise InputError(busy) from error
     except OSError as error:
-        if error.errno not in NO_LOCKS:
+        if error.errno not in _NO_LOCKS:
             raise
         raise InputError(
             f"expected a folder that can be held for one process, got one on a file system without "
@@ -223,7 +223,7 @@ def write_quickly(target: str, data: bytes | memoryview, temporary: str) -> None
     Nothing waits for the disk; who writes so many sees to that once for thousands of them.
     """
     # By the system's own calls: Python's file objects cost as much again for a file this small.
-    handle = os.open(temporary, WRITE_BYTES, 0o666)
+    handle = os.open(temporary, _WRITE_BYTES, 0o666)
     try:
         rest = memoryview(data)
         while rest:

@@ -13,7 +13,7 @@ from hardy.registry import unknown
 
 SHOWN = 60
 LARGEST = 10**300  # of whole numbers, which a float can hold
-CORRECT = "correct the file"
+_CORRECT = "correct the file"
 
 
 class Field(NamedTuple):
@@ -69,7 +69,7 @@ def check_table(
     data: Any,
     schema: Schema,
     where: str,
-    todo: str = CORRECT,
+    todo: str = _CORRECT,
     *,
     optional: Schema | None = None,
     prefix: str = "",
@@ -92,7 +92,7 @@ def check_fields(
     data: Mapping[str, Any],
     schema: Schema,
     where: str,
-    todo: str = CORRECT,
+    todo: str = _CORRECT,
     missing: str | None = None,
 ) -> None:
     """All that the schema names is there and fits; what else is there is nobody's business here.
@@ -107,7 +107,7 @@ def check_fields(
         expect(field.fits(data[name]), field.expected, data[name], f"{where}: {name}", todo)
 
 
-def expect(right: bool, expected: str, got: Any, where: str, todo: str = CORRECT) -> None:
+def expect(right: bool, expected: str, got: Any, where: str, todo: str = _CORRECT) -> None:
     if not right:
         raise InputError(f"{where}: expected {expected}, got {brief(got)}; {todo}")
 

@@ -17,7 +17,7 @@ from hardy.engine.keys import Ids, check_seed, image_ids
 from hardy.engine.ops import ops_for
 from hardy.errors import InputError
 
-LAYOUTS = ("chw", "hwc")
+_LAYOUTS = ("chw", "hwc")
 
 
 class Corrupt(torch.nn.Module):
@@ -53,7 +53,7 @@ class Corrupt(torch.nn.Module):
         floats: bool = False,
     ) -> None:
         super().__init__()
-        if layout not in LAYOUTS:
+        if layout not in _LAYOUTS:
             raise InputError(f'expected a layout of "chw" or "hwc", got {layout!r}')
         if not isinstance(p, int | float) or not 0 <= p <= 1:
             raise InputError(f"expected a probability p from 0 to 1, got {p!r}")

@@ -21,8 +21,8 @@ from hardy.suites.cells import CLEAN
 Hashes = npt.NDArray[np.uint64]
 
 # A generator has some thousand weights and never sees an image: more would teach it no more.
-MOST_FITTED = 5000
-LEAST_EPSILON = 1e-3  # a quarter of one level of 255 in one value: less is lost in rounding
+_MOST_FITTED = 5000
+_LEAST_EPSILON = 1e-3  # a quarter of one level of 255 in one value: less is lost in rounding
 LEAST = 2  # images to measure: fewer have no interval
 
 
@@ -187,9 +187,9 @@ def _check_epsilon(epsilon: float | None, subject: Subject) -> None:
             f"expected epsilon of at most {most:.4g}, the distance from black to white at {side} "
             f"px, got {epsilon:g}, which no noise reaches"
         )
-    if not epsilon >= LEAST_EPSILON:  # also no number
+    if not epsilon >= _LEAST_EPSILON:  # also no number
         raise InputError(
-            f"expected epsilon from {LEAST_EPSILON:g} to {most:.4g} at {side} px, got {epsilon:g}"
+            f"expected epsilon from {_LEAST_EPSILON:g} to {most:.4g} at {side} px, got {epsilon:g}"
         )
 
 
@@ -239,5 +239,5 @@ def _split(subject: Subject, rows: Rows, hashes: Hashes, others: Subject | None)
     if len(everything) < LEAST:
         raise InputError(f"expected at least {LEAST} images to measure, got {len(everything)}")
     shape = everything.images(slice(1)).shape[1:]
-    few = AttackImages(fitted.subject, fitted.rows[fitted.choose(MOST_FITTED)], shape)
+    few = AttackImages(fitted.subject, fitted.rows[fitted.choose(_MOST_FITTED)], shape)
     return FitAndMeasure(few, everything, hashes, how)

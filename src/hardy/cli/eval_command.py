@@ -203,7 +203,7 @@ def _warn(text: str) -> None:
 
 def _print_runs(found: list[Run] | RunPlan, store: Path) -> None:
     if not isinstance(found, list):
-        typer.echo("\n".join(describe_plan(found, store)))
+        typer.echo("\n".join(_describe_plan(found, store)))
         return
     for run in found:
         try:
@@ -214,7 +214,7 @@ def _print_runs(found: list[Run] | RunPlan, store: Path) -> None:
     options.end_with_faults(found[0].faults, "image")
 
 
-def describe_plan(plan: RunPlan, store: Path) -> list[str]:
+def _describe_plan(plan: RunPlan, store: Path) -> list[str]:
     from hardy.files import byte_size
 
     return [

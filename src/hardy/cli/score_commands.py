@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hardy.scores.text_tables import Shown
 
 
-class ScoreFormat(StrEnum):
+class _ScoreFormat(StrEnum):
     table = "table"
     md = "md"
     csv = "csv"
@@ -27,7 +27,7 @@ class ScoreFormat(StrEnum):
 
 Runs = Annotated[Path, typer.Argument(metavar="RUNS", help="A store, made by `hardy eval`.")]
 SuiteOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs on this one.")]
-FormatOption = Annotated[ScoreFormat, typer.Option(help="How to print it.")]
+FormatOption = Annotated[_ScoreFormat, typer.Option(help="How to print it.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
 ]
@@ -49,7 +49,7 @@ def score_runs(
         str | None,
         typer.Option(metavar="SCORE|name", help="Order of rows; of a score, the best first."),
     ] = None,
-    format: FormatOption = ScoreFormat.table,
+    format: FormatOption = _ScoreFormat.table,
     published: Annotated[
         bool, typer.Option("--published", help="Add published results on these suites.")
     ] = False,
@@ -65,7 +65,7 @@ def score_runs(
 
     Metrics, which `hardy ls metrics` explains: {metrics}.
     """
-    if published and format not in (ScoreFormat.table, ScoreFormat.md):
+    if published and format not in (_ScoreFormat.table, _ScoreFormat.md):
         raise InputError(f"expected --published with table or md, got {format.value}")
     scored = hardy.score(
         store,
@@ -97,7 +97,7 @@ def compare_models(
             "--fail-on-regression", help="Exit with 1 if B is significantly worse in what decides."
         ),
     ] = False,
-    format: FormatOption = ScoreFormat.table,
+    format: FormatOption = _ScoreFormat.table,
     output: Output = None,
 ) -> None:
     """Compare two models on the same images, pair by pair.
@@ -120,7 +120,7 @@ def compare_models(
     _show(compared, format, output)
     # Beside a table it is read; a program that reads the others looks at the exit code.
     for line in (str(compared), compared.verdict):
-        typer.echo(printable(line), err=format is not ScoreFormat.table)
+        typer.echo(printable(line), err=format is not _ScoreFormat.table)
     if fail_on_regression and compared.regressions:
         raise typer.Exit(1)
 
@@ -130,7 +130,7 @@ def describe_suite(
     images: Images,
     labels: Labels = None,
     subset: Subset = None,
-    format: FormatOption = ScoreFormat.table,
+    format: FormatOption = _ScoreFormat.table,
     output: Output = None,
 ) -> None:
     """Say how similar a suite's images are to the clean ones: MS-SSIM.
@@ -141,12 +141,12 @@ def describe_suite(
     _show(described, format, output)
 
 
-def _show(made: Shown, format: ScoreFormat, output: Path | None) -> None:
+def _show(made: Shown, format: _ScoreFormat, output: Path | None) -> None:
     from hardy.scores.text_tables import to_terminal
 
     if output is not None:
         typer.echo(f"wrote {made.write(output, format.value)}")
-    elif format is ScoreFormat.table:
+    elif format is _ScoreFormat.table:
         to_terminal(made.tables(brief=True))
     else:
         sys.stdout.write(made.render(format.value))  # as it is: click takes escape codes out

@@ -18,7 +18,7 @@ from hardy.engine.tables.filter_weights import trail_weights
 from hardy.engine.tables.noise_laws import noise_table
 
 
-def one_word_per_frame_value(draws: Draws, size: Size, frame: int, **_: float) -> Fields:
+def _one_word_per_frame_value(draws: Draws, size: Size, frame: int, **_: float) -> Fields:
     """A stream for every frame, so that each can be drawn without the others."""
     return {"word": draws.words(f"word {frame}", (*size, 3))}
 
@@ -32,13 +32,13 @@ def _noisy(ops: Ops, scene: Scene, wanted: Wanted, kind: str, strength: float) -
             yield ops.table_noise(scene.images, scene.fields(i)["word"], table)
 
 
-@perturbation("noise", draw=one_word_per_frame_value)
+@perturbation("noise", draw=_one_word_per_frame_value)
 def gaussian_noise(ops: Ops, scene: Scene, wanted: Wanted, *, sigma: float) -> Iterator[Array]:
     """The clean image, then x + sigma Z anew in every frame."""
     return _noisy(ops, scene, wanted, "gaussian", sigma)
 
 
-@perturbation("noise", draw=one_word_per_frame_value)
+@perturbation("noise", draw=_one_word_per_frame_value)
 def shot_noise(ops: Ops, scene: Scene, wanted: Wanted, *, photons: float) -> Iterator[Array]:
     """The clean image, then Poisson counts with mean c x, over c, anew in every frame."""
     return _noisy(ops, scene, wanted, "shot", photons)
@@ -78,7 +78,7 @@ def zoom_blur(ops: Ops, scene: Scene, wanted: Wanted, *, step: float) -> Iterato
             yield mean
 
 
-def draw_falling_snow(draws: Draws, size: Size, frame: int, *, zoom: float, **_: float) -> Fields:
+def _draw_falling_snow(draws: Draws, size: Size, frame: int, *, zoom: float, **_: float) -> Fields:
     return {"layer": weather.draw_flakes(draws, size, zoom)}
 
 
@@ -90,7 +90,7 @@ def blanket(ops: Ops, images: Array, layer: Array, keep: float) -> Array:
     return weather.snowed(ops, x, layer)
 
 
-@perturbation("weather", draw=draw_falling_snow)
+@perturbation("weather", draw=_draw_falling_snow)
 def snow(
     ops: Ops,
     scene: Scene,
@@ -206,7 +206,7 @@ def scale(ops: Ops, scene: Scene, wanted: Wanted, *, start: float, step: float) 
     return _warped(ops, scene, wanted, lambda i: _affine(scene, scale=(start + step * i) / 100.0))
 
 
-@perturbation("noise", draw=one_word_per_frame_value)
+@perturbation("noise", draw=_one_word_per_frame_value)
 def speckle_noise(ops: Ops, scene: Scene, wanted: Wanted, *, sigma: float) -> Iterator[Array]:
     """The clean image, then x + x sigma Z anew in every frame."""
     return _noisy(ops, scene, wanted, "speckle", sigma)
@@ -221,11 +221,11 @@ def gaussian_blur(
         yield ops.blur(scene.images, start + step * i, truncate)
 
 
-def draw_drops(draws: Draws, size: Size, frame: int, **_: float) -> Fields:
+def _draw_drops(draws: Draws, size: Size, frame: int, **_: float) -> Fields:
     return weather.draw_layer(draws, size)
 
 
-@perturbation("weather", draw=draw_drops)
+@perturbation("weather", draw=_draw_drops)
 def spatter(
     ops: Ops,
     scene: Scene,

@@ -10,7 +10,7 @@ from hardy.design.categories import Categories
 from hardy.errors import InputError
 from hardy.registry import unknown
 
-MOST_SETS = 10_000  # each is printed, or a file
+_MOST_SETS = 10_000  # each is printed, or a file
 
 
 class Measures(NamedTuple):
@@ -59,8 +59,8 @@ def draw_balanced(
             f"expected 1 or more categories, corruptions each, and sets, got {represented}, {each} "
             f"and {count}"
         )
-    if count > MOST_SETS:
-        raise InputError(f"expected sets up to {MOST_SETS:,}, got {count:,}; ask for fewer")
+    if count > _MOST_SETS:
+        raise InputError(f"expected sets up to {_MOST_SETS:,}, got {count:,}; ask for fewer")
     ways = [comb(len(group), each) for group in categories.groups]
     totals = _totals(ways, min(represented, len(ways)))
     there = totals[-1][represented] if represented <= len(ways) else 0

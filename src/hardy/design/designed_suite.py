@@ -74,13 +74,13 @@ def design(
     ways = {"below": below, "categories": categories, "measure": measure}
     _check_asked(ways, {"each": each, "count": count}, suite, output)
     if output is not None:
-        check_file_name(output)
+        _check_file_name(output)
     if picture is not None:
         check_format(_format(picture))
         check_target(picture)
     existing = load(measure).counted if measure is not None else ()
     if suite is not None:
-        base_suite(suite)  # what does not fit is refused before the search
+        _base_suite(suite)  # what does not fit is refused before the search
     whole = read_matrix(matrix, without)
     check_known(whole.names, existing)
     source = f"chosen by hardy design from {matrix.name}"
@@ -157,7 +157,7 @@ def _write_suites(
 def write_suite(target: Path, base: str, counted: Sequence[str], source: str) -> Path:
     """Write a suite of these corruptions of a base suite, called as the file is; not over a file
     that `hardy design` did not write, nor over the base suite."""
-    check_file_name(target)
+    _check_file_name(target)
     if target.stem in own_suites():
         raise InputError(f"{target.stem} is a suite of Hardy's own; give the new one another name")
     text = suite_toml(base, target.stem, counted, source)
@@ -174,7 +174,7 @@ def write_suite(target: Path, base: str, counted: Sequence[str], source: str) ->
 
 def suite_toml(base: str, name: str, counted: Sequence[str], source: str) -> str:
     """The base suite with only these corruptions; a reference keeps its errors for them."""
-    suite = base_suite(base)
+    suite = _base_suite(base)
     for one in counted:
         if one not in suite.corruptions:
             raise unknown(f"corruption of {suite.name}", one, suite.corruptions)
@@ -189,7 +189,7 @@ def suite_toml(base: str, name: str, counted: Sequence[str], source: str) -> str
     return as_toml(data)
 
 
-def base_suite(name: str) -> Suite:
+def _base_suite(name: str) -> Suite:
     suite = load(name)
     if suite.kind != "corruptions":
         raise InputError(f"expected a suite of corruptions to choose from, got {suite.name}")
@@ -200,7 +200,7 @@ def as_toml(table: Mapping[str, Any]) -> str:
     return "\n".join(_lines(table)) + "\n"
 
 
-def check_file_name(target: Path) -> None:
+def _check_file_name(target: Path) -> None:
     if target.suffix != ".toml" or not re.fullmatch(r"[a-z0-9_]+", target.stem):
         raise InputError(
             f"expected a file of small letters, digits and _ such as my_suite.toml, got {target}"

@@ -51,7 +51,7 @@ from hardy.train.training_data import Data, read_data
 BATCH = 1024  # of images whose features are taken
 
 
-class Experiment(NamedTuple):
+class _Experiment(NamedTuple):
     """What all models of an experiment have in common."""
 
     out: Path
@@ -111,7 +111,7 @@ def run_overlap(
     begin_overlap(out, _described(chosen, training, subject, hyper, where, track))
     # All models take the same, whatever becomes of the user's file.
     kept = keep_beside(out, chosen)
-    experiment = Experiment(out, kept, training, subject, hyper, where, track)
+    experiment = _Experiment(out, kept, training, subject, hyper, where, track)
     every = (NONE,) if clean_only else (NONE, *names)
     for number, name in enumerate(every, 1):
         folder = out / MODELS / name
@@ -139,7 +139,7 @@ def sized(suite: Suite, shape: tuple[int, ...]) -> Suite:
     return parse(as_toml(data), name)
 
 
-def _run_model(experiment: Experiment, name: str) -> float:
+def _run_model(experiment: _Experiment, name: str) -> float:
     """Train and test one model; its accuracy on clean images."""
     folder = experiment.out / MODELS / name
     settings = {"corruption": name, "suite": experiment.suite}

@@ -18,7 +18,7 @@ PICTURE_FORMATS = ("html", *PLOT_FORMATS)
 CHARACTER, LINE = 7, 23  # pixels of the small print above a page's map
 POINTS = 8  # of the print above a picture's map
 LETTER, HIGH = 0.56 * POINTS / 72, 1.45 * POINTS / 72  # inches of it
-MEMBER = "● "  # before the names of a suite's corruptions
+_MEMBER = "● "  # before the names of a suite's corruptions
 DOUBTFUL, CHANCE = "?", "cannot be told from chance"
 
 
@@ -59,7 +59,7 @@ def category_map(
     """The heat map category by category, the members of a suite marked."""
     places = [names.index(name) for group in categories.groups for name in group]
     ends = np.cumsum([len(group) for group in categories.groups])
-    marked = tuple(f"{MEMBER if names[k] in members else ''}{names[k]}" for k in places)
+    marked = tuple(f"{_MEMBER if names[k] in members else ''}{names[k]}" for k in places)
     return Heat(title, note, marked, values[np.ix_(places, places)], tuple(ends[:-1].tolist()))
 
 

@@ -12,7 +12,7 @@ from hardy.files import write_output
 from hardy.progress import Track, watch
 from hardy.run.selection import Images
 
-PICTURES = ("html", "png")
+_PICTURES = ("html", "png")
 # The similarity that agrees best with overlap so far; 0 to 1, 1 on the diagonal, as designs ask.
 STAND_IN = "errors"
 
@@ -107,7 +107,7 @@ def _draw(results: OverlapResults, out: Path) -> tuple[list[Path], dict[str, str
         values, title = results.similarities[STAND_IN], f"Similarity ({STAND_IN})"
         heats[f"similarity_{STAND_IN}"] = heat_map(title, note, results.names, values)
     drawn, undrawn = [], {}
-    for name, form in product(heats, PICTURES):
+    for name, form in product(heats, _PICTURES):
         path = out / f"{name}.{form}"
         try:
             write_output(path, draw_heat(heats[name], form))

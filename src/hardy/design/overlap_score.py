@@ -28,10 +28,10 @@ from hardy.registry import unknown
 
 Form = Literal["ratio", "raw"]
 FORMS: tuple[Form, ...] = ("ratio", "raw")
-MOST_NAMED = 5  # pairs in a line
+_MOST_NAMED = 5  # pairs in a line
 # A denominator below it counts as 0: rounding makes less of equal ratios, and one more right answer
 # in 50,000 makes more.
-LEAST_GAIN = 1e-12
+_LEAST_GAIN = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +67,9 @@ class Overlap:
         whole = (many > 1) & (many == np.isfinite(self.values).sum(axis=1) - 1)
         named = [f"{self.names[k]} with all others" for k in np.flatnonzero(whole)]
         pairs = np.argwhere(np.triu(doubtful & ~whole[:, None] & ~whole))
-        named += [f"{self.names[a]} and {self.names[b]}" for a, b in pairs[:MOST_NAMED]]
-        if len(pairs) > MOST_NAMED:
-            named.append(f"{len(pairs) - MOST_NAMED:,} more")
+        named += [f"{self.names[a]} and {self.names[b]}" for a, b in pairs[:_MOST_NAMED]]
+        if len(pairs) > _MOST_NAMED:
+            named.append(f"{len(pairs) - _MOST_NAMED:,} more")
         return (
             f"{number:,} overlap{'' if number == 1 else 's'} ({self.form}) cannot be told from "
             f"chance, since training helps too little: {', '.join(named)}"
@@ -123,7 +123,7 @@ def scores(accuracy: Floats, form: Form) -> Floats:
         robustness = np.divide(accuracy, clean, out=np.full_like(accuracy, np.nan), where=clean > 0)
     gain = robustness[..., 1:, 1:] - robustness[..., :1, 1:]  # [i, j]: of training with i, on j
     own = np.diagonal(gain, axis1=-2, axis2=-1)[..., None, :]
-    share = np.divide(gain, own, out=np.full_like(gain, np.nan), where=own > LEAST_GAIN)
+    share = np.divide(gain, own, out=np.full_like(gain, np.nan), where=own > _LEAST_GAIN)
     mean = (share + np.swapaxes(share, -2, -1)) / 2
     floored = np.where(mean < 0, 0.0, mean)  # keeps NaN
     diagonal = np.arange(gain.shape[-1])
@@ -144,7 +144,7 @@ def _undefined(accuracy: Accuracy, form: Form) -> tuple[str, ...]:
             told = f" ({100 * own[0]:.2f} % and {100 * clean[0]:.2f} % on clean images)"
         if by <= 0:
             reasons.append(f"{name}: its model is never right on clean images")
-        elif by_clean > 0 and own[place] / by - clean[place] / by_clean <= LEAST_GAIN:
+        elif by_clean > 0 and own[place] / by - clean[place] / by_clean <= _LEAST_GAIN:
             reasons.append(
                 f"{name}: training with it does not help against it, accuracy "
                 f"{100 * own[place]:.2f} % against {100 * clean[place]:.2f} % of the clean model"

@@ -47,15 +47,15 @@ FORMAT = 1
 EXPERIMENT, FEATURES, FINISHED = "experiment.json", "features.npz", "finished.json"
 MODELS, PREDICTIONS = "models", "predictions"
 # What may differ between the sessions of one experiment.
-OF_THE_EXPERIMENT = ("versions", "device", "data", "test")
+_OF_THE_EXPERIMENT = ("versions", "device", "data", "test")
 
 
 def begin_overlap(out: Path, wanted: Mapping[str, Any]) -> None:
     """Begin the experiment, or make sure that the one in the folder is the same."""
-    begin(out / EXPERIMENT, wanted, read_json, "an overlap", of_the_session=OF_THE_EXPERIMENT)
+    begin(out / EXPERIMENT, wanted, _read_json, "an overlap", of_the_session=_OF_THE_EXPERIMENT)
 
 
-def read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str, Any]:
+def _read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str, Any]:
     """A record of which at least the fields of the schema are used."""
     try:
         found = json.loads(path.read_text("utf-8"))
@@ -86,7 +86,7 @@ def _is_recipe(value: Any) -> bool:
 
 
 # What is used of an experiment's record.
-RECORDED = {
+_RECORDED = {
     "format": Field(f"{FORMAT} (update hardy for a later one)", (FORMAT,).__contains__),
     "cells": Field("a list of corruptions with severities, such as fog:3, each once", _are_cells),
     "suite": TEXT,
@@ -223,7 +223,7 @@ def square_csv(corner: str, names: Sequence[str], values: Floats) -> str:
 
 def _begun(out: Path) -> tuple[dict[str, Any], list[Cell], tuple[str, ...]]:
     """The record, its cells, and the corruptions among them."""
-    experiment = read_json(out / EXPERIMENT, RECORDED)
+    experiment = _read_json(out / EXPERIMENT, _RECORDED)
     cells = [parse_cell(text) for text in experiment["cells"]]
     names = tuple(dict.fromkeys(cell.name for cell in cells))
     try:
@@ -241,7 +241,7 @@ def _stand_in(
 
 
 def _run(out: Path, name: str) -> StoredRun:
-    finished = read_json(out / MODELS / name / FINISHED, {"predictions": TEXT})
+    finished = _read_json(out / MODELS / name / FINISHED, {"predictions": TEXT})
     return open_run(out / PREDICTIONS / finished["predictions"])
 
 

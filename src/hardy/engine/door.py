@@ -44,7 +44,7 @@ Images = TypeVar("Images", UInt8, "Image", "Tensor")
 SMALLEST_SIDE = 8
 EXPECTED = "expected a PIL image or a uint8 RGB array or tensor (H, W, 3) or (N, H, W, 3)"
 # Pillow's raw modes of files that it would cut from 16 bits to 8. (BGR;16 is 5 + 6 + 5 bits.)
-DEEP = re.compile(r"(L|LA|RGB|RGBA|RGBX|RGBa|CMYK)+;16[BLN]")
+_DEEP = re.compile(r"(L|LA|RGB|RGBA|RGBX|RGBa|CMYK)+;16[BLN]")
 
 
 def enter(images: object) -> tuple[Any, Callable[[Any], Any]]:
@@ -113,7 +113,7 @@ def _deep_mode(image: "Image") -> str | None:
     for tile in getattr(image, "tile", ()):
         arguments = tile[3] if isinstance(tile[3], tuple) else (tile[3],)
         for argument in arguments:
-            if isinstance(argument, str) and DEEP.match(argument):
+            if isinstance(argument, str) and _DEEP.match(argument):
                 return argument
         if tile[0].startswith("ppm") and arguments[-1] > 255:
             return f"{image.mode} with values up to {arguments[-1]}"

@@ -1,4 +1,7 @@
-"""Where work runs: here, in threads, in processes. Whoever has work receives an executor."""
+"""Where work runs: here, in threads, in processes. Whoever has work receives an executor.
+
+Internal: it may change in any release.
+"""
 
 from hardy.execute.executor import Executor as Executor
 from hardy.execute.executor import Processes as Processes

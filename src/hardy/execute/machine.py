@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hardy.execute.executor import processors
 
-GIT_SECONDS = 5
+_GIT_SECONDS = 5
 
 
 def versions(libraries: Iterable[str]) -> dict[str, str]:
@@ -56,7 +56,7 @@ def _git(*words: str) -> str | None:
     # Nothing is written, and no program runs that a repository's settings may name.
     command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", *words]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS)
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

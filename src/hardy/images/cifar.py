@@ -28,17 +28,17 @@ from hardy.images.readers import Reader, Request, no_splits
 from hardy.images.source import Labels, Listing, check_by_row, check_label_count
 
 SHAPE = (3, 32, 32)
-PIXELS = 3 * 32 * 32
+_PIXELS = 3 * 32 * 32
 # The largest true file, the training set of CIFAR-100, has 155 million bytes.
 LARGEST = 200_000_000
 # The memo is an array, as long as its highest number says. The true files have one number for each
 # of at most 50,000 file names.
-LARGEST_MEMO = 1_000_000
-PUTS = ("PUT", "BINPUT", "LONG_BINPUT")
+_LARGEST_MEMO = 1_000_000
+_PUTS = ("PUT", "BINPUT", "LONG_BINPUT")
 TRAIN = tuple(f"data_batch_{number}" for number in range(1, 6))
 
 
-class CifarLayout(NamedTuple):
+class _CifarLayout(NamedTuple):
     """Where the authors put what, in one form of one data set."""
 
     name: str
@@ -57,16 +57,16 @@ def _bin(splits: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     return {split: tuple(f"{name}.bin" for name in names) for split, names in splits.items()}
 
 
-CIFAR_LAYOUTS = (
-    CifarLayout("CIFAR-10, python form,", 10, _TEN, "batches.meta:label_names", "labels", 0),
-    CifarLayout("CIFAR-100, python form,", 100, _FINE, "meta:fine_label_names", "fine_labels", 0),
-    CifarLayout("CIFAR-10, binary form,", 10, _bin(_TEN), "batches.meta.txt", "", 1),
-    CifarLayout("CIFAR-100, binary form,", 100, _bin(_FINE), "fine_label_names.txt", "", 2),
+_CIFAR_LAYOUTS = (
+    _CifarLayout("CIFAR-10, python form,", 10, _TEN, "batches.meta:label_names", "labels", 0),
+    _CifarLayout("CIFAR-100, python form,", 100, _FINE, "meta:fine_label_names", "fine_labels", 0),
+    _CifarLayout("CIFAR-10, binary form,", 10, _bin(_TEN), "batches.meta.txt", "", 1),
+    _CifarLayout("CIFAR-100, binary form,", 100, _bin(_FINE), "fine_label_names.txt", "", 2),
 )
 
 
 @dataclass(frozen=True)
-class CifarSource(Listing):
+class _CifarSource(Listing):
     parts: tuple[Rows | UInt8, ...]
     ends: tuple[int, ...]  # of the parts, counted in images
 
@@ -77,7 +77,7 @@ class CifarSource(Listing):
         return convert(np.ascontiguousarray(row.reshape(SHAPE).transpose(1, 2, 0)))
 
 
-class CifarReader(Reader):
+class _CifarReader(Reader):
     """CIFAR-10 or -100 as its authors give it out: a file, the folder, or folder:test."""
 
     brings_labels = True
@@ -86,19 +86,19 @@ class CifarReader(Reader):
     def recognises(self, request: Request) -> bool:
         return self._layout(request) is not None
 
-    def open(self, request: Request) -> CifarSource:
+    def open(self, request: Request) -> _CifarSource:
         layout, rule = self._layout(request), request.id_rule or "row_index"
         assert layout is not None
         if request.folder is not None:
-            return open_cifar(request.folder, layout, request.split, rule)
+            return _open_cifar(request.folder, layout, request.split, rule)
         if request.split is not None:
             raise no_splits(request, "one file of CIFAR")
-        return open_cifar_files([request.path], request.path, layout, rule)
+        return _open_cifar_files([request.path], request.path, layout, rule)
 
-    def _layout(self, request: Request) -> CifarLayout | None:
+    def _layout(self, request: Request) -> _CifarLayout | None:
         """The layout of the file, or of files in the folder; a folder "train" may be a class."""
         top, file = request.folder, request.file
-        for layout in CIFAR_LAYOUTS:
+        for layout in _CIFAR_LAYOUTS:
             files = [name for names in layout.splits.values() for name in names]
             if file is not None and file.name in files:
                 return layout
@@ -107,10 +107,12 @@ class CifarReader(Reader):
         return None
 
 
-READER = CifarReader()
+READER = _CifarReader()
 
 
-def open_cifar(folder: Path, layout: CifarLayout, split: str | None, id_rule: str) -> CifarSource:
+def _open_cifar(
+    folder: Path, layout: _CifarLayout, split: str | None, id_rule: str
+) -> _CifarSource:
     there = [
         name
         for name, files in layout.splits.items()
@@ -121,12 +123,12 @@ def open_cifar(folder: Path, layout: CifarLayout, split: str | None, id_rule: st
             f"{folder} has a training and a test set; say which: {folder}:test or {folder}:train"
         )
     files = layout.splits[split or there[0]]
-    return open_cifar_files([folder / file for file in files], folder, layout, id_rule)
+    return _open_cifar_files([folder / file for file in files], folder, layout, id_rule)
 
 
-def open_cifar_files(
-    paths: list[Path], where: Path, layout: CifarLayout, id_rule: str
-) -> CifarSource:
+def _open_cifar_files(
+    paths: list[Path], where: Path, layout: _CifarLayout, id_rule: str
+) -> _CifarSource:
     check_by_row(id_rule, where)
     for path in paths:
         if not path.is_file():
@@ -139,7 +141,7 @@ def open_cifar_files(
             f"{where}: expected labels below {layout.classes}, got {together.max()}; "
             "the files are damaged or not CIFAR's"
         )
-    return CifarSource(
+    return _CifarSource(
         layout.name,
         str(where),
         numbered(len(together)),
@@ -151,8 +153,8 @@ def open_cifar_files(
     )
 
 
-def _binary(path: Path, layout: CifarLayout) -> tuple[Rows, Labels]:
-    record = layout.head + PIXELS
+def _binary(path: Path, layout: _CifarLayout) -> tuple[Rows, Labels]:
+    record = layout.head + _PIXELS
     size = path.stat().st_size
     if size == 0 or size % record:
         raise InputError(
@@ -160,15 +162,15 @@ def _binary(path: Path, layout: CifarLayout) -> tuple[Rows, Labels]:
             "number of them; fetch the file again"
         )
     labels = np.memmap(path, np.uint8, "r").reshape(-1, record)[:, layout.head - 1]
-    return Rows(path, 0, record, PIXELS), labels.astype(np.int64)
+    return Rows(path, 0, record, _PIXELS), labels.astype(np.int64)
 
 
-def _python(path: Path, layout: CifarLayout) -> tuple[UInt8, Labels]:
-    batch = read_pickle(path)
+def _python(path: Path, layout: _CifarLayout) -> tuple[UInt8, Labels]:
+    batch = _read_pickle(path)
     images, labels = batch.get("data"), batch.get(layout.labels)
-    if not isinstance(images, np.ndarray) or images.ndim != 2 or images.shape[1] != PIXELS:
+    if not isinstance(images, np.ndarray) or images.ndim != 2 or images.shape[1] != _PIXELS:
         got = f"shape {images.shape}" if isinstance(images, np.ndarray) else "none"
-        raise InputError(f"{path}: expected an array data (N, {PIXELS}), got {got}")
+        raise InputError(f"{path}: expected an array data (N, {_PIXELS}), got {got}")
     if not isinstance(labels, list) or not all(
         type(label) is int and 0 <= label < 1000 for label in labels
     ):
@@ -178,14 +180,14 @@ def _python(path: Path, layout: CifarLayout) -> tuple[UInt8, Labels]:
     return images, numbers
 
 
-def _class_names(folder: Path, layout: CifarLayout) -> tuple[str, ...] | None:
+def _class_names(folder: Path, layout: _CifarLayout) -> tuple[str, ...] | None:
     """The names in the file that lies beside; a batch alone has none."""
     file, _, key = layout.class_names.partition(":")
     path = folder / file
     if not path.is_file():
         return None
     if key:
-        found = read_pickle(path).get(key)
+        found = _read_pickle(path).get(key)
         names = found if isinstance(found, list) else []
     else:
         names = path.read_text(encoding="utf-8", errors="replace").split()
@@ -196,7 +198,7 @@ def _class_names(folder: Path, layout: CifarLayout) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def read_pickle(path: Path) -> dict[str, Any]:
+def _read_pickle(path: Path) -> dict[str, Any]:
     """The dictionary in the file, its keys as text and its array as uint8."""
     size = path.stat().st_size
     if size > LARGEST:
@@ -222,8 +224,8 @@ def read_pickle(path: Path) -> dict[str, Any]:
 
 def _check_memo(data: bytes) -> None:
     for opcode, number, _ in pickletools.genops(data):
-        if opcode.name in PUTS and int(number or 0) > LARGEST_MEMO:
-            raise InputError(f"it asks for more than {LARGEST_MEMO:,} places in the memo")
+        if opcode.name in _PUTS and int(number or 0) > _LARGEST_MEMO:
+            raise InputError(f"it asks for more than {_LARGEST_MEMO:,} places in the memo")
 
 
 class _Unpickler(pickle.Unpickler):

@@ -89,7 +89,7 @@ def folder(name: str = "cifar10") -> Path:
     return user_cache_path("hardy") / name
 
 
-class DataSets(Reader):
+class _DataSets(Reader):
     """What `hardy fetch` brings, by its name: cifar10:test or cifar10:train."""
 
     brings_labels = True
@@ -110,7 +110,7 @@ class DataSets(Reader):
         return replace(source, kind=f"CIFAR-10 {split} set in", classes=CLASSES)
 
 
-READER = DataSets()
+READER = _DataSets()
 
 
 def faults(split: str = "") -> list[str]:

@@ -15,11 +15,11 @@ from hardy.files import write_file
 from hardy.images.image_files import WRITERS, check_output, write_image
 
 PAPER, INK, GAP = (255, 255, 255), (30, 30, 30), 4
-PER_SECOND = 10  # frames of a moving picture
-ACROSS = 8  # frames in a row of a sheet
+_PER_SECOND = 10  # frames of a moving picture
+_ACROSS = 8  # frames in a row of a sheet
 SHOWN = 12  # images of a batch
 GREY = "#7d8785"  # at least 3.5 : 1 against white and against dark pages
-QUALITY = 75
+_QUALITY = 75
 # Below this side a picture is stored without loss: it is shown enlarged, and small anyway.
 TINY = 64
 
@@ -60,16 +60,16 @@ def write_clip(path: Path, frames: Iterable[UInt8]) -> None:
     elif suffix == ".gif":
         _write_gif(path, pictures)
     else:
-        starts = range(0, len(pictures), ACROSS)
-        rows = [(f"frame {start}", pictures[start : start + ACROSS]) for start in starts]
-        write_image(path, contact_sheet([f"+{k}" for k in range(ACROSS)], rows))
+        starts = range(0, len(pictures), _ACROSS)
+        rows = [(f"frame {start}", pictures[start : start + _ACROSS]) for start in starts]
+        write_image(path, contact_sheet([f"+{k}" for k in range(_ACROSS)], rows))
 
 
 def _write_gif(path: Path, frames: list[UInt8]) -> None:
     from PIL import Image
 
     first, *rest = (Image.fromarray(frame) for frame in frames)
-    options = {"save_all": True, "append_images": rest, "duration": 1000 // PER_SECOND, "loop": 0}
+    options = {"save_all": True, "append_images": rest, "duration": 1000 // _PER_SECOND, "loop": 0}
     data = io.BytesIO()
     first.save(data, format="GIF", **options)
     write_file(path, data.getvalue())
@@ -80,7 +80,7 @@ def _write_mp4(path: Path, frames: list[UInt8]) -> None:
     height, width = frames[0].shape[:2]
     data = io.BytesIO()
     with av.open(data, "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=PER_SECOND, options={"crf": "18"})
+        stream = container.add_stream("libx264", rate=_PER_SECOND, options={"crf": "18"})
         stream.width, stream.height = width, height
         # Most players show 4:2:0 only, and that needs even sides.
         stream.pix_fmt = "yuv444p" if height % 2 or width % 2 else "yuv420p"
@@ -95,7 +95,7 @@ def encode(image: UInt8) -> bytes:
     from PIL import Image
 
     data, lossless = io.BytesIO(), min(image.shape[:2]) <= TINY
-    Image.fromarray(image).save(data, "WEBP", quality=QUALITY, lossless=lossless, method=2)
+    Image.fromarray(image).save(data, "WEBP", quality=_QUALITY, lossless=lossless, method=2)
     return data.getvalue()
 
 

@@ -28,11 +28,11 @@ class FolderSource(Listing):
         return read_image(Path(self.where, self.files[index]), convert)
 
 
-class ClassFolders(Reader):
+class _ClassFolders(Reader):
     """A folder per class; sorted by name, they are numbered, and 0, 1, 2, … are class numbers."""
 
     def recognises(self, request: Request) -> bool:
-        return bool(request.names.folders) and find_labels(request) is None
+        return bool(request.names.folders) and _find_labels(request) is None
 
     def open(self, request: Request) -> FolderSource:
         """One class per folder, sorted by name; in each, files sorted by folder and name."""
@@ -64,15 +64,15 @@ class ClassFolders(Reader):
         return _source("class folders in", request, files, labels, names)
 
 
-class FlatFolder(Reader):
+class _FlatFolder(Reader):
     """Image files; labels.csv among them, or a file of labels, says what they are: file,label."""
 
     def recognises(self, request: Request) -> bool:
-        return bool(request.names.images) or find_labels(request) is not None
+        return bool(request.names.images) or _find_labels(request) is not None
 
     def open(self, request: Request) -> FolderSource:
         """All images below the folder, sorted, with the labels of a CSV file if there is one."""
-        root, labels, faults = request.path, find_labels(request), request.faults
+        root, labels, faults = request.path, _find_labels(request), request.faults
         files = sorted(_tree(os.fspath(root), "", faults))
         if labels is not None:
             named = read_file_labels(labels, files, root, faults)
@@ -84,10 +84,10 @@ class FlatFolder(Reader):
         return _source("folder", request, files, *number_labels(named[file] for file in files))
 
 
-CLASSES, FLAT = ClassFolders(), FlatFolder()
+CLASSES, FLAT = _ClassFolders(), _FlatFolder()
 
 
-def find_labels(request: Request) -> Path | None:
+def _find_labels(request: Request) -> Path | None:
     """The file of a folder's labels: the one that was named, or the one that lies in it."""
     if request.folder is None or request.labels is not None:
         return request.folder and request.labels

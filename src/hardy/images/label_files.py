@@ -25,9 +25,9 @@ from hardy.images.image_files import SUFFIXES
 from hardy.images.source import UNLABELLED, Faults, refuse, stem
 
 # What a first line may call the two columns, in this order of choice; the last are Kaggle's.
-FILE_COLUMNS = ("file", "filename", "file_name", "path", "image", "imageid")
+_FILE_COLUMNS = ("file", "filename", "file_name", "path", "image", "imageid")
 LABEL_COLUMNS = ("label", "class", "class_name", "predictionstring")
-BOXES = re.compile(r"(n[0-9]{8})( -?[0-9]+){4}\b")  # Kaggle's: a class and its box, and more such
+_BOXES = re.compile(r"(n[0-9]{8})( -?[0-9]+){4}\b")  # Kaggle's: a class and its box, and more such
 MAPS = ("meta.mat", "map_clsloc.txt", "label_map.csv", "label_map.txt", "label_map.json")
 
 
@@ -164,7 +164,7 @@ def _read_csv(path: Path, text: str, known: set[str], faults: Faults) -> dict[st
             if len(row) <= max(columns) or (len(row) > 2 and not commas):
                 raise InputError(f"{path}, line {number}: expected file,label, got {row}")
             file, label = (row[column].strip() for column in columns)
-            boxed = BOXES.match(label)
+            boxed = _BOXES.match(label)
             label = boxed[1] if boxed else label
             if not file or not label:
                 refuse(faults, f"{path}, line {number}: expected file,label, got {row}")
@@ -180,7 +180,7 @@ def _read_csv(path: Path, text: str, known: set[str], faults: Faults) -> dict[st
 def _header(row: list[str], path: Path, known: set[str]) -> tuple[int, int] | None:
     """Where the files and the labels stand, if the first line says so."""
     names = [name.strip().lower() for name in row]
-    file = next((names.index(name) for name in FILE_COLUMNS if name in names), None)
+    file = next((names.index(name) for name in _FILE_COLUMNS if name in names), None)
     label = next((names.index(name) for name in LABEL_COLUMNS if name in names), None)
     if file is not None and label is not None:
         return file, label

@@ -21,10 +21,10 @@ from hardy.images.image_files import Convert, rgb
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Labels, Listing, check_by_row, check_label_count, number_labels
 
-NO_SOURCE = (SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
+_NO_SOURCE = (SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
 EXPECTED = "expected uint8 images (N, H, W, 3)"
-EXPECTED_LABELS = "expected class numbers (N,) from 0"
+_EXPECTED_LABELS = "expected class numbers (N,) from 0"
 # Of a compressed member, which stays in memory; a few megabytes of file can claim any size.
 LARGEST_INFLATED = 2_000_000_000
 MOST_INFLATED = 10_000_000  # images, each of which gets a name
@@ -57,7 +57,7 @@ class ArraySource(Listing):
         return convert(np.array(self.rows[range(len(self))[index]]).reshape(self.shape))
 
 
-class NpyReader(Reader):
+class _NpyReader(Reader):
     """An array uint8 (N, H, W, 3); labels are .npy too, or text with a label per line."""
 
     def recognises(self, request: Request) -> bool:
@@ -67,17 +67,17 @@ class NpyReader(Reader):
         return open_npy(request.path, request.labels, request.id_rule or "row_index")
 
 
-class NpzReader(Reader):
+class _NpzReader(Reader):
     """The arrays images and labels, as np.savez has them."""
 
     def recognises(self, request: Request) -> bool:
         return request.start.startswith(ZIP_MAGIC)
 
     def open(self, request: Request) -> ArraySource:
-        return open_npz(request.path, request.labels, request.id_rule or "row_index")
+        return _open_npz(request.path, request.labels, request.id_rule or "row_index")
 
 
-NPY, NPZ = NpyReader(), NpzReader()
+NPY, NPZ = _NpyReader(), _NpzReader()
 
 
 def open_npy(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
@@ -86,10 +86,10 @@ def open_npy(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
         start = stream.tell()
     rows = _rows(path, start, path.stat().st_size - start, shape, dtype, fortran, str(path))
     given, classes = (None, None) if labels is None else read_labels(labels)
-    return array_source("array", path, rows, shape, given, classes, id_rule)
+    return _array_source("array", path, rows, shape, given, classes, id_rule)
 
 
-def open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
+def _open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
     """The members `images` and `labels`."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -113,10 +113,10 @@ def open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
     # RuntimeError: the archive is encrypted. ValueError: a member ends too early.
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
         raise InputError(f"cannot read {path}: {error or type(error).__name__}") from error
-    return array_source("array", path, rows, shape, given, classes, id_rule)
+    return _array_source("array", path, rows, shape, given, classes, id_rule)
 
 
-def array_source(
+def _array_source(
     kind: str,
     path: Path,
     rows: Rows | UInt8,
@@ -142,10 +142,10 @@ def source_of_array(images: UInt8, labels: Any) -> ArraySource:
     if labels is not None:
         given = np.asarray(labels)
         if given.ndim != 1 or given.dtype.kind not in "iu":
-            raise InputError(f"{EXPECTED_LABELS}, got {given.dtype} {given.shape}")
+            raise InputError(f"{_EXPECTED_LABELS}, got {given.dtype} {given.shape}")
         given = given.astype(np.int64)
     where = Path(f"of {images.shape[1]} x {images.shape[2]} pixels")
-    return array_source("array", where, images, images.shape, given, None, "row_index")
+    return _array_source("array", where, images, images.shape, given, None, "row_index")
 
 
 def numbered(count: int) -> list[str]:
@@ -221,7 +221,7 @@ def _header(
         if not all(0 <= length < 2**63 for length in shape):
             raise ValueError("its shape is none")
     # What the header says is parsed as Python's source would be.
-    except (*NO_SOURCE, ValueError, KeyError, TypeError) as error:
+    except (*_NO_SOURCE, ValueError, KeyError, TypeError) as error:
         reason = error if str(error) else type(error).__name__
         raise InputError(f"{where}: {expected} in NumPy's format, but {reason}") from error
     return shape, dtype, fortran
@@ -261,11 +261,11 @@ def _rows(
 
 def _load_labels(stream: IO[bytes], size: int, where: str, count: int | None = None) -> Labels:
     """`count` labels out of a stream of at most `size` bytes. Also (N, 1), which Keras gives."""
-    shape, dtype, _ = _header(stream, where, EXPECTED_LABELS)
+    shape, dtype, _ = _header(stream, where, _EXPECTED_LABELS)
     flat = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
     if dtype.kind not in "iu" or not flat:
         todo = "; Hardy never unpickles: save plain numbers" if dtype.hasobject else ""
-        raise InputError(f"{where}: {EXPECTED_LABELS}, got {dtype} {shape}{todo}")
+        raise InputError(f"{where}: {_EXPECTED_LABELS}, got {dtype} {shape}{todo}")
     if count is not None:
         check_label_count(shape[0], count, where)
     claimed = math.prod(shape) * dtype.itemsize
@@ -277,5 +277,5 @@ def _load_labels(stream: IO[bytes], size: int, where: str, count: int | None = N
     stream.seek(0)
     labels = np.lib.format.read_array(stream, allow_pickle=False).reshape(-1)
     if labels.size and labels.min() < 0:
-        raise InputError(f"{where}: {EXPECTED_LABELS}, got {labels.min()}")
+        raise InputError(f"{where}: {_EXPECTED_LABELS}, got {labels.min()}")
     return labels.astype(np.int64)

@@ -26,10 +26,10 @@ from hardy.images.image_files import Convert, decode_image, rgb
 from hardy.images.readers import SPLITS, Reader, Request
 from hardy.images.source import Faults, Labels, Listing, check_by_row, identify, number_labels
 
-MAGIC = b"PAR1"
+_MAGIC = b"PAR1"
 GROUPS_KEPT = 2
-SHARD = re.compile(r"(.+)-[0-9]{5}-of-[0-9]{5}(-[0-9a-f]+)?\.parquet")
-FEW_FOLDERS = 3
+_SHARD = re.compile(r"(.+)-[0-9]{5}-of-[0-9]{5}(-[0-9a-f]+)?\.parquet")
+_FEW_FOLDERS = 3
 
 
 Column = tuple[str, ...]  # its name, or, as ("image", "bytes"), that of a struct and of a field
@@ -78,19 +78,19 @@ class ParquetSource(Listing):
             return self._kept[group]
 
 
-class ParquetReader(Reader):
+class _ParquetReader(Reader):
     """A file, a folder of them or a pattern: a column of images, and one called label."""
 
     brings_labels = True
 
     def recognises(self, request: Request) -> bool:
-        return request.all_end_in(".parquet") or request.start.startswith(MAGIC)
+        return request.all_end_in(".parquet") or request.start.startswith(_MAGIC)
 
     def open(self, request: Request) -> ParquetSource:
-        return open_parquets(request.files, request.text, request.id_rule, request.faults)
+        return _open_parquets(request.files, request.text, request.id_rule, request.faults)
 
 
-class SavedDataset(Reader):
+class _SavedDataset(Reader):
     """What Hugging Face keeps: data/test-00000-of-00001.parquet, or a saved folder; DIR:test."""
 
     brings_labels = True
@@ -106,10 +106,10 @@ class SavedDataset(Reader):
         if split not in shards:
             there = " or ".join(f"{text}:{name}" if name else text for name in shards)
             raise InputError(f"{text} has {len(shards)} parts of its own; say which: {there}")
-        return open_parquets(shards[split], text, request.id_rule, request.faults)
+        return _open_parquets(shards[split], text, request.id_rule, request.faults)
 
 
-READER, SAVED = ParquetReader(), SavedDataset()
+READER, SAVED = _ParquetReader(), _SavedDataset()
 
 
 def _shards(request: Request) -> dict[str, list[Path]]:
@@ -123,9 +123,9 @@ def _shards(request: Request) -> dict[str, list[Path]]:
     if (top / "dataset_dict.json").is_file():
         return {place.name: _arrows(place) for place in below if (place / "state.json").is_file()}
     # In the folder itself, or in its data/; many folders are classes.
-    for place in (top, *below[:FEW_FOLDERS]):
+    for place in (top, *below[:_FEW_FOLDERS]):
         files = sorted(place.glob("*.parquet"))
-        matches = [SHARD.fullmatch(path.name) for path in files]
+        matches = [_SHARD.fullmatch(path.name) for path in files]
         if files and all(matches):
             shards: dict[str, list[Path]] = {}
             for path, match in zip(files, matches, strict=True):
@@ -139,7 +139,7 @@ def _arrows(folder: Path) -> list[Path]:
     return sorted([*folder.glob("data-*.arrow"), *folder.glob("dataset.arrow")])
 
 
-def open_parquets(
+def _open_parquets(
     paths: Sequence[Path], where: str, id_rule: str | None, faults: Faults
 ) -> ParquetSource:
     """`id_rule` None: by path if the images have one, else by row."""

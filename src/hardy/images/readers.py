@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hardy.images.source import Faults, Source
 
 SPLITS = ("train", "test", "validation", "val")
-PACKED = (".tar", ".parquet")
+_PACKED = (".tar", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Request:
             return list(self.paths)
         if self.names.images or self.names.folders:
             return []
-        return [self.folder / name for name in self.names.others if name.endswith(PACKED)]
+        return [self.folder / name for name in self.names.others if name.endswith(_PACKED)]
 
     def all_end_in(self, suffix: str) -> bool:
         """Whether it stands for files, and for those of one kind."""

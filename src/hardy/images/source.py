@@ -166,7 +166,7 @@ def identify(
             refuse(faults, f"{where(index)}: {reason}; not used")
     if check_id_rule(rule) == "row_index":
         return rows, rows
-    name = stem if rule == "file_stem" else without_suffix
+    name = stem if rule == "file_stem" else _without_suffix
     first: dict[str, int] = {}
     for index in rows:
         id = name(files[index])
@@ -192,13 +192,13 @@ def unusable(path: str) -> str | None:
     return None
 
 
-def without_suffix(file: str) -> str:
+def _without_suffix(file: str) -> str:
     head, dot, tail = file.rpartition(".")
     return head if dot and "/" not in tail and head and not head.endswith("/") else file
 
 
 def stem(file: str) -> str:
-    return without_suffix(file.rpartition("/")[2])
+    return _without_suffix(file.rpartition("/")[2])
 
 
 def number_labels(values: Iterable[str]) -> tuple[Labels, tuple[str, ...] | None]:

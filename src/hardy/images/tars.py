@@ -27,9 +27,9 @@ from hardy.images.source import (
 )
 
 LABEL = "cls"
-GZIP = b"\x1f\x8b"
+_GZIP = b"\x1f\x8b"
 # The text of a class number or name; a longer one is something else.
-LONGEST_LABEL = 1000
+_LONGEST_LABEL = 1000
 
 
 class Place(NamedTuple):
@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TarSource(Listing):
+class _TarSource(Listing):
     shards: tuple[Path, ...]
     places: Sequence[Place]
 
@@ -66,7 +66,7 @@ class _Sample:
     label: str | None = None
 
 
-class TarReader(Reader):
+class _TarReader(Reader):
     """A shard, a folder of them or a pattern such as val-*.tar: key.jpg beside key.cls."""
 
     brings_labels = True
@@ -74,7 +74,7 @@ class TarReader(Reader):
     def recognises(self, request: Request) -> bool:
         return request.all_end_in(".tar")
 
-    def open(self, request: Request) -> TarSource:
+    def open(self, request: Request) -> _TarSource:
         shards, faults, rule = request.files, request.faults, request.id_rule or "relative_path"
         found: list[tuple[str, Place, str | None]] = []
         for number, shard in enumerate(shards):
@@ -104,7 +104,7 @@ class TarReader(Reader):
             files, rule, faults, lambda index: f"{shards[places[index].shard]}:{files[index]}"
         )
         labels, classes = number_labels(texts) if labelled else (None, None)
-        return TarSource(
+        return _TarSource(
             f"{len(shards)} tar shards" if len(shards) > 1 else "tar",
             request.text,
             [files[index] for index in kept],
@@ -116,14 +116,14 @@ class TarReader(Reader):
         )
 
 
-READER = TarReader()
+READER = _TarReader()
 
 
 def _samples(shard: Path, number: int, faults: Faults) -> dict[str, _Sample]:
     samples: dict[str, _Sample] = {}
     try:
         with _Stream(io.FileIO(shard)) as stream:
-            if stream.read(2) == GZIP:
+            if stream.read(2) == _GZIP:
                 raise InputError(f"{shard} is compressed, and has no places to go to; gunzip it")
             stream.seek(0)
             with tarfile.open(fileobj=stream, mode="r:") as archive:
@@ -193,7 +193,7 @@ def _add(
     sample = samples.setdefault(key, _Sample())
     if is_image:
         sample.images.append((clean, Place(number, member.offset_data, member.size)))
-    elif member.size > LONGEST_LABEL or sample.label is not None:
+    elif member.size > _LONGEST_LABEL or sample.label is not None:
         refuse(faults, f"{shard}:{member.name}: expected one short label per key; not used")
     else:
         content = archive.extractfile(member)

@@ -1,7 +1,7 @@
 """Corrupted images to logits: torch, timm, torchvision, ONNX, scikit-learn, any function, a fake.
 
-Each kind has a prefix: `load("timm:resnet50")`. Another package adds one by an entry point in the
-group "hardy.models" that points to a function (what follows the colon, `Options`) -> `Model`.
+Each kind has a prefix: `load_model("timm:resnet50")`. Another package adds one by an entry point in
+the group "hardy.models": a function (what follows the colon, `Options`) -> `Model`.
 Nothing here imports a framework before a model of it is asked for.
 """
 

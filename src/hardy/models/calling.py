@@ -13,7 +13,7 @@ from hardy.engine.door import UInt8
 from hardy.errors import HardyError, InputError
 from hardy.models.model import Logits, Preprocessing
 
-WRAP = "wrap the model so that it returns them"
+_WRAP = "wrap the model so that it returns them"
 SAID = 500  # characters of what a model's library says
 
 
@@ -78,7 +78,7 @@ def check_images(images: Any) -> None:
         raise InputError(f"expected at least one RGB image (N, H, W, 3), got {tuple(images.shape)}")
 
 
-def as_logits(output: Any, rows: int, name: str, todo: str = WRAP) -> Logits:
+def as_logits(output: Any, rows: int, name: str, todo: str = _WRAP) -> Logits:
     """The output of a model as float32 (N, K), or an error with its name."""
     try:
         array = np.asarray(output)
@@ -92,7 +92,7 @@ def as_logits(output: Any, rows: int, name: str, todo: str = WRAP) -> Logits:
         return array.astype(np.float32, copy=False)
 
 
-def check_logits(output: Any, rows: int, name: str, todo: str = WRAP) -> None:
+def check_logits(output: Any, rows: int, name: str, todo: str = _WRAP) -> None:
     """Refuse logits, array or tensor, that are not a row of numbers per image."""
     shape = tuple(output.shape)
     numbers = re.match(r"b?float|u?int", _kind(output))

@@ -18,7 +18,7 @@ from hardy.schema import is_whole
 Logits = npt.NDArray[np.float32]
 Triple = tuple[float, float, float]
 
-INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
+_INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PRECISIONS = ("float32", "bfloat16", "float16")
 AS_TRAINED = "as it was trained"  # the source of figures that leave no doubt
 
@@ -49,9 +49,9 @@ class Preprocessing:
             object.__setattr__(self, name, figures)
         if self.size is not None and self.size < 1:
             raise InputError(f"expected a size of at least 1 pixel, got {self.size}")
-        if self.interpolation not in INTERPOLATIONS:
+        if self.interpolation not in _INTERPOLATIONS:
             raise InputError(
-                f"expected an interpolation of {', '.join(INTERPOLATIONS)}, "
+                f"expected an interpolation of {', '.join(_INTERPOLATIONS)}, "
                 f"got {self.interpolation!r}"
             )
 
@@ -182,16 +182,16 @@ def completed(model: Any) -> Model:
 
 
 # Facts that a class of the user's own may also state as plain attributes.
-PLAIN_FACTS = ("class_names", "seen_corruptions", "known_accuracy", "takes_tensors", "adapts_in")
+_PLAIN_FACTS = ("class_names", "seen_corruptions", "known_accuracy", "takes_tensors", "adapts_in")
 
 
 def facts_of(model: Model) -> ModelFacts:
     """What a model says of itself; a user's own class need not say anything.
 
-    An attribute called like one of the `PLAIN_FACTS` counts as if it stood in `facts`.
+    It may state them in `facts`, or as attributes of its own, such as `class_names`.
     """
     said: ModelFacts = getattr(model, "facts", NO_FACTS)
-    plain = {name: getattr(model, name) for name in PLAIN_FACTS if hasattr(model, name)}
+    plain = {name: getattr(model, name) for name in _PLAIN_FACTS if hasattr(model, name)}
     return replace(said, **plain)
 
 

@@ -15,7 +15,7 @@ from hardy.suites import parse_toml
 
 # What follows the last @ of a model is weights if it is a file, or is called like one: revisions
 # of a library's models have an @ too.
-WEIGHT_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".tar", ".safetensors")
+_WEIGHT_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".tar", ".safetensors")
 
 _TRIPLE = Field("three numbers", lambda v: all_of(is_number)(v) and len(v) == 3)
 _PREPARED = {"mean": _TRIPLE, "std": _TRIPLE, "size": WHOLE}
@@ -81,7 +81,7 @@ def _with_weights(model: Any, preprocessing: Prepared) -> WantedModel:
     if isinstance(model, str):
         plain, at, file = model.rpartition("@")
         its_own = Path(model.partition(":")[2] or model).exists()
-        weights = Path(file).suffix in WEIGHT_SUFFIXES or Path(file).is_file()
+        weights = Path(file).suffix in _WEIGHT_SUFFIXES or Path(file).is_file()
         if at and file and weights and not its_own:
             return WantedModel(plain, None, Path(file), preprocessing)
     return WantedModel(model, preprocessing=preprocessing)

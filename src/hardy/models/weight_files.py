@@ -18,10 +18,10 @@ from hardy.models.calling import SAID, told
 from hardy.models.model import existing
 
 # Where training scripts put the weights among other things; under any name where they are alone.
-WRAPPINGS = ("state_dict", "model_state_dict", "model")
+_WRAPPINGS = ("state_dict", "model_state_dict", "model")
 SUM = "hardy_sha256"  # the name of the note that holds the sum
 # How torch says that a file is sound, but names code to be run.
-NAMES_CODE = r"(?:Unsupported global: |Trying to |Can only (?:create|build) )[^\n]*"
+_NAMES_CODE = r"(?:Unsupported global: |Trying to |Can only (?:create|build) )[^\n]*"
 
 
 def read_weights(path: Path, unreadable: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def read_weights(path: Path, unreadable: str) -> dict[str, Any]:
     if not isinstance(found, Mapping) or not _has_tensors(found):
         keys = ", ".join(map(str, list(found)[:6])) if isinstance(found, Mapping) else ""
         raise InputError(
-            f"{path}: expected a dictionary of tensors, by itself, under {', '.join(WRAPPINGS)}, "
+            f"{path}: expected a dictionary of tensors, by itself, under {', '.join(_WRAPPINGS)}, "
             "or as the only one under another name; got "
             f"{type(found).__name__}{f' of {keys}' if keys else ''}"
         )
@@ -44,7 +44,7 @@ def read_weights(path: Path, unreadable: str) -> dict[str, Any]:
 def _unwrapped(found: Any) -> Any:
     if not isinstance(found, Mapping):
         return found
-    for key in WRAPPINGS:
+    for key in _WRAPPINGS:
         if isinstance(found.get(key), Mapping):
             return found[key]
     inner = [value for value in found.values() if isinstance(value, Mapping)]
@@ -57,7 +57,7 @@ def _read_torch(path: Path) -> Any:
         with warnings.catch_warnings(action="ignore"):  # of pickle's protocols
             return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of what is damaged, torch raises nearly anything
-        code = re.search(NAMES_CODE, str(error)) if isinstance(error, UnpicklingError) else None
+        code = re.search(_NAMES_CODE, str(error)) if isinstance(error, UnpicklingError) else None
         if code:
             raise InputError(
                 f"{path} holds more than weights: reading it would run code out of it, which Hardy "

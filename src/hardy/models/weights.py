@@ -9,12 +9,12 @@ import torch
 from hardy.errors import InputError
 from hardy.models.weight_files import read_weights
 
-Shape = tuple[int, ...] | None
+_Shape = tuple[int, ...] | None
 
 # Before each name: of DataParallel, of torch.compile, and of modules that prepare the images.
-PREFIXES = ("module.", "_orig_mod.", "model.", "net.")
+_PREFIXES = ("module.", "_orig_mod.", "model.", "net.")
 SHOWN = 3  # names of tensors in a message
-LAST_LAYER = 2  # tensors
+_LAST_LAYER = 2  # tensors
 
 
 def load_checkpoint(
@@ -90,21 +90,21 @@ def _renamed(weights: dict[str, Any], own: Mapping[str, Any], path: Path) -> dic
 def _without_prefixes(name: str, own: Mapping[str, Any]) -> str:
     rest = name
     while rest not in own:
-        prefix = next((prefix for prefix in PREFIXES if rest.startswith(prefix)), None)
+        prefix = next((prefix for prefix in _PREFIXES if rest.startswith(prefix)), None)
         if prefix is None:
             return name
         rest = rest.removeprefix(prefix)
     return rest
 
 
-def _other_classes(shapes: list[tuple[Shape, Shape]]) -> str:
+def _other_classes(shapes: list[tuple[_Shape, _Shape]]) -> str:
     """A remark for the case that only the length of the last layer, weight and bias, differs."""
     lengths = {(its[0], ours[0]) for its, ours in shapes if its and ours and its[1:] == ours[1:]}
-    if len(shapes) > LAST_LAYER or len(lengths) != 1:
+    if len(shapes) > _LAST_LAYER or len(lengths) != 1:
         return ""
     ((its, ours),) = lengths
     return f": it is for {its} classes and the model for {ours}"
 
 
-def _shape(value: Any) -> Shape:
+def _shape(value: Any) -> _Shape:
     return tuple(value.shape) if isinstance(value, torch.Tensor) else None

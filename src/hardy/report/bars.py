@@ -8,7 +8,7 @@ from hardy.report.words import axis_title, count, left_out, not_compared, short,
 from hardy.scores.formulas import AnyMetric, usable_metrics
 from hardy.scores.score import Score
 
-PUBLISHED_SHOWN = 3
+_PUBLISHED_SHOWN = 3
 
 
 @figure(needs=(CORRUPTIONS,))
@@ -81,7 +81,7 @@ def _published_bars(
             tuple(map(spoken, one.values)),
             hover=tuple(f"{value:g}, {one.source}" for value in one.values.values()),
             mark=place,
-            shown=place < PUBLISHED_SHOWN,
+            shown=place < _PUBLISHED_SHOWN,
         )
         for place, one in enumerate(found)
     ], ""

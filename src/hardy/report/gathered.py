@@ -23,7 +23,7 @@ from hardy.store.reader import StoredRun, find_runs
 from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.suite import Suite
 
-FEWEST = 20  # predictions in a bin that is shown
+_FEWEST = 20  # predictions in a bin that is shown
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ def _reliability(confidence: npt.NDArray[Any], right: npt.NDArray[np.bool_]) -> 
     sure = confidence.ravel()
     bins = np.clip(np.ceil(sure * ECE_BINS - 1e-6).astype(np.int64) - 1, 0, ECE_BINS - 1)
     count = np.bincount(bins, minlength=ECE_BINS)
-    used = count >= FEWEST
+    used = count >= _FEWEST
     mean = np.bincount(bins, sure, minlength=ECE_BINS)[used] / count[used]
     share = np.bincount(bins, right.ravel(), minlength=ECE_BINS)[used] / count[used]
     return Reliability(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK = "#1c2321"
-MOST_TICKS = 12  # with more values on the x-axis, Matplotlib chooses the ticks
+_MOST_TICKS = 12  # with more values on the x-axis, Matplotlib chooses the ticks
 
 
 def draw_panel(axis: Axes, figure: Figure, panel: Panel) -> None:
@@ -37,7 +37,7 @@ def draw_panel(axis: Axes, figure: Figure, panel: Panel) -> None:
         if figure.kind == "lines" and not panel.diagonal:
             axis.set_ylim(bottom=0)
             ticks = sorted({float(x) for one in shown for x in one.x})
-            if len(ticks) <= MOST_TICKS:
+            if len(ticks) <= _MOST_TICKS:
                 axis.set_xticks(ticks)
 
 

@@ -18,7 +18,7 @@ from hardy.report.palette import GREY
 
 DPI = 200
 GENERIC = ("serif", "sans-serif", "monospace")
-GRID = "#dedbd2"
+_GRID = "#dedbd2"
 # Dates and versions are left out: with them, every file would be different.
 METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
@@ -132,7 +132,7 @@ def _settings(how: Print) -> Iterator[None]:
         "axes.axisbelow": True,
         "axes.spines.top": False,
         "axes.spines.right": False,
-        "grid.color": GRID,
+        "grid.color": _GRID,
         "grid.linewidth": 0.5,
         "xtick.color": INK,
         "ytick.color": INK,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 # Plotly's names, and Matplotlib's for the same shapes.
-MARKERS = (
+_MARKERS = (
     ("circle", "o"),
     ("square", "s"),
     ("diamond", "D"),
@@ -17,7 +17,7 @@ MARKERS = (
     ("cross", "P"),
     ("star", "*"),
 )
-DASHES = (("solid", "-"), ("dash", "--"), ("dot", ":"), ("dashdot", "-."))
+_DASHES = (("solid", "-"), ("dash", "--"), ("dot", ":"), ("dashdot", "-."))
 GREY = "#7d8785"  # at least 3.5 : 1 against white and against the dark page
 OTHERS = (("circle-open", "o"), ("square-open", "s"), ("diamond-open", "D"), ("x-thin-open", "x"))
 
@@ -34,12 +34,12 @@ class Style(NamedTuple):
 def style(number: int | None, mark: int = 0) -> Style:
     """The look of the model with that number, or of a published one: grey, told by its marker."""
     if number is None:
-        return Style(GREY, OTHERS[mark % len(OTHERS)], DASHES[2])
+        return Style(GREY, OTHERS[mark % len(OTHERS)], _DASHES[2])
     turn = number // len(COLOURS)
     return Style(
         COLOURS[number % len(COLOURS)],
-        MARKERS[(number + turn) % len(MARKERS)],
-        DASHES[turn % len(DASHES)],
+        _MARKERS[(number + turn) % len(_MARKERS)],
+        _DASHES[turn % len(_DASHES)],
     )
 
 

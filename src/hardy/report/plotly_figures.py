@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 BAR, GAP = 13, 14  # pixels
-HEIGHTS = {"points": 460, "large": 340, "medium": 300, "small": 176}
+_HEIGHTS = {"points": 460, "large": 340, "medium": 300, "small": 176}
 
 
 def plotly_js() -> str:
@@ -217,4 +217,4 @@ def _height(figure: Figure, panel: Panel) -> int:
         names = {name for one in panel.series for name in one.y}
         shown = sum(one.style is not None and one.shown for one in panel.series)
         return 60 + len(names) * (BAR * max(1, shown) + GAP)
-    return HEIGHTS["points" if figure.kind == "points" else figure.size]
+    return _HEIGHTS["points" if figure.kind == "points" else figure.size]

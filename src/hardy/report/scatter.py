@@ -12,13 +12,13 @@ from hardy.report.words import count, left_out, not_compared, short
 from hardy.scores.run_scores import families
 from hardy.scores.score import Score
 
-UNNAMED = " Names that would cover others are left out; the legend has them all."
+_UNNAMED = " Names that would cover others are left out; the legend has them all."
 
-POSITIONS: tuple[Position, ...] = ("top right", "top left", "bottom right", "bottom left")
+_POSITIONS: tuple[Position, ...] = ("top right", "top left", "bottom right", "bottom left")
 # A letter, a line and a point, as shares of the plot's width and height at its usual size.
 LETTER, LINE, POINT = 0.0098, 0.045, 0.012
 # A point right of this has its label at its left.
-TURN = 0.6
+_TURN = 0.6
 MARGIN = 0.05  # how far the axes go beyond what is drawn, as a share
 
 
@@ -90,7 +90,7 @@ def _scatter(section: Section, metric: str) -> Figure | None:
         score=metric,
         title=f"Clean accuracy against {metric}",
         sees=_see_scatter(section, own, metric, others)
-        + ("" if all(label for label, _ in written[: len(own)]) else UNNAMED)
+        + ("" if all(label for label, _ in written[: len(own)]) else _UNNAMED)
         + left_out(why),
         x_title="Clean accuracy (%)",
         y_title=f"{metric}{unit}, {'lower' if lower_is_better else 'higher'} is better",
@@ -176,7 +176,7 @@ class LabelBox(NamedTuple):
         return min(self) >= 0 and max(self) <= 1
 
 
-def axis_range(ends: Sequence[float]) -> tuple[float, float]:
+def _axis_range(ends: Sequence[float]) -> tuple[float, float]:
     """A range that holds all these ends, with a margin."""
     low, high = min(ends), max(ends)
     margin = MARGIN * ((high - low) or 1.0)
@@ -192,8 +192,8 @@ def choose_labels(
     leave the plot. Earlier points choose first. Names of the first `own` points, which are the
     models here, may cover points of the others, which are published.
     """
-    x_range = axis_range([end for spot in spots for end in (spot.left, spot.right)])
-    y_range = axis_range([end for spot in spots for end in (spot.low, spot.high)])
+    x_range = _axis_range([end for spot in spots for end in (spot.left, spot.right)])
+    y_range = _axis_range([end for spot in spots for end in (spot.low, spot.high)])
 
     def place(spot: Spot) -> Spot:
         xs = [(x - x_range[0]) / (x_range[1] - x_range[0]) for x in (spot.x, spot.left, spot.right)]
@@ -216,15 +216,15 @@ def choose_labels(
             if box.within() and not any(map(box.meets, taken))
         ]
         free.sort(key=lambda position: sum(map(boxes[position].meets, crossed)))
-        written.append((name, free[0]) if free else ("", POSITIONS[0]))
+        written.append((name, free[0]) if free else ("", _POSITIONS[0]))
         if free:
             taken.append(boxes[free[0]])
     return written, x_range, y_range
 
 
 def _wanted(spot: Spot) -> list[Position]:
-    first = "left" if spot.x > TURN else "right"
-    return sorted(POSITIONS, key=lambda position: not position.endswith(first))
+    first = "left" if spot.x > _TURN else "right"
+    return sorted(_POSITIONS, key=lambda position: not position.endswith(first))
 
 
 def _box(spot: Spot, name: str, position: Position) -> LabelBox:

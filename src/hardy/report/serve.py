@@ -17,7 +17,7 @@ from hardy.report.write import render_store
 
 HOST = "127.0.0.1"
 # Hosts that are answered: a page from elsewhere may resolve its own name to this machine.
-HOST_NAMES = {HOST, "localhost"}
+_HOST_NAMES = {HOST, "localhost"}
 
 Find = Callable[[str], tuple[bytes, str] | None]  # from a path to content and MIME type
 
@@ -41,7 +41,7 @@ def folder_of_pages(folder: Path) -> Find:
     return find
 
 
-class PageHandler(BaseHTTPRequestHandler):
+class _PageHandler(BaseHTTPRequestHandler):
     server: "PageServer"
 
     def __init__(self, *request: Any) -> None:
@@ -51,7 +51,7 @@ class PageHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         host = self.headers.get("Host", "").rsplit(":", 1)[0]
-        found = self.server.find(urlsplit(self.path).path) if host in HOST_NAMES else None
+        found = self.server.find(urlsplit(self.path).path) if host in _HOST_NAMES else None
         if found is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
@@ -77,7 +77,7 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, find: Find, port: int = 0) -> None:
         self.find = find
         try:
-            super().__init__((HOST, port), PageHandler)
+            super().__init__((HOST, port), _PageHandler)
         except OSError as error:
             why = f"cannot listen on port {port}: {error.strerror}; name another with `port`"
             raise InputError(why) from error

@@ -9,7 +9,7 @@ from hardy.report.words import count, listed, number, short, spoken
 
 LISTED = 4  # with more models than this, a panel notes the range of their areas
 
-Grids = list[tuple[ModelEntry, ErrorGrid]]
+_Grids = list[tuple[ModelEntry, ErrorGrid]]
 
 
 @figure(needs=(SEVERITIES,))
@@ -38,7 +38,7 @@ def curves(section: Section) -> Iterator[Figure]:
     )
 
 
-def _curves(grids: Grids, name: str) -> Iterator[Series]:
+def _curves(grids: _Grids, name: str) -> Iterator[Series]:
     for place, (entry, grid) in enumerate(grids):
         if name in grid.names:
             levels, errors, intervals = zip(*grid.curve(name), strict=True)
@@ -47,7 +47,7 @@ def _curves(grids: Grids, name: str) -> Iterator[Series]:
             yield Series(label, levels, errors, entry.style, low, high, shown=shown)
 
 
-def _areas(grids: Grids, name: str) -> str:
+def _areas(grids: _Grids, name: str) -> str:
     key = aude.single_label(name)
     found = [entry.scores[key].value for entry, _ in grids if key in entry.scores]
     if len(found) > LISTED:
@@ -55,7 +55,7 @@ def _areas(grids: Grids, name: str) -> str:
     return f"AUDE {' · '.join(map(number, found))}" if found else ""
 
 
-def _see_curves(grids: Grids) -> str:
+def _see_curves(grids: _Grids) -> str:
     best, grid = grids[0]
     parts = []
     if len(grid.levels) > 1:

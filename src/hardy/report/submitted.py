@@ -28,7 +28,7 @@ def find_results(paths: Iterable[Path]) -> list[ResultFile]:
         try:
             read = read_results(file)
             for one in read:
-                check_submitted(one, str(file))
+                _check_submitted(one, str(file))
             found += read
         except InputError as error:
             refused.append(str(error))
@@ -78,7 +78,7 @@ def main_score(result: ResultFile) -> Score:
     return result.scores[result.headline[0]]
 
 
-def check_submitted(result: ResultFile, where: str) -> None:
+def _check_submitted(result: ResultFile, where: str) -> None:
     """Refuse a result whose suite has other contents here than where the result was made."""
     if not on_our_suite(result):
         return

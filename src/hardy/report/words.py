@@ -9,8 +9,8 @@ from hardy.report.gathered import ModelEntry, Section
 from hardy.scores.formulas import AnyMetric
 from hardy.scores.score import Score
 
-LONGEST = 36  # letters of a name inside a plot
-LONGEST_TITLE = 120  # letters of what tells a section apart
+_LONGEST = 36  # letters of a name inside a plot
+_LONGEST_TITLE = 120  # letters of what tells a section apart
 LABELS = {"git_commit": "Git commit of the folder it was run in"}
 NOT_STATED = "not stated"
 ADAPTED = "(adapted)"  # how the names of models end that take statistics of the test images
@@ -24,7 +24,7 @@ def spoken(name: str) -> str:
     return name.removeprefix("noc_").replace("_", " ")
 
 
-def short(name: str, longest: int = LONGEST) -> str:
+def short(name: str, longest: int = _LONGEST) -> str:
     """Cut a name for legends and axes, but keep that the model is adapted. Tables have it whole."""
     if len(name) <= longest:
         return name
@@ -98,7 +98,7 @@ def section_title(section: Section) -> str:
     # A reader of the title can do nothing with hashes.
     unlike = [re.sub(r" \([0-9a-f]+… and [0-9a-f]+…\)", "", one) for one in section.apart]
     what = f"{around.images:,} images, {count(len(around.names), around.kind[:-1])}"
-    return f"{section_name(section)}: {short(spoken('; '.join(unlike)), LONGEST_TITLE) or what}"
+    return f"{section_name(section)}: {short(spoken('; '.join(unlike)), _LONGEST_TITLE) or what}"
 
 
 class Described(NamedTuple):

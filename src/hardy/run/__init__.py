@@ -1,0 +1,4 @@
+"""Which images are shown to which models, in which batches.
+
+Internal: it may change in any release.
+"""

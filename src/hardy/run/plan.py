@@ -13,9 +13,9 @@ from hardy.run.batching import answers
 from hardy.run.subject import Subject
 
 # What a stored prediction takes on disk, as measured: compressed, with its share of the ids.
-BYTES_PER_PREDICTION = 45
-SAMPLE_IMAGES = 8
-SAMPLE_CELLS = 15
+_BYTES_PER_PREDICTION = 45
+_SAMPLE_IMAGES = 8
+_SAMPLE_CELLS = 15
 
 
 class RunPlan(NamedTuple):
@@ -29,7 +29,7 @@ class RunPlan(NamedTuple):
 def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunPlan:
     """Estimate the cost: `workers` make cells at a time; models on a GPU predict meanwhile, others
     afterwards."""
-    enough = SAMPLE_IMAGES if subject.device is None else subject.chunk_size
+    enough = _SAMPLE_IMAGES if subject.device is None else subject.chunk_size
     rows = np.arange(min(enough, len(subject)))
     started = time.perf_counter()
     loaded = subject.load(rows)
@@ -37,7 +37,7 @@ def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunP
     if loaded.chunk is None:
         raise InputError(next(iter(loaded.faults.values())))
     chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
-    step = len(subject.cells) // SAMPLE_CELLS + 1  # 6 for 75 cells: all five severities are met
+    step = len(subject.cells) // _SAMPLE_CELLS + 1  # 6 for 75 cells: all five severities are met
     sample = subject.cells[::step]
     making = predicting = 0.0
     for cell in sample:
@@ -62,7 +62,7 @@ def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunP
         len(subject.cells),
         len(subject),
         predictions,
-        predictions * BYTES_PER_PREDICTION,
+        predictions * _BYTES_PER_PREDICTION,
         len(subject) * (max(making, predicting) if aside else making + predicting),
     )
 

@@ -40,7 +40,7 @@ from hardy.suites.cells import Cell
 # A warning needs both: a difference that matters, and one that chance does not make.
 POINTS = 0.03
 CHANCE = 0.001
-TIED = 0.01
+_TIED = 0.01
 
 # What networks are trained with, as mean and std of values 0..1.
 STANDARD: dict[str, tuple[Triple, Triple]] = {
@@ -53,9 +53,9 @@ STANDARD: dict[str, tuple[Triple, Triple]] = {
 }
 # A prediction differs when the logarithm of its probability moved by more than this, relative to
 # 1 + its size; another device or batch does that to few. More than this share means other weights.
-APART = {"float32": 0.01}
-APART_ELSE = 0.05
-DIFFERENT = 0.02
+_APART = {"float32": 0.01}
+_APART_ELSE = 0.05
+_DIFFERENT = 0.02
 ROUNDED = 0.01  # what half precision makes of a sum of probabilities
 # Images whose pixels are compared with those that were stored: all would have to be read.
 LOOKED_AT = 16
@@ -155,7 +155,7 @@ def _against_standard(
     fewest, title, test = min(better, key=lambda one: one[0])
     mean, std = STANDARD[title]
     as_good = [
-        name for count, name, _ in better if count - fewest < TIED * number and name != title
+        name for count, name, _ in better if count - fewest < _TIED * number and name != title
     ]
     also = f" (and about as many with {', '.join(as_good)})" if as_good else ""
     return [
@@ -230,8 +230,8 @@ def _compare(
     stored = np.where(labels < 0, np.log(before["confidence"].ravel()), before["log_prob"].ravel())
     again = np.where(labels < 0, np.log(now["top5_prob"][:, 0]), now["log_prob"])
     apart = np.abs(stored - again) / (1 + np.abs(stored))
-    different = np.mean(apart > APART.get(model.precision, APART_ELSE))
-    if different > DIFFERENT:
+    different = np.mean(apart > _APART.get(model.precision, _APART_ELSE))
+    if different > _DIFFERENT:
         raise InputError(
             f"{model.name}: {len(labels)} predictions of {cell} that are stored in "
             f"{writer.folder} were made again, and {different:.0%} of them differ; the weights or "

@@ -113,7 +113,7 @@ def run_models(
         tasks = list_tasks(subject, have)
         steps = predict(models, subject, writers, tasks, executor, faults)
         with closing(steps):
-            for count in track(steps, count_predictions(subject, tasks), "predictions", int):
+            for count in track(steps, _count_predictions(subject, tasks), "predictions", int):
                 made += count
         for writer in writers:
             writer.checkpoint()
@@ -144,7 +144,7 @@ def list_tasks(subject: Subject, have: Sequence[npt.NDArray[np.bool_]]) -> list[
     return tasks
 
 
-def count_predictions(subject: Subject, tasks: Iterable[RunTask]) -> int:
+def _count_predictions(subject: Subject, tasks: Iterable[RunTask]) -> int:
     return sum(
         len(task.rows) * (subject.frames(cell) or 1) * len(models)
         for task in tasks
@@ -172,7 +172,7 @@ def predict(
             for _ in tasks:
                 loaded = prefetch.block()
                 lost = [RunTask(np.array([row]), lacking[row]) for row in loaded.faults]
-                given_up.append(count_predictions(subject, lost))
+                given_up.append(_count_predictions(subject, lost))
                 if loaded.chunk is None:
                     faults.update(loaded.faults)
                     continue

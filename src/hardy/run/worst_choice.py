@@ -19,7 +19,7 @@ from hardy.store.reader import StoredRun, open_run
 from hardy.store.worst_images import WORST, WorstImage, write_worst
 from hardy.suites.cells import CLEAN, Cell
 
-PER_CORRUPTION = 3
+_PER_CORRUPTION = 3
 SIDE = 96  # of a thumbnail
 
 
@@ -68,7 +68,7 @@ def _worst(
         columns = [number for number, cell in enumerate(cells) if cell.name == name]
         least = likely[:, columns].min(axis=1)
         level = likely[:, columns].argmin(axis=1)
-        for row in np.argsort(least, kind="stable")[:PER_CORRUPTION]:
+        for row in np.argsort(least, kind="stable")[:_PER_CORRUPTION]:
             if np.isfinite(least[row]):
                 column, image = columns[level[row]], known[row]
                 label, predicted = int(run.labels[image]), int(got["top1"][row, column])

@@ -1,4 +1,7 @@
-"""Stored predictions to numbers for people: scores, comparisons, tables and result files."""
+"""Stored predictions to numbers for people: scores, comparisons, tables and result files.
+
+Internal: it may change in any release.
+"""
 
 from hardy.scores.comparison import Compared, compare_runs
 from hardy.scores.naming import choose

@@ -18,9 +18,9 @@ from hardy.suites import SEVERITIES
 
 AnyMetric = Metric[...]
 
-PARTS = ("clean", "mean", "validation", "single")
+_PARTS = ("clean", "mean", "validation", "single")
 # Groups whose scores are listed by what they average over; others are listed metric by metric.
-LISTED_TOGETHER = (HEADLINE, "errors", "stability")
+_LISTED_TOGETHER = (HEADLINE, "errors", "stability")
 
 
 class Measured(NamedTuple):
@@ -151,9 +151,9 @@ def _wanted_scores(
             yield _Wanted(metric, "single", metric.single_label(name) + harder, (name,))
 
     def place(one: _Wanted) -> tuple[bool, int, int]:
-        alone = one.metric.group not in LISTED_TOGETHER
+        alone = one.metric.group not in _LISTED_TOGETHER
         single = around.names.index(one.names[0]) if one.part == "single" else 0
-        return alone, 0 if alone else PARTS.index(one.part), 0 if alone else single
+        return alone, 0 if alone else _PARTS.index(one.part), 0 if alone else single
 
     harder = _difficulty(around)
     return sorted((one for metric in metrics for one in of(metric)), key=place)

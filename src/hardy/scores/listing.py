@@ -10,7 +10,7 @@ from hardy.suites import published
 from hardy.suites.published.printed_table import PublishedNumber
 
 NOTHING = "–"
-BESIDE = 3  # models that have room beside each other; more are rows of every table
+_BESIDE = 3  # models that have room beside each other; more are rows of every table
 
 
 def score_tables(group: Sequence[Scores], *, brief: bool = False) -> list[TextTable]:
@@ -91,7 +91,7 @@ def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[TextTable]
         best = frozenset((row, column + 1) for row, column in _best(lines))
         what = f"{metric}, {group[0].kind[:-1]} by {group[0].kind[:-1]}"
         header = ("", *_models(group))
-        if len(group) > BESIDE:
+        if len(group) > _BESIDE:
             header, *rows = zip(header, *rows, strict=True)
             header, best = ("model", *header[1:]), frozenset((c - 1, r + 1) for r, c in best)
         tables.append(TextTable(f"{group[0].run.suite}: {what}", header, rows, best))

@@ -81,11 +81,11 @@ TEXT, LONG_TEXT = _text(1000), _text(10_000)
 TEXTS, LONG_TEXTS = _list_of(TEXT), _list_of(LONG_TEXT)
 NUMBER = Field("a number of at most 1e9", lambda v: is_number(v) and abs(v) <= LARGEST)
 WHOLE = Field("a whole number above 0", lambda v: is_whole(v) and v <= LARGEST)
-WHOLES = Field("a list of whole numbers above 0", all_of(WHOLE.fits))
+_WHOLES = Field("a list of whole numbers above 0", all_of(WHOLE.fits))
 
-LOWER = "lower_is_better"  # of a score; usual, and then left out
+_LOWER = "lower_is_better"  # of a score; usual, and then left out
 # What people state about a model; null where nobody did.
-STATED = {
+_STATED = {
     "backbone": or_null(TEXT),
     "standalone": Field("true, false (a combination) or null", or_null(FLAG).fits),
     "extra_data": or_null(TEXT),  # what it was trained on besides the usual
@@ -98,7 +98,7 @@ MODEL = {
     "precision": TEXT,
     "defence": defences_of(LONG_TEXT),  # what stands before the model
     "adapted": FLAG,  # to the images of a test
-    **STATED,
+    **_STATED,
 }
 # Circumstances of all scores, and those of each; together the fields of `Circumstances`.
 SHARED = {
@@ -112,7 +112,7 @@ SHARED = {
 }
 OWN = {
     "names": TEXTS,
-    "levels": WHOLES,
+    "levels": _WHOLES,
     "reference": or_null(TEXT),
     "images": WHOLE,
     "images_hash": TEXT,
@@ -127,7 +127,7 @@ SCORE = {
     **OWN,
     "resampling": TEXT,
 }
-RESULT = {
+_RESULT = {
     "hardy_result": Field(str(VERSION), lambda v: is_whole(v) and v == VERSION),
     "model": TABLE,
     "circumstances": TABLE,
@@ -152,7 +152,7 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
             "precision": details["precision"],
             "defence": [asdict(one) for one in scores.run.defences] or None,
             "adapted": scores.run.adapted,
-            **dict.fromkeys(STATED),
+            **dict.fromkeys(_STATED),
             **_trained(scores.run),
             "seen_corruptions": scores.seen,
             **(stated or {}),
@@ -175,7 +175,7 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
 def _plain(score: Score) -> dict[str, Any]:
     """Lower is better unless it says otherwise."""
     kept = {name: value for name, value in score.as_dict().items() if name in SCORE}
-    return kept if score.lower_is_better else {**kept, LOWER: False}
+    return kept if score.lower_is_better else {**kept, _LOWER: False}
 
 
 def _trained(run: StoredRun) -> dict[str, Any]:
@@ -240,9 +240,9 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def parse_result(data: Any, where: str) -> ResultFile:
     if isinstance(data, dict):  # before the fields, which another version may call otherwise
-        right, got = RESULT["hardy_result"], data.get("hardy_result")
+        right, got = _RESULT["hardy_result"], data.get("hardy_result")
         expect(right.fits(got), right.expected, got, f"{where}: hardy_result")
-    check_table(data, RESULT, where)
+    check_table(data, _RESULT, where)
     check_table(data["model"], MODEL, where, prefix="model.")
     check_table(data["circumstances"], SHARED, where, prefix="circumstances.")
     _check_kind(data["circumstances"], f"{where}: circumstances.kind")
@@ -250,7 +250,7 @@ def parse_result(data: Any, where: str) -> ResultFile:
     scores: dict[str, Score] = {}
     for place, entry in enumerate(data["scores"]):
         spot = f"scores[{place}]."
-        check_table(entry, SCORE, where, optional={LOWER: FLAG}, prefix=spot)
+        check_table(entry, SCORE, where, optional={_LOWER: FLAG}, prefix=spot)
         name = entry["name"]
         expect(name not in scores, "each score once", name, f"{where}: {spot}name")
         scores[name] = _score(entry, data["circumstances"], f"{where}: {spot}")
@@ -316,10 +316,10 @@ def _score(entry: Mapping[str, Any], shared: Mapping[str, Any], where: str) -> S
     fields = {**shared, **{name: entry[name] for name in OWN}}
     fields |= {"names": tuple(entry["names"]), "levels": tuple(entry["levels"])}
     metric, part = find_metric(entry["name"], entry["names"], shared["kind"]) or (None, "")
-    lower = entry.get(LOWER, metric.lower_is_better if metric else True)
+    lower = entry.get(_LOWER, metric.lower_is_better if metric else True)
     if metric is not None:
         usual = metric.lower_is_better
-        expect(lower == usual, str(usual).lower(), lower, f"{where}{LOWER}")
+        expect(lower == usual, str(usual).lower(), lower, f"{where}{_LOWER}")
     score = Score(
         entry["name"],
         float(entry["value"]),

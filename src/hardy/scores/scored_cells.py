@@ -24,7 +24,7 @@ Id = int | str
 # a class vary: with 2 in each of 10 classes about 87 of 100 intervals hold the true error (of 1,000
 # classes, as many as should), and an interval may have no width.
 LEAST = 100
-RESUME = "the same `hardy eval` resumes"
+_RESUME = "the same `hardy eval` resumes"
 
 
 class ScoredCells(NamedTuple):
@@ -177,7 +177,7 @@ def _nothing_complete(run: StoredRun, places: Places, cells: Sequence[Cell]) -> 
     counts = ", ".join(f"{cell} has {done[cell]:,}" for cell in worst)
     return InputError(
         f"expected images of {run.model} on {run.suite} with all of the {len(cells)} cells, got "
-        f"none of {len(places):,} ({counts}); {RESUME}"
+        f"none of {len(places):,} ({counts}); {_RESUME}"
     )
 
 
@@ -186,7 +186,7 @@ def _incomplete(run: StoredRun, part: ScoredCells, suite: Suite, places: Places)
     if len(places) - len(part.images) <= run.left_out.get(UNREADABLE, 0):
         return []
     what = "validation: " if set(part.names) <= set(suite.validation) else ""
-    return [f"{what}{len(part.images):,} of {len(places):,} images are complete; {RESUME}"]
+    return [f"{what}{len(part.images):,} of {len(places):,} images are complete; {_RESUME}"]
 
 
 def circumstances(run: StoredRun, suite: Suite, part: ScoredCells) -> Circumstances:

@@ -21,7 +21,7 @@ from hardy.suites.suite import Suite
 from hardy.variants.generated import Generated
 
 # The older paper chose its severities so that the similarity would go from the first to the last.
-AIM = (0.9, 0.5)
+_AIM = (0.9, 0.5)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +50,7 @@ class Description(Shown):
         title = f"{self.suite.name}: MS-SSIM to the clean image"
         notes = [f"mean over {len(self.similarity):,} of {self.source}; 1 is the clean image"]
         if graded:
-            notes.append(f"the older paper aimed at {AIM[0]} for severity 1 and {AIM[1]} for 5")
+            notes.append(f"the older paper aimed at {_AIM[0]} for severity 1 and {_AIM[1]} for 5")
         return [TextTable(title, ("", *header), rows, notes=tuple(notes))]
 
     def rows(self) -> list[dict[str, object]]:

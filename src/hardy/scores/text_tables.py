@@ -22,16 +22,16 @@ from hardy.registry import unknown
 if TYPE_CHECKING:
     from hardy.scores.score import Score
 
-TEXT_FORMATS = ("table", "md", "csv", "json")
+_TEXT_FORMATS = ("table", "md", "csv", "json")
 # Widths in a terminal: of the first column, where it need not and where it must fold; of a heading;
 # and between columns.
 FIRST, LEAST, HEADING, GAP = 40, 16, 16, 2
 WIDTH = 100  # of a file
 # Of a notebook: colours of the palette that reports have, and the style of cells.
 BLUE, GREY = "#0072b2", "#7d8785"
-CELL = 'style="text-align: right; font-variant-numeric: tabular-nums; padding: 2px 12px"'
+_CELL = 'style="text-align: right; font-variant-numeric: tabular-nums; padding: 2px 12px"'
 NAME = 'style="text-align: left; padding: 2px 12px"'
-FORMULA = ("=", "+", "-", "@")  # how a spreadsheet's formulas start
+_FORMULA = ("=", "+", "-", "@")  # how a spreadsheet's formulas start
 
 
 class TextTable(NamedTuple):
@@ -43,28 +43,28 @@ class TextTable(NamedTuple):
 
 
 class Shown(Protocol):
-    """Results that can be printed and written in every one of the `TEXT_FORMATS`."""
+    """Results that can be printed, and written in every format of text."""
 
     def tables(self, *, brief: bool = False) -> list[TextTable]: ...
     def as_csv(self) -> str: ...
     def as_json(self) -> str: ...
 
     def render(self, format: str) -> str:
-        """The text of a file in one of the `TEXT_FORMATS`."""
+        """The text of a file in one of these formats."""
         if format == "table":
             return to_text(self.tables(brief=True))
         if format == "md":
             return to_markdown(self.tables())
-        if format in TEXT_FORMATS:
+        if format in _TEXT_FORMATS:
             return self.as_csv() if format == "csv" else self.as_json()
-        raise unknown("format of a table", format, TEXT_FORMATS)
+        raise unknown("format of a table", format, _TEXT_FORMATS)
 
     def write(self, output: str | os.PathLike[str], format: str | None = None) -> Path:
         """Write a file, whole or not at all; its suffix picks the format unless it is named:
         .md, .csv, .json, and of any other a table of text."""
         target = Path(output)
         suffix = target.suffix.lower().lstrip(".")
-        text = self.render(format or (suffix if suffix in TEXT_FORMATS else TEXT_FORMATS[0]))
+        text = self.render(format or (suffix if suffix in _TEXT_FORMATS else _TEXT_FORMATS[0]))
         write_file(target, text.encode(), "name another file")
         return target
 
@@ -182,7 +182,7 @@ def _plain(value: Any) -> Any:
     """A spreadsheet takes text that starts like a formula for one, unless a ' stands before it."""
     if isinstance(value, tuple | list):
         value = " ".join(map(str, value))
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def scores_html(
@@ -191,7 +191,7 @@ def scores_html(
     """Small HTML without scripts: a row per score, and what is to be told below."""
     rows = "".join(
         f"<tr><th {NAME}>{escape(score.name)}</th>"
-        f"<td {CELL}>{escape(score.figure() + score.mark(seen))}</td><td>{_strip(score)}</td></tr>"
+        f"<td {_CELL}>{escape(score.figure() + score.mark(seen))}</td><td>{_strip(score)}</td></tr>"
         for score in scores
     )
     caption = f"<caption {NAME}><b>{escape(title)}</b></caption>" if title else ""

@@ -113,8 +113,8 @@ _BY_TYPE = {
     ),
     "dict[str, Any]": TABLE,
 }
-ATTACK_FIELDS = {one.name: _BY_TYPE[str(one.type)] for one in fields(Attacked)}
-ATTACK_FIELDS |= dict.fromkeys(("values", "images"), WHOLE)
+_ATTACK_FIELDS = {one.name: _BY_TYPE[str(one.type)] for one in fields(Attacked)}
+_ATTACK_FIELDS |= dict.fromkeys(("values", "images"), WHOLE)
 
 
 def write_attack(folder: Path, attacked: Attacked) -> Path:
@@ -149,11 +149,11 @@ def _read(path: Path) -> Attacked:
     version = content.get("hardy_attack") if isinstance(content, dict) else None
     if version != VERSION:
         raise InputError(f"{path}: expected an attack of version {VERSION}, got {version}; {todo}")
-    check_fields(content, ATTACK_FIELDS, str(path), todo)
+    check_fields(content, _ATTACK_FIELDS, str(path), todo)
     if len(content["edges"]) != len(content["shares"]) + 1:
         raise InputError(f"{path}: edges: expected one more than shares; {todo}")
     return Attacked(**{one.name: _plain(one.name, content) for one in fields(Attacked)})
 
 
 def _plain(name: str, content: Mapping[str, Any]) -> Any:
-    return Estimate(*content[name]) if ATTACK_FIELDS[name] is _ESTIMATE else content[name]
+    return Estimate(*content[name]) if _ATTACK_FIELDS[name] is _ESTIMATE else content[name]

@@ -17,7 +17,7 @@ from hardy.models.model import DefenceFacts
 
 LabelOf = dict[int | str, int]  # of an image by its id; -1 for none
 
-SLUG_LENGTH = 60
+_SLUG_LENGTH = 60
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Identity:
 
 def slug(name: str) -> str:
     """The name as a file name on any system: letters, digits, dots and dashes, never a path."""
-    plain = re.sub(r"[^A-Za-z0-9._]+", "-", name)[:SLUG_LENGTH].strip("-._")
+    plain = re.sub(r"[^A-Za-z0-9._]+", "-", name)[:_SLUG_LENGTH].strip("-._")
     return plain or "unnamed"
 
 

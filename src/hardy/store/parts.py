@@ -25,7 +25,7 @@ from hardy.files import remove_unfinished, whole_file
 Columns = dict[str, npt.NDArray[Any]]  # what is known of each prediction, by name
 
 FOLDER = "parts"
-SUFFIX = ".parquet"
+_SUFFIX = ".parquet"
 # Rows that are read or merged together: a few megabytes.
 GROUP = 1 << 17
 # So many files become one: opening a thousand takes longer than reading all that is in them.
@@ -43,7 +43,7 @@ COLUMNS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "pixels": (np.uint64, ("pixels",)),
 }
 KEYS = ("image", "corruption", "severity", "frame")
-TYPES: dict[str, tuple[pa.DataType, ...]] = {
+_TYPES: dict[str, tuple[pa.DataType, ...]] = {
     "image": (pa.int64(), pa.string()),
     "corruption": (pa.string(),),
     "severity": (pa.int8(),),
@@ -75,7 +75,7 @@ class PartFile(NamedTuple):
     @property
     def name(self) -> str:
         numbers = (self.first,) if self.first == self.last else self
-        return "-".join(f"{number:06d}" for number in numbers) + SUFFIX
+        return "-".join(f"{number:06d}" for number in numbers) + _SUFFIX
 
 
 def list_parts(folder: Path) -> tuple[list[PartFile], list[PartFile]]:
@@ -83,7 +83,7 @@ def list_parts(folder: Path) -> tuple[list[PartFile], list[PartFile]]:
     found = []
     with suppress(FileNotFoundError):
         for name in _listed(folder):
-            match = re.fullmatch(r"(\d{6,})(?:-(\d{6,}))?" + re.escape(SUFFIX), name)
+            match = re.fullmatch(r"(\d{6,})(?:-(\d{6,}))?" + re.escape(_SUFFIX), name)
             if match:
                 found.append(PartFile(int(match[1]), int(match[2] or match[1])))
     found.sort(key=lambda part: (part.first, -part.last))
@@ -175,8 +175,8 @@ def _check_type(name: str, schema: pa.Schema) -> None:
     if name not in schema.names:
         raise pa.ArrowInvalid(f"there is no column {name}")
     kind = plain_type(schema.field(name).type)
-    if kind not in TYPES[name]:
-        wanted = " or ".join(map(str, TYPES[name]))
+    if kind not in _TYPES[name]:
+        wanted = " or ".join(map(str, _TYPES[name]))
         raise pa.ArrowInvalid(f"expected {name} as {wanted}, got {kind}")
 
 

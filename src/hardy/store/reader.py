@@ -31,7 +31,7 @@ from hardy.suites.suite import Suite
 # What `read` gives: also the best class alone, at a fifth of the memory.
 READABLE = COLUMNS | {"top1": (np.int32, ("class_1",)), "confidence": (np.float32, ("prob_1",))}
 # More often than this nobody merges files while they are read.
-TRIES = 5
+_TRIES = 5
 
 Read = TypeVar("Read")
 
@@ -223,7 +223,7 @@ class StoredRun:
 
 def _retry(read: Callable[[], Read]) -> Read:
     """Read again where a file is gone, because its rows are in a merged one now."""
-    for _ in range(TRIES - 1):
+    for _ in range(_TRIES - 1):
         try:
             return read()
         except FileNotFoundError:

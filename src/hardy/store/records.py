@@ -34,7 +34,7 @@ RUN, IMAGES = RECORD, "images.parquet"
 VERSION = 1
 
 # A sentence of Hardy 0.1.0: "clahe: what it does; bn_adapt:16: what it does".
-SENTENCE = re.compile(r"(?:^|; )([\w.-]+)(?::([\w.-]+))?: ")
+_SENTENCE = re.compile(r"(?:^|; )([\w.-]+)(?::([\w.-]+))?: ")
 
 
 def defences_of(text: Field) -> Field:
@@ -49,7 +49,7 @@ def defences_of(text: Field) -> Field:
     return Field(expected, lambda v: v is None or text.fits(v) or all_of(is_one)(v))
 
 
-FIELDS = {
+_FIELDS = {
     **dict.fromkeys(("model", "model_identity", "suite", "suite_hash", "recipe", "made"), TEXT),
     **dict.fromkeys(("preprocessing", "precision", "identity"), TEXT),
     "suite_version": WHOLE,
@@ -89,7 +89,7 @@ def read_details(folder: Path) -> dict[str, Any] | None:
             "version of Hardy that made it, or name another store"
         )
     details = {"defence": None, "batches": None, **details}  # older ones have neither
-    check_fields(details, FIELDS, str(path), todo)
+    check_fields(details, _FIELDS, str(path), todo)
     return details
 
 
@@ -97,7 +97,7 @@ def read_defences(said: Any) -> tuple[DefenceFacts, ...]:
     """The defences of a record: tables, or the sentence that Hardy 0.1.0 wrote."""
     if not isinstance(said, str):
         return tuple(DefenceFacts(**one) for one in said or ())
-    named = list(SENTENCE.finditer(said))
+    named = list(_SENTENCE.finditer(said))
     if not named:
         return (DefenceFacts(said, None, ""),)
     ends = [*(match.start() for match in named[1:]), len(said)]

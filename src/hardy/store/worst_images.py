@@ -26,7 +26,7 @@ class WorstImage(NamedTuple):
     corrupted: bytes = b""
 
 
-COLUMN_TYPES = get_type_hints(WorstImage) | {"image": str | int}
+_COLUMN_TYPES = get_type_hints(WorstImage) | {"image": str | int}
 
 
 def write_worst(folder: Path, images: Iterable[WorstImage]) -> None:
@@ -44,7 +44,7 @@ def read_worst(folder: Path) -> list[WorstImage]:
     except (pa.ArrowException, OSError) as error:
         raise damaged_worst(path, error) from error
     for name in WorstImage._fields:
-        if not all(name in row and isinstance(row[name], COLUMN_TYPES[name]) for row in rows):
+        if not all(name in row and isinstance(row[name], _COLUMN_TYPES[name]) for row in rows):
             raise damaged_worst(path, f"its column {name} is missing or holds something else")
     ordered = ([row[name] for name in WorstImage._fields] for row in rows)
     return [WorstImage(str(image), *rest) for image, *rest in ordered]

@@ -9,7 +9,7 @@ from hardy.errors import InputError
 from hardy.schema import LIST, Field, at_least, check_table, expect, is_number, one_of
 
 # What a perturbation changes: the finished image, the base image it is cut from, or the picture.
-CHANGED = ("view", "base", "picture")
+_CHANGED = ("view", "base", "picture")
 STEPS = {
     "frames": at_least(2),
     "parameters": LIST,
@@ -43,7 +43,7 @@ class Steps:
 
 
 def parse_steps(table: Any, where: str) -> Steps:
-    check_table(table, STEPS, where, optional={"on": one_of(CHANGED)})
+    check_table(table, STEPS, where, optional={"on": one_of(_CHANGED)})
     levels = parse_rows(table["levels"], table["parameters"], f"{where}: levels")
     return Steps(table["frames"], table.get("on", "view"), levels)
 

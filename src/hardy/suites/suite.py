@@ -41,20 +41,20 @@ SEVERITIES = (1, 2, 3, 4, 5)
 ID_RULES = ("file_stem", "row_index", "relative_path")
 SUITE_KINDS = ("corruptions", "perturbations")
 # Which ratio to the reference a suite of corruptions is scored by.
-RATIOS = ("mCE", "relative mCE")
+_RATIOS = ("mCE", "relative mCE")
 
 Severities = Sequence[Mapping[str, float]]  # the parameters of each
 
 
 @runtime_checkable
-class BringsRows(Protocol):
+class _BringsRows(Protocol):
     """A corruption of another package: it is in no edition file, so its rows come with it."""
 
     @property
     def rows(self) -> Mapping[str, Severities]: ...  # by edition
 
 
-BROUGHT: Registry[BringsRows] = Registry("corruption", "hardy.corruptions", of=BringsRows)
+BROUGHT: Registry[_BringsRows] = Registry("corruption", "hardy.corruptions", of=_BringsRows)
 
 _PROSE = frozenset({"title", "source", "images", "recipe_description"})
 _LENGTH = Field("a length in pixels", is_whole)
@@ -63,7 +63,7 @@ _ROWS = Field(
     "a table of numbers for each severity",
     all_of(lambda row: isinstance(row, dict) and all(map(is_number, row.values()))),
 )
-EDITION = {"name": TEXT, "side": _LENGTH, "source": TEXT, "corruptions": TABLE}
+_EDITION = {"name": TEXT, "side": _LENGTH, "source": TEXT, "corruptions": TABLE}
 SUITE = {
     **dict.fromkeys(("name", "title", "source", "edition", "images"), TEXT),
     "version": WHOLE,
@@ -75,7 +75,7 @@ SUITE = {
 }
 SUITE_TOO = {
     "kind": one_of(SUITE_KINDS),
-    "score": one_of(RATIOS),
+    "score": one_of(_RATIOS),
     "storage": TEXT,
     "noise_storage": TEXT,
     "reference": TABLE,
@@ -152,7 +152,7 @@ class Suite:
     validation: tuple[str, ...]
     reference: PublishedErrors | None  # of corruptions
     flips: PublishedFlips | None  # of perturbations
-    score: str = RATIOS[0]
+    score: str = _RATIOS[0]
     toml: str | None = field(default=None, repr=False, compare=False)  # of one that is not Hardy's
 
     def __repr__(self) -> str:
@@ -185,7 +185,7 @@ class Suite:
         # Nor are those of names that it has not; and the usual score goes without saying.
         constants, own = content["edition"][self.kind], self.counted + self.validation
         content["edition"][self.kind] = {name: constants[name] for name in own}
-        if self.score == RATIOS[0]:
+        if self.score == _RATIOS[0]:
             del content["score"]
         del content["toml"]
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -193,7 +193,7 @@ class Suite:
 
 
 def parse_edition(data: Mapping[str, Any], where: str) -> Edition:
-    check_table(data, EDITION, where, optional={"perturbations": TABLE})
+    check_table(data, _EDITION, where, optional={"perturbations": TABLE})
     _check_name(data["name"], where)
     tables, sequences = data["corruptions"].items(), data.get("perturbations", {}).items()
     return Edition(
@@ -247,7 +247,7 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
         validation=tuple(data["validation"]),
         reference=parse_errors(reference, spot, listed) if measured == "corruptions" else None,
         flips=parse_flips(reference, spot, listed) if measured == "perturbations" else None,
-        score=data.get("score", RATIOS[0]),
+        score=data.get("score", _RATIOS[0]),
     )
 
 

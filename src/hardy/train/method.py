@@ -24,7 +24,7 @@ from hardy.train import METHODS
 from hardy.train.processes import ALONE, Ranks
 
 Batches = Iterator[tuple[Tensor, Tensor]]
-LARGEST_WHOLE = 2**31 - 1  # torch counts images, pixels and steps by no more
+_LARGEST_WHOLE = 2**31 - 1  # torch counts images, pixels and steps by no more
 
 
 class Classifier(nn.Module):
@@ -202,9 +202,9 @@ def _parse(text: str, hint: Any, what: str) -> Any:
         kind = "numbers as 0.1,0.2 or 1/4,1/2" if several else kind
         why = ", which divides by 0" if isinstance(error, ZeroDivisionError) else ""
         raise InputError(f'expected {what} as {kind}, got "{text}"{why}') from None
-    if hint is int and abs(value) > LARGEST_WHOLE:
+    if hint is int and abs(value) > _LARGEST_WHOLE:
         raise InputError(
-            f'expected {what} as a whole number of at most {LARGEST_WHOLE:,}, got "{text}"'
+            f'expected {what} as a whole number of at most {_LARGEST_WHOLE:,}, got "{text}"'
         )
     return value
 

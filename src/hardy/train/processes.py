@@ -18,7 +18,7 @@ from hardy.errors import HardyError, InputError
 TODO = "start several processes by torchrun, or unset WORLD_SIZE"
 
 # How gloo and NCCL say that a process which they wait for is gone.
-PEER_LEFT = ("closed by peer", "reset by peer", "remote process exited")
+_PEER_LEFT = ("closed by peer", "reset by peer", "remote process exited")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def joined(kind: str) -> Iterator[Ranks]:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
         distributed.barrier()  # that none leaves while another still talks to it
     except RuntimeError as error:
-        if not any(sign in str(error) for sign in PEER_LEFT):
+        if not any(sign in str(error) for sign in _PEER_LEFT):
             raise
         raise HardyError("another process of this training has stopped; it says why") from error
     finally:

@@ -50,10 +50,10 @@ LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the 
 SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
-OF_THE_SESSION = ("versions", "device", "data.images", "note", "seen_corruptions")
-OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
+_OF_THE_SESSION = ("versions", "device", "data.images", "note", "seen_corruptions")
+_OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
 ANEW = "train anew in another folder"
-RECONSTRUCTED = (
+_RECONSTRUCTED = (
     "blur_after_conv is Hardy's reconstruction of BlurAfterConv, for which no code is published: "
     "the size of the filter and which activations are Swish are ours"
 )
@@ -126,7 +126,7 @@ def begin_run(folder: Path, wanted: Mapping[str, Any]) -> None:
     """Begin a run, or make sure that the one in the folder is the same. One that has saved nothing
     yet may be another: it is begun anew, and the record it had stays beside the new one."""
     if wanted["recipe"]["blur_after_conv"]:
-        wanted = {**wanted, "note": RECONSTRUCTED}
+        wanted = {**wanted, "note": _RECONSTRUCTED}
     path = folder / RUN
     if _only_begun(folder):
         before = read_run(folder)
@@ -141,8 +141,8 @@ def begin_run(folder: Path, wanted: Mapping[str, Any]) -> None:
             wanted,
             lambda path: read_run(path.parent),
             "a training run",
-            of_the_session=OF_THE_SESSION,
-            said=OTHER_DATA,
+            of_the_session=_OF_THE_SESSION,
+            said=_OTHER_DATA,
         )
     remove_unfinished(folder)
 
@@ -190,7 +190,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 def run_hash(folder: Path) -> str:
     """A hash of all that makes the run what it is, the same in each of its sessions."""
-    record = lasting(read_run(folder), OF_THE_SESSION)
+    record = lasting(read_run(folder), _OF_THE_SESSION)
     return sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
@@ -212,10 +212,10 @@ def seen_in(folder: Path) -> list[str] | None:
 
 
 def _is_triple(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(map(is_figure, value))
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_figure, value))
 
 
-def is_figure(value: Any) -> bool:
+def _is_figure(value: Any) -> bool:
     return schema.is_number(value) and abs(value) <= LARGEST_FLOAT
 
 
@@ -261,7 +261,7 @@ def check_log(rows: Any) -> Log:
     """Check that the log has a row of numbers for each of the epochs 1, 2, ..."""
     for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
         whole = isinstance(row, dict) and tuple(row) == LOG_COLUMNS
-        if not whole or row["epoch"] != number or not all(map(is_figure, row.values())):
+        if not whole or row["epoch"] != number or not all(map(_is_figure, row.values())):
             raise ValueError(f"its log has no numbers of epoch {number}")
     if not rows:
         raise ValueError("its log is empty")

@@ -17,8 +17,8 @@ from hardy.images.datasets import DATA_SETS
 from hardy.models.defences.input_filters import input_filter
 from hardy.train.method import Draw, Method, to_pixels
 
-LARGEST_SHARE = 0.5  # of the device's free memory; the rest is the net's
-STYLISED_SHARE = 15 / 70  # of a batch
+_LARGEST_SHARE = 0.5  # of the device's free memory; the rest is the net's
+_STYLISED_SHARE = 15 / 70  # of a batch
 MOST_CLASSES = 100_000  # the net has an output for each
 
 
@@ -70,7 +70,7 @@ def read_data(
     images, numbers = torch.from_numpy(filtered), torch.from_numpy(source.labels.copy())
     if device.type == "cuda":
         free = torch.cuda.mem_get_info(device)[0]
-        if images.nbytes <= LARGEST_SHARE * free:
+        if images.nbytes <= _LARGEST_SHARE * free:
             images, numbers = images.to(device), numbers.to(device)
     names = tuple(source.classes) if source.classes else None
     return Data(images, numbers, classes, source.describe(), digest.hexdigest(), input, names)
@@ -121,7 +121,7 @@ class TakesStylised(Method):
         stylised ones, by any of those, cropped and flipped like the others."""
         if self.stylised is None:
             return pixels, labels
-        kept = len(labels) - round(len(labels) * STYLISED_SHARE)
+        kept = len(labels) - round(len(labels) * _STYLISED_SHARE)
         rows = self.draw.integers(len(self.stylised.images), len(labels) - kept)
         drawn = crop_and_flip(self.stylised.images[rows], self.draw)
         return (

@@ -2,6 +2,8 @@
 
 `Variants` is all that an evaluation knows of either: images in order, taken in chunks, and for each
 chunk the batch of any cell. A chunk decodes its images once for all cells.
+
+Internal: it may change in any release.
 """
 
 from __future__ import annotations

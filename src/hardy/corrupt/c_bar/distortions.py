@@ -12,11 +12,11 @@ from hardy.engine.portable import PI, cosine, sine
 from hardy.engine.rng import Draws
 from hardy.engine.tables.c_bar_waves import turn_table
 
-CAUSTIC_ROUNDS = 5
-CAUSTIC_SOFTNESS = 1.0
-REFRACTION = 0.25  # sin of the angle behind the surface over sin before it
+_CAUSTIC_ROUNDS = 5
+_CAUSTIC_SOFTNESS = 1.0
+_REFRACTION = 0.25  # sin of the angle behind the surface over sin before it
 FLAT = 0.999  # from this cosine on a slope refracts nothing
-NEARLY = 1e-9  # what a mixture of levels may lack of a whole one, and still be it
+_NEARLY = 1e-9  # what a mixture of levels may lack of a whole one, and still be it
 
 
 def sampled(ops: Ops, values: Array, rows: Array, columns: Array) -> Array:
@@ -42,10 +42,10 @@ def sampled(ops: Ops, values: Array, rows: Array, columns: Array) -> Array:
 @formula
 def displace(ops: Ops, images: Array, rows: Array, columns: Array) -> Array:
     """Each pixel (N, H, W, C) from its place (N, H, W), truncated."""
-    return ops.to_levels(sampled(ops, ops.cast(images, "float64"), rows, columns) + NEARLY)
+    return ops.to_levels(sampled(ops, ops.cast(images, "float64"), rows, columns) + _NEARLY)
 
 
-def draw_caustics(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_caustics(draws: Draws, size: Size, **_: float) -> Fields:
     side = min(size)
     return {
         "time": draws.uniform("time", (), 0.5, 2.0),
@@ -65,7 +65,7 @@ def caustics(ops: Ops, images: Array, time: Array, scale: Array) -> Array:
     p = (2.0 * PI) * (y - ops.floor(y)) - 250.0
     q = (2.0 * PI) * (x - ops.floor(x)) - 250.0
     i, j, bright = p, q, 1.0
-    for k in range(CAUSTIC_ROUNDS):
+    for k in range(_CAUSTIC_ROUNDS):
         t = of_each(time) * (1.0 - 3.5 / (k + 1))
         i, j = p + (cosine(t - i) + sine(t + j)), q + (sine(t - j) + cosine(t + i))
         s, c = sine(i + t), cosine(j + t)
@@ -94,8 +94,8 @@ def refract(ops: Ops, images: Array, net: Array, lens: float, light: float) -> A
     length = ops.sqrt(square + 1.0)
     cos = ops.float64(1.0) / length
     sin_square = square / (square + 1.0)
-    behind = ops.sqrt(1.0 - (REFRACTION * REFRACTION) * sin_square)
-    bend = ops.where(cos >= FLAT, 0.0, lens * (behind - REFRACTION * cos))
+    behind = ops.sqrt(1.0 - (_REFRACTION * _REFRACTION) * sin_square)
+    bend = ops.where(cos >= FLAT, 0.0, lens * (behind - _REFRACTION * cos))
     thousand = ops.float64(1000.0)
 
     def moved(slope: Array) -> Array:
@@ -105,18 +105,18 @@ def refract(ops: Ops, images: Array, net: Array, lens: float, light: float) -> A
     return ops.to_bytes(seen + (light * (down - along))[..., None])
 
 
-@corruption("geometry", draw=draw_caustics)
+@corruption("geometry", draw=_draw_caustics)
 def caustic_refraction(
     ops: Ops, images: Array, fields: Fields, *, lens: float, light: float
 ) -> Array:
     """Seen through moving water, with its net of light; `lens` is a length in sides."""
     net = ops.smooth(
-        caustics(ops, images, fields["time"], fields["scale"]), CAUSTIC_SOFTNESS, 4.0, "reflect"
+        caustics(ops, images, fields["time"], fields["scale"]), _CAUSTIC_SOFTNESS, 4.0, "reflect"
     )
     return refract(ops, images, net, lens * min(images.shape[1:3]), float(light))
 
 
-def draw_ripples(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_ripples(draws: Draws, size: Size, **_: float) -> Fields:
     side = min(size)
     return {
         "wavelength": draws.uniform("wavelength", (2,), 0.1 * side, 0.3 * side),
@@ -124,7 +124,7 @@ def draw_ripples(draws: Draws, size: Size, **_: float) -> Fields:
     }
 
 
-@corruption("geometry", draw=draw_ripples)
+@corruption("geometry", draw=_draw_ripples)
 def ripple(ops: Ops, images: Array, fields: Fields, *, reach: float) -> Array:
     """Rows and columns pressed and stretched by a sine along their own axis, by `reach` sides."""
     amplitude = reach * min(images.shape[1:3])
@@ -141,11 +141,11 @@ def ripple(ops: Ops, images: Array, fields: Fields, *, reach: float) -> Array:
     return displace(ops, images, down + along * 0.0, along + down * 0.0)
 
 
-def draw_whirls(draws: Draws, size: Size, *, tiles: float, **_: float) -> Fields:
+def _draw_whirls(draws: Draws, size: Size, *, tiles: float, **_: float) -> Fields:
     return {"turns": draws.integers("turns", (int(tiles), int(tiles)), 2)}
 
 
-@corruption("geometry", draw=draw_whirls)
+@corruption("geometry", draw=_draw_whirls)
 def pinch_and_twirl(
     ops: Ops, images: Array, fields: Fields, *, tiles: float, twirl: float, pinch: float
 ) -> Array:
@@ -180,11 +180,11 @@ def pinch_and_twirl(
     return displace(ops, images, ops.where(touched, down, rows), ops.where(touched, along, columns))
 
 
-def draw_fringes(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_fringes(draws: Draws, size: Size, **_: float) -> Fields:
     return {"order": draws.permutation("order", (3,))}
 
 
-@corruption("geometry", draw=draw_fringes)
+@corruption("geometry", draw=_draw_fringes)
 def transverse_chromatic_abberation(
     ops: Ops, images: Array, fields: Fields, *, spread: float
 ) -> Array:
@@ -259,7 +259,7 @@ def spin(ops: Ops, images: Array, turns: Array) -> Array:
                 line = line + knots[:, :, row * width + column] * column_weight
             value = value + line * row_weight
         total = total + ops.where(inside, weight * value, 0.0)
-    return ops.to_levels(ops.stack([total[:, 0], total[:, 1], total[:, 2]]) + NEARLY)
+    return ops.to_levels(ops.stack([total[:, 0], total[:, 1], total[:, 2]]) + _NEARLY)
 
 
 @corruption("blur")

@@ -10,23 +10,23 @@ from hardy.engine.portable import PI, arctan2, cosine, sine
 from hardy.engine.rng import Draws
 
 GREY = 128
-CHEQUERS = 40  # a side of the largest table of chequers
-STARS = 5
-RAYS = (50, 200)
-STAR_SPREAD = 0.25  # of the lengths of rays
-WINDOW_RADIUS = 0.25
+_CHEQUERS = 40  # a side of the largest table of chequers
+_STARS = 5
+_RAYS = (50, 200)
+_STAR_SPREAD = 0.25  # of the lengths of rays
+_WINDOW_RADIUS = 0.25
 
 
-def draw_chequers(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_chequers(draws: Draws, size: Size, **_: float) -> Fields:
     side = min(size)
     return {
         "angle": draws.uniform("angle", (), 0.0, 2.0 * PI),
         "cell": draws.uniform("cell", (), 0.1 * side, 0.25 * side),
-        "chances": draws.uniform("chances", (CHEQUERS, CHEQUERS), 0.0, 1.0),
+        "chances": draws.uniform("chances", (_CHEQUERS, _CHEQUERS), 0.0, 1.0),
     }
 
 
-def draw_place(draws: Draws, size: Size, shape: tuple[int, ...] = ()) -> dict[str, Array]:
+def _draw_place(draws: Draws, size: Size, shape: tuple[int, ...] = ()) -> dict[str, Array]:
     return {
         "row": draws.uniform("row", shape, 0.0, size[0]),
         "column": draws.uniform("column", shape, 0.0, size[1]),
@@ -48,30 +48,30 @@ def chequer(
     q = (columns * cos - rows * sin) / s
     floor_p, floor_q = ops.floor(p), ops.floor(q)
     halves = (floor_p - floor_q) * 0.5
-    side = ops.minimum(ops.floor(ops.float64(4.0 * min(images.shape[1:3])) / s), float(CHEQUERS))
+    side = ops.minimum(ops.floor(ops.float64(4.0 * min(images.shape[1:3])) / s), float(_CHEQUERS))
 
     def wrapped(place: Array, floor: Array) -> Array:
         place = ops.where(place < 0, ops.ceil(place), floor)
         index = ops.cast(place - side * ops.floor(place / side), "int64")
         # A replayed cell may be anything; none may read outside the table.
-        return ops.minimum(ops.maximum(index, 0), CHEQUERS - 1)
+        return ops.minimum(ops.maximum(index, 0), _CHEQUERS - 1)
 
-    first = ops.cast(ops.host(list(range(len(images)))), "int64").reshape((-1, 1, 1)) * CHEQUERS
-    place = (first + wrapped(p, floor_p)) * CHEQUERS + wrapped(q, floor_q)
+    first = ops.cast(ops.host(list(range(len(images)))), "int64").reshape((-1, 1, 1)) * _CHEQUERS
+    place = (first + wrapped(p, floor_p)) * _CHEQUERS + wrapped(q, floor_q)
     hit = (chances.reshape((-1,))[place] < share) & (ops.floor(halves) == halves)
     return ops.cast(ops.where(hit[..., None], GREY, images), "uint8")
 
 
-@corruption("pattern", draw=draw_chequers)
+@corruption("pattern", draw=_draw_chequers)
 def checkerboard_cutout(ops: Ops, images: Array, fields: Fields, *, share: float) -> Array:
     """Grey squares of a turned chequerboard, a random `share` of its dark ones."""
     cell = ops.maximum(fields["cell"], 1.0)
     return chequer(ops, images, fields["angle"], cell, fields["chances"], float(share))
 
 
-def draw_rings(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_rings(draws: Draws, size: Size, **_: float) -> Fields:
     tenth = min(size) / 10.0
-    return draw_place(draws, size) | {
+    return _draw_place(draws, size) | {
         "frequency": draws.uniform("frequency", (), 0.0, 10.0),
         "wobble": draws.uniform("wobble", (), 0.0, tenth),
         "width": draws.uniform("width", (), 0.0, tenth),
@@ -99,14 +99,14 @@ def ring(
     return ops.to_levels(ops.cast(images, "float64") + (strength * tooth)[..., None])
 
 
-@corruption("pattern", draw=draw_rings)
+@corruption("pattern", draw=_draw_rings)
 def cocentric_sine_waves(ops: Ops, images: Array, fields: Fields, *, strength: float) -> Array:
     """Wavy rings about a point; their number of waves is not whole, which leaves a seam."""
     names = ("row", "column", "frequency", "wobble", "width")
     return ring(ops, images, *(fields[name] for name in names), float(strength))
 
 
-def draw_stripes(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_stripes(draws: Draws, size: Size, **_: float) -> Fields:
     return {
         "frequency": draws.uniform("frequency", (), -PI, PI),
         "ratio": draws.uniform("ratio", (), -1.0, 1.0),
@@ -125,7 +125,7 @@ def stripe(
     return ops.to_levels(ops.cast(images, "float64") + (strength * sine(angle))[..., None])
 
 
-@corruption("pattern", draw=draw_stripes)
+@corruption("pattern", draw=_draw_stripes)
 def single_frequency_greyscale(
     ops: Ops, images: Array, fields: Fields, *, strength: float
 ) -> Array:
@@ -137,26 +137,26 @@ def single_frequency_greyscale(
     return stripe(ops, images, across, down, fields["phase"], float(strength))
 
 
-def draw_rays(draws: Draws, stars: int) -> dict[str, Array]:
+def _draw_rays(draws: Draws, stars: int) -> dict[str, Array]:
     return {
-        "rays": draws.integers("rays", (stars,), RAYS[1] - RAYS[0]),
-        "lengths": draws.normal("lengths", (stars, RAYS[1] - 1)),
+        "rays": draws.integers("rays", (stars,), _RAYS[1] - _RAYS[0]),
+        "lengths": draws.normal("lengths", (stars, _RAYS[1] - 1)),
     }
 
 
-def count_rays(ops: Ops, fields: Fields) -> Array:
+def _count_rays(ops: Ops, fields: Fields) -> Array:
     """The rays of each star, at most as many as there are lengths: a replayed draw may be more."""
-    return ops.minimum(ops.cast(fields["rays"], "int64") + RAYS[0], RAYS[1] - 1)
+    return ops.minimum(ops.cast(fields["rays"], "int64") + _RAYS[0], _RAYS[1] - 1)
 
 
-def draw_stars(draws: Draws, size: Size, **_: float) -> Fields:
-    return draw_place(draws, size, (STARS,)) | draw_rays(draws, STARS)
+def _draw_stars(draws: Draws, size: Size, **_: float) -> Fields:
+    return _draw_place(draws, size, (_STARS,)) | _draw_rays(draws, _STARS)
 
 
-def draw_window(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_window(draws: Draws, size: Size, **_: float) -> Fields:
     row = draws.uniform("row", (1,), 0.25 * size[0], 0.75 * size[0])
     column = draws.uniform("column", (1,), 0.25 * size[1], 0.75 * size[1])
-    return {"row": row, "column": column} | draw_rays(draws, 1)
+    return {"row": row, "column": column} | _draw_rays(draws, 1)
 
 
 def shine(
@@ -205,12 +205,12 @@ def sparkle(
     return ops.to_levels(levels)
 
 
-@corruption("pattern", draw=draw_stars)
+@corruption("pattern", draw=_draw_stars)
 def sparkles(ops: Ops, images: Array, fields: Fields, *, radius: float) -> Array:
     """Five white stars with rays of uneven lengths, about `radius` of the side."""
     rho = radius * min(images.shape[1:3])
-    lengths = ops.maximum(rho * (1.0 + STAR_SPREAD * fields["lengths"]), 1.0)
-    return sparkle(ops, images, fields["row"], fields["column"], count_rays(ops, fields), lengths)
+    lengths = ops.maximum(rho * (1.0 + _STAR_SPREAD * fields["lengths"]), 1.0)
+    return sparkle(ops, images, fields["row"], fields["column"], _count_rays(ops, fields), lengths)
 
 
 @formula
@@ -222,19 +222,19 @@ def window(
     return ops.to_levels(255.0 + weight * (ops.cast(images, "float64") - 255.0))
 
 
-@corruption("pattern", draw=draw_window)
+@corruption("pattern", draw=_draw_window)
 def inverse_sparkles(ops: Ops, images: Array, fields: Fields, *, exponent: float) -> Array:
     """A white sheet with a star-shaped window, whose edge is the sharper the larger `exponent`."""
-    rho = WINDOW_RADIUS * min(images.shape[1:3])
-    lengths = rho * (1.0 + STAR_SPREAD * fields["lengths"][:, 0])
-    rays = count_rays(ops, fields)[:, 0]
+    rho = _WINDOW_RADIUS * min(images.shape[1:3])
+    lengths = rho * (1.0 + _STAR_SPREAD * fields["lengths"][:, 0])
+    rays = _count_rays(ops, fields)[:, 0]
     row, column = fields["row"][:, 0], fields["column"][:, 0]
     return window(ops, images, row, column, rays, lengths, float(exponent))
 
 
-def draw_lines(draws: Draws, size: Size, *, density: float, **_: float) -> Fields:
+def _draw_lines(draws: Draws, size: Size, *, density: float, **_: float) -> Fields:
     count = max(1, int(density * min(size)))
-    return draw_place(draws, size, (count,)) | {
+    return _draw_place(draws, size, (count,)) | {
         "angle": draws.uniform("angle", (1,), 0.0, 2.0 * PI),
         "spread": draws.uniform("spread", (1,), 0.1, 1.0),
         "turn": draws.uniform("turn", (count,), -0.5, 0.5),
@@ -260,7 +260,7 @@ def rule(ops: Ops, images: Array, row: Array, column: Array, angle: Array) -> Ar
     return ops.to_levels(levels)
 
 
-@corruption("pattern", draw=draw_lines)
+@corruption("pattern", draw=_draw_lines)
 def lines(ops: Ops, images: Array, fields: Fields, *, density: float) -> Array:
     """Grey lines, `density` times N of them, more or less in one direction."""
     angle = fields["angle"] + (2.0 * PI) * (fields["spread"] * fields["turn"])

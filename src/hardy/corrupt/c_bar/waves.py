@@ -11,10 +11,10 @@ from hardy.engine.portable import PI, cosine, sine
 from hardy.engine.rng import Draws
 from hardy.engine.tables.c_bar_waves import wave_plan
 
-PLASMA_ROUNDS = (4, 5, 6)
-PERLIN_TABLE = 256
-PERLIN_OCTAVES = (1.0, 2.0, 4.0, 8.0, 16.0)
-PERLIN_CELLS = 7.0  # of the coarsest octave along N: squares of 32 pixels at 224
+_PLASMA_ROUNDS = (4, 5, 6)
+_PERLIN_TABLE = 256
+_PERLIN_OCTAVES = (1.0, 2.0, 4.0, 8.0, 16.0)
+_PERLIN_CELLS = 7.0  # of the coarsest octave along N: squares of 32 pixels at 224
 
 
 def grid(ops: Ops, images: Array) -> tuple[Array, Array]:
@@ -29,17 +29,17 @@ def of_each(values: Array) -> Array:
     return values[:, None, None]
 
 
-def draw_phases(draws: Draws, size: Size, colours: int) -> Fields:
+def _draw_phases(draws: Draws, size: Size, colours: int) -> Fields:
     shape = (colours, size[0], -(-size[1] // 2))
     return {"phases": draws.uniform("phases", shape, 0.0, 2.0 * PI)}
 
 
-def draw_one_noise(draws: Draws, size: Size, **_: float) -> Fields:
-    return draw_phases(draws, size, 1)
+def _draw_one_noise(draws: Draws, size: Size, **_: float) -> Fields:
+    return _draw_phases(draws, size, 1)
 
 
-def draw_three_noises(draws: Draws, size: Size, **_: float) -> Fields:
-    return draw_phases(draws, size, 3)
+def _draw_three_noises(draws: Draws, size: Size, **_: float) -> Fields:
+    return _draw_phases(draws, size, 3)
 
 
 @formula
@@ -48,7 +48,7 @@ def blacken(ops: Ops, images: Array, noise: Array, threshold: float) -> Array:
     return ops.cast(ops.where((noise <= threshold)[..., None], 0, images), "uint8")
 
 
-@corruption("noise", draw=draw_one_noise)
+@corruption("noise", draw=_draw_one_noise)
 def blue_noise_sample(ops: Ops, images: Array, fields: Fields, *, threshold: float) -> Array:
     """Single pixels go black, evenly spread: where blue noise is low."""
     plan = wave_plan("blue", *images.shape[1:3])
@@ -63,7 +63,7 @@ def add_noises(ops: Ops, images: Array, noise: Array, strength: float) -> Array:
     return ops.to_levels(ops.cast(images, "float64") + strength * colours)
 
 
-@corruption("noise", draw=draw_three_noises)
+@corruption("noise", draw=_draw_three_noises)
 def brownish_noise(ops: Ops, images: Array, fields: Fields, *, strength: float) -> Array:
     """Noise of mostly low frequencies, another in each channel."""
     plan = wave_plan("brownish", *images.shape[1:3])
@@ -71,11 +71,11 @@ def brownish_noise(ops: Ops, images: Array, fields: Fields, *, strength: float) 
     return add_noises(ops, images, noise, float(strength))
 
 
-def draw_plasma(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_plasma(draws: Draws, size: Size, **_: float) -> Fields:
     side = min(size)
     return {
         "time": draws.uniform("time", (), 0.0, 6.0 * PI),
-        "rounds": draws.integers("rounds", (), len(PLASMA_ROUNDS)),
+        "rounds": draws.integers("rounds", (), len(_PLASMA_ROUNDS)),
         "sharpness": draws.uniform("sharpness", (), 0.5, 1.0),
         "scale": draws.uniform("scale", (), 0.075 * side, 0.2 * side),
     }
@@ -100,7 +100,7 @@ def stir(
     t, fall = of_each(time), of_each(2.25 - sharpness)
     x, y = columns / of_each(scale), rows / of_each(scale)
     finer, slower, weaker = 1.0, 1.0, fall * 0.0 + 1.0
-    for k in range(PLASMA_ROUNDS[-1]):
+    for k in range(_PLASMA_ROUNDS[-1]):
         phase = t / ops.float64(slower)
         one = cosine(finer * y + phase) / weaker
         two = sine(finer * x + phase) / weaker
@@ -113,18 +113,18 @@ def stir(
     return ops.to_levels(keep * ops.cast(images, "float64") + strength * noise)
 
 
-@corruption("noise", draw=draw_plasma)
+@corruption("noise", draw=_draw_plasma)
 def plasma_noise(ops: Ops, images: Array, fields: Fields, *, strength: float) -> Array:
     """A veil of swirling colours."""
-    rounds = ops.cast(fields["rounds"], "int64") + PLASMA_ROUNDS[0]
+    rounds = ops.cast(fields["rounds"], "int64") + _PLASMA_ROUNDS[0]
     time, sharpness, scale = fields["time"], fields["sharpness"], fields["scale"]
     return stir(ops, images, time, rounds, sharpness, scale, float(strength))
 
 
-def draw_perlin(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_perlin(draws: Draws, size: Size, **_: float) -> Fields:
     return {
-        "order": draws.permutation("order", (PERLIN_TABLE,)),
-        "gradients": draws.integers("gradients", (PERLIN_TABLE, 2), 2 * PERLIN_TABLE),
+        "order": draws.permutation("order", (_PERLIN_TABLE,)),
+        "gradients": draws.integers("gradients", (_PERLIN_TABLE, 2), 2 * _PERLIN_TABLE),
     }
 
 
@@ -137,20 +137,22 @@ def cloud(ops: Ops, images: Array, order: Array, gradients: Array, weight: float
     """
     height, width = images.shape[1:3]
     rows, columns = grid(ops, images)
-    first = ops.cast(ops.host(list(range(len(images)))), "int64").reshape((-1, 1, 1)) * PERLIN_TABLE
+    first = (
+        ops.cast(ops.host(list(range(len(images)))), "int64").reshape((-1, 1, 1)) * _PERLIN_TABLE
+    )
     flat = order.reshape((-1,))
     down, along = gradients[..., 0].reshape((-1,)), gradients[..., 1].reshape((-1,))
 
     def hashed(number: Array) -> Array:
-        return flat[first + (number & (PERLIN_TABLE - 1))] & (PERLIN_TABLE - 1)
+        return flat[first + (number & (_PERLIN_TABLE - 1))] & (_PERLIN_TABLE - 1)
 
     def slope(row: Array, column: Array, dy: Array, dx: Array) -> Array:
         place = first + hashed(row + column)
         return dy * down[place] + dx * along[place]
 
     turbulence = 0.0
-    for octave in PERLIN_OCTAVES:
-        step = octave * PERLIN_CELLS / min(height, width)
+    for octave in _PERLIN_OCTAVES:
+        step = octave * _PERLIN_CELLS / min(height, width)
         y, x = rows * step, columns * step
         top, left = ops.floor(y), ops.floor(x)
         i, j = ops.cast(top, "int64"), ops.cast(left, "int64")
@@ -169,10 +171,10 @@ def cloud(ops: Ops, images: Array, order: Array, gradients: Array, weight: float
     return ops.to_levels((1.0 - weight) * ops.cast(images, "float64") + veil)
 
 
-@corruption("noise", draw=draw_perlin)
+@corruption("noise", draw=_draw_perlin)
 def perlin_noise(ops: Ops, images: Array, fields: Fields, *, weight: float) -> Array:
     """A grey veil of cloudy turbulence, brighter than the middle everywhere."""
-    arrows = ops.cast(fields["gradients"], "float64") - float(PERLIN_TABLE)
+    arrows = ops.cast(fields["gradients"], "float64") - float(_PERLIN_TABLE)
     down, along = arrows[..., 0], arrows[..., 1]
     length = ops.sqrt(down * down + along * along)
     # An arrow of no length has no direction and stays.

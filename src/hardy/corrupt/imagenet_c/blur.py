@@ -13,13 +13,13 @@ def defocus_blur(ops: Ops, images: Array, fields: Fields, *, radius: float, alia
     return ops.disk(images, radius, alias)
 
 
-def draw_moves(draws: Draws, size: Size, *, reach: float, passes: float, **_: float) -> Fields:
+def _draw_moves(draws: Draws, size: Size, *, reach: float, passes: float, **_: float) -> Fields:
     span = 2 * int(reach)
     targets = max(size[0] - span, 0) * max(size[1] - span, 0)
     return {"moves": draws.integers("moves", (int(passes), targets), span * span)}
 
 
-@corruption("blur", draw=draw_moves)
+@corruption("blur", draw=_draw_moves)
 def glass_blur(
     ops: Ops, images: Array, fields: Fields, *, sigma: float, reach: float, passes: float
 ) -> Array:
@@ -31,7 +31,7 @@ def glass_blur(
     return ops.blur(ops.shuffle(ops.blur(images, sigma), fields["moves"], int(reach)), sigma)
 
 
-def draw_angle(draws: Draws, size: Size, **_: float) -> Fields:
+def _draw_angle(draws: Draws, size: Size, **_: float) -> Fields:
     return {"angle": draws.uniform("angle", (1,), -45.0, 45.0)}
 
 
@@ -47,7 +47,7 @@ def trail(ops: Ops, images: Array, angle: Array, radius: float, sigma: float) ->
     return ops.trail(images, weights, ops.cast(rows, "int64"), ops.cast(columns, "int64"))
 
 
-@corruption("blur", draw=draw_angle)
+@corruption("blur", draw=_draw_angle)
 def motion_blur(ops: Ops, images: Array, fields: Fields, *, radius: float, sigma: float) -> Array:
     """A smear of 2 ceil(radius) + 1 taps to one side, at an angle within 45 degrees."""
     return trail(ops, images, fields["angle"], radius, sigma)

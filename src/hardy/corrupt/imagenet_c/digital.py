@@ -18,7 +18,7 @@ def contrast(ops: Ops, images: Array, fields: Fields, *, gain: float) -> Array:
     return stretch(ops, images, ops.channel_means(images), float(gain))
 
 
-def draw_warp(draws: Draws, size: Size, *, base: float, affine: float, **_: float) -> Fields:
+def _draw_warp(draws: Draws, size: Size, *, base: float, affine: float, **_: float) -> Fields:
     jitter = base * affine
     return {
         "corners": draws.uniform("corners", (3, 2), -jitter, jitter),
@@ -27,7 +27,7 @@ def draw_warp(draws: Draws, size: Size, *, base: float, affine: float, **_: floa
     }
 
 
-def inverse_map(ops: Ops, corners: Array, size: Size) -> Array:
+def _inverse_map(ops: Ops, corners: Array, size: Size) -> Array:
     """(N, 2, 3): from output to input, of the affine map that moves three corners.
 
     The corners, as (x, y) about the centre c with q a third of the shorter side: c + (q, q),
@@ -48,7 +48,7 @@ def inverse_map(ops: Ops, corners: Array, size: Size) -> Array:
     return ops.stack(rows).reshape((-1, 2, 3))
 
 
-@corruption("digital", draw=draw_warp)
+@corruption("digital", draw=_draw_warp)
 def elastic_transform(
     ops: Ops,
     images: Array,
@@ -60,7 +60,7 @@ def elastic_transform(
     affine: float,
 ) -> Array:
     """A random affine warp, then displacement by smoothed noise; all lengths times `base`."""
-    inverse = inverse_map(ops, fields["corners"], images.shape[1:3])
+    inverse = _inverse_map(ops, fields["corners"], images.shape[1:3])
     along, down = (
         ops.cast(ops.smooth(fields[axis], base * sigma, 3.0, "reflect") * (base * alpha), "float32")
         for axis in ("along", "down")

@@ -10,11 +10,11 @@ from hardy.engine.rng import Draws
 from hardy.engine.tables.noise_laws import noise_table
 
 
-def one_word_per_value(draws: Draws, size: Size, **_: float) -> Fields:
+def _one_word_per_value(draws: Draws, size: Size, **_: float) -> Fields:
     return {"word": draws.words("word", (*size, 3))}
 
 
-@corruption("noise", draw=one_word_per_value, replays=("normal",))
+@corruption("noise", draw=_one_word_per_value, replays=("normal",))
 def gaussian_noise(ops: Ops, images: Array, fields: Fields, *, sigma: float) -> Array:
     """x + sigma Z, Z standard normal per value."""
     if "normal" in fields:
@@ -22,7 +22,7 @@ def gaussian_noise(ops: Ops, images: Array, fields: Fields, *, sigma: float) -> 
     return ops.table_noise(images, fields["word"], noise_table("gaussian", sigma))
 
 
-@corruption("noise", draw=one_word_per_value, replays=("count",))
+@corruption("noise", draw=_one_word_per_value, replays=("count",))
 def shot_noise(ops: Ops, images: Array, fields: Fields, *, photons: float) -> Array:
     """n / c, n a Poisson count with mean c x: few photons, strong noise."""
     if "count" in fields:
@@ -30,7 +30,7 @@ def shot_noise(ops: Ops, images: Array, fields: Fields, *, photons: float) -> Ar
     return ops.table_noise(images, fields["word"], noise_table("shot", photons))
 
 
-@corruption("noise", draw=one_word_per_value, replays=("hit", "salt"))
+@corruption("noise", draw=_one_word_per_value, replays=("hit", "salt"))
 def impulse_noise(ops: Ops, images: Array, fields: Fields, *, amount: float) -> Array:
     """Salt and pepper, half each, on a share `amount` of the values (not of the pixels)."""
     if "hit" in fields:
@@ -40,7 +40,7 @@ def impulse_noise(ops: Ops, images: Array, fields: Fields, *, amount: float) -> 
     return ops.table_noise(images, fields["word"], noise_table("impulse", amount))
 
 
-@corruption("noise", draw=one_word_per_value, replays=("normal",))
+@corruption("noise", draw=_one_word_per_value, replays=("normal",))
 def speckle_noise(ops: Ops, images: Array, fields: Fields, *, sigma: float) -> Array:
     """x + x sigma Z: noise in proportion to the light."""
     if "normal" in fields:

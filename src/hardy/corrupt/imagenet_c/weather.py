@@ -11,7 +11,7 @@ from hardy.errors import InputError
 
 WATER = (175 / 255.0, 238 / 255.0, 238 / 255.0)  # pale turquoise
 MUD = (63 / 255.0, 42 / 255.0, 20 / 255.0)
-LARGEST_PLASMA = 16384
+_LARGEST_PLASMA = 16384
 
 
 def draw_flakes(draws: Draws, size: Size, zoom: float) -> Array:
@@ -19,7 +19,7 @@ def draw_flakes(draws: Draws, size: Size, zoom: float) -> Array:
     return draws.normal("layer", tuple(clipped_zoom(side, zoom).crop for side in size))
 
 
-def draw_snow(draws: Draws, size: Size, *, zoom: float, **_: float) -> Fields:
+def _draw_snow(draws: Draws, size: Size, *, zoom: float, **_: float) -> Fields:
     angle = draws.uniform("angle", (1,), -135.0, -45.0)
     return {"layer": draw_flakes(draws, size, zoom), "angle": angle}
 
@@ -55,7 +55,7 @@ def flake_layer(
     return (ops.to_bytes(layer) * (layer >= threshold))[..., None]
 
 
-@corruption("weather", draw=draw_snow)
+@corruption("weather", draw=_draw_snow)
 def snow(
     ops: Ops,
     images: Array,
@@ -75,7 +75,7 @@ def snow(
     return whiten(ops, images, blown, keep)
 
 
-def draw_frost(draws: Draws, size: Size, *, texture_scale: float, **_: float) -> Fields:
+def _draw_frost(draws: Draws, size: Size, *, texture_scale: float, **_: float) -> Fields:
     """One of five photographs, then a window; the last offset of each axis is never drawn."""
     room = [(h - size[0], w - size[1]) for h, w in textures.size_for(texture_scale, *size)]
     which = draws.integers("texture", (), len(room))
@@ -95,7 +95,7 @@ def frosted(
     return ops.to_levels(image_weight * levels + frost_weight * frost)
 
 
-@corruption("weather", draw=draw_frost)
+@corruption("weather", draw=_draw_frost)
 def frost(
     ops: Ops,
     images: Array,
@@ -112,18 +112,18 @@ def frost(
     return frosted(ops, images, crops, float(image_weight), float(frost_weight))
 
 
-def plasma_side(size: Size) -> int:
+def _plasma_side(size: Size) -> int:
     side = 1 << (max(size) - 1).bit_length()
-    if side > LARGEST_PLASMA:
+    if side > _LARGEST_PLASMA:
         raise InputError(
             f"fog is a square cloud over the longer side, here {max(size)} pixels, and beyond "
-            f"{LARGEST_PLASMA} it would fill the memory; crop the image"
+            f"{_LARGEST_PLASMA} it would fill the memory; crop the image"
         )
     return side
 
 
-def draw_fog(draws: Draws, size: Size, **_: float) -> Fields:
-    return {"steps": draws.uniform("steps", (plasma_side(size) ** 2 - 1,), 0.0, 1.0)}
+def _draw_fog(draws: Draws, size: Size, **_: float) -> Fields:
+    return {"steps": draws.uniform("steps", (_plasma_side(size) ** 2 - 1,), 0.0, 1.0)}
 
 
 @formula
@@ -135,10 +135,10 @@ def haze(ops: Ops, images: Array, cloud: Array, amount: float) -> Array:
     return ops.to_bytes(((x + (amount * cloud[:, :height, :width])[..., None]) * m) / (m + amount))
 
 
-@corruption("weather", draw=draw_fog)
+@corruption("weather", draw=_draw_fog)
 def fog(ops: Ops, images: Array, fields: Fields, *, amount: float, decay: float) -> Array:
     """A plasma fractal, normalised before it is cropped, under the image's own maximum."""
-    cloud = ops.plasma(fields["steps"], decay, plasma_side(images.shape[1:3]))
+    cloud = ops.plasma(fields["steps"], decay, _plasma_side(images.shape[1:3]))
     return haze(ops, images, cloud, float(amount))
 
 

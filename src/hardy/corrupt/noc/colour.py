@@ -15,12 +15,12 @@ from hardy.engine.ops import Array, Ops
 from hardy.engine.rng import Draws
 
 
-def lightened(ops: Ops, amount: Array) -> Array:
+def _lightened(ops: Ops, amount: Array) -> Array:
     """Tables (N, 256): x + amount."""
     return ops.to_bytes(ops.unit(strength_levels(ops), "float64") + amount[:, None])
 
 
-def draw_light(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_light(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     """A split somewhere about the middle, from -ceil(side / 5) to side // 5 off it."""
     axis = integers(draws, "axis", (), 2)
     spans = draws.host([side // 5 + -(-side // 5) + 1 for side in size])
@@ -32,7 +32,7 @@ def draw_light(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     }
 
 
-@corruption("lighting", draw=draw_light, looked_up=("axis",))
+@corruption("lighting", draw=_draw_light, looked_up=("axis",))
 def noc_backlight(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """The upper or the right part is made lighter and the rest darker, or the other way round."""
     height, width = images.shape[1:3]
@@ -42,7 +42,7 @@ def noc_backlight(ops: Ops, images: Array, fields: Fields, *, low: float, high: 
     y, x = ops.host(list(range(height)))[:, None], ops.host(list(range(width)))
     lit = ops.where((fields["axis"] == 0)[:, None, None], y < split, x >= split)
     here, there = (
-        for_all_channels(ops, images, lightened(ops, change)) for change in (amount, -amount)
+        for_all_channels(ops, images, _lightened(ops, change)) for change in (amount, -amount)
     )
     return ops.where(lit[..., None], here, there)
 
@@ -51,7 +51,7 @@ def noc_backlight(ops: Ops, images: Array, fields: Fields, *, low: float, high: 
 def noc_brightness(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """x + b or x - b."""
     amount = signed(ops, fields["strength"], fields["negative"])
-    return for_all_channels(ops, images, lightened(ops, amount))
+    return for_all_channels(ops, images, _lightened(ops, amount))
 
 
 @corruption("lighting", draw=draw_real)
@@ -65,16 +65,16 @@ def noc_contrast(ops: Ops, images: Array, fields: Fields, *, low: float, high: f
     return for_all_channels(ops, images, ops.to_levels(x + weight * (mean - x)))
 
 
-def draw_channel(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_channel(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     return {**real(draws, low, high), "channel": integers(draws, "channel", (), 3)}
 
 
-@corruption("colour", draw=draw_channel)
+@corruption("colour", draw=_draw_channel)
 def noc_color_disortion(
     ops: Ops, images: Array, fields: Fields, *, low: float, high: float
 ) -> Array:
     """One channel is made lighter (the spelling is the benchmark's)."""
-    lighter = lightened(ops, fields["strength"])
+    lighter = _lightened(ops, fields["strength"])
     same = ops.cast(strength_levels(ops), "uint8")
     channel = fields["channel"][:, None]
     tables = [ops.where(channel == c, lighter, same) for c in range(3)]

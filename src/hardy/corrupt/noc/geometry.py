@@ -12,7 +12,7 @@ from hardy.engine.tables.noc_shapes import lengths, shears, turns
 ONE = 1 << 16  # in the fixed point of the maps
 
 
-def draw_shifts(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_shifts(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     """Each axis has a length and a sign of its own."""
     first, span = int(low), int(high) - int(low) + 1
     return {
@@ -23,7 +23,7 @@ def draw_shifts(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     }
 
 
-@corruption("geometry", draw=draw_shifts, looked_up=("right", "down"))
+@corruption("geometry", draw=_draw_shifts, looked_up=("right", "down"))
 def noc_translation(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Moved along both axes, by different lengths."""
     table = ops.host(lengths(int(low), int(high), min(images.shape[1:3])))
@@ -36,7 +36,7 @@ def noc_translation(ops: Ops, images: Array, fields: Fields, *, low: float, high
     return ops.nearest(images, ops.stack(maps))
 
 
-def draw_turn(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_turn(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     return {**whole_strength(draws, low, high), **sign(draws)}
 
 
@@ -46,25 +46,25 @@ def chosen(fields: Fields, low: float, high: float) -> Array:
     return fields["strength"] - int(low) + fields["negative"] * count
 
 
-@corruption("geometry", draw=draw_turn, looked_up=("strength", "negative"))
+@corruption("geometry", draw=_draw_turn, looked_up=("strength", "negative"))
 def noc_shear(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Sheared along the rows by whole degrees, about the middle."""
     maps = ops.host(shears(int(low), int(high), *images.shape[1:3]))
     return ops.nearest(images, maps[chosen(fields, low, high)])
 
 
-@corruption("geometry", draw=draw_turn, looked_up=("strength", "negative"))
+@corruption("geometry", draw=_draw_turn, looked_up=("strength", "negative"))
 def noc_rotation(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Rotated by whole degrees about the middle."""
     maps = ops.host(turns(int(low), int(high), *images.shape[1:3]))
     return ops.nearest(images, maps[chosen(fields, low, high)])
 
 
-def draw_cut(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_cut(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     return {**whole_strength(draws, low, high), "axis": integers(draws, "axis", (), 2)}
 
 
-@corruption("geometry", draw=draw_cut, looked_up=("strength",))
+@corruption("geometry", draw=_draw_cut, looked_up=("strength",))
 def noc_elastic(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """The upper or the left part is cut off and the rest stretched to fill the image."""
     size: Size = images.shape[1:3]

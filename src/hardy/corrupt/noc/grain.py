@@ -17,7 +17,7 @@ def noc_quantization(ops: Ops, images: Array, fields: Fields, *, low: float, hig
     return for_all_channels(ops, images, ops.cast(255 * step // n, "uint8"))
 
 
-def draw_normals(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_normals(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     return {**real(draws, low, high), "normal": draws.normal("normal", (*size, 3))}
 
 
@@ -28,17 +28,17 @@ def brighten(ops: Ops, images: Array, normal: Array, sigma: Array) -> Array:
     return ops.to_bytes(ops.unit(images, "float64") + amount)
 
 
-@corruption("noise", draw=draw_normals)
+@corruption("noise", draw=_draw_normals)
 def noc_gaussian(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """x + |sigma Z|: the absolute value makes it one-sided, so it brightens."""
     return brighten(ops, images, fields["normal"], fields["strength"])
 
 
-def draw_hits(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_hits(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     return {**real(draws, low, high), "hit": draws.uniform("hit", (*size, 3), 0.0, 1.0)}
 
 
-@corruption("noise", draw=draw_hits)
+@corruption("noise", draw=_draw_hits)
 def noc_salt_pepper(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """A share of the values, channel by channel, becomes black or white, half each."""
     half, hit = (fields["strength"] * 0.5)[:, None, None, None], fields["hit"]

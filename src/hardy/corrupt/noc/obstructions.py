@@ -32,12 +32,12 @@ def lines(draws: Draws, size: Size, reach: tuple[int, int], low: float, high: fl
     }
 
 
-def draw_obstructing_lines(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_obstructing_lines(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     down, along = dash(min(size))[-1].tolist()
     return lines(draws, size, (down, along), low, high)
 
 
-def draw_upright_lines(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_upright_lines(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     down, along = dash(min(size), True)[-1].tolist()
     return lines(draws, size, (down, along), low, high)
 
@@ -60,7 +60,7 @@ def artifacts(ops: Ops, images: Array, fields: Fields, most: float, upright: boo
     return painted(ops, images, line | fore | aft, fields["grey"][:, None, None])
 
 
-@corruption("artifact", draw=draw_obstructing_lines)
+@corruption("artifact", draw=_draw_obstructing_lines)
 def noc_artifacts(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Horizontal dashed lines of one grey.
 
@@ -69,7 +69,7 @@ def noc_artifacts(ops: Ops, images: Array, fields: Fields, *, low: float, high: 
     return artifacts(ops, images, fields, high, False)
 
 
-@corruption("artifact", draw=draw_upright_lines)
+@corruption("artifact", draw=_draw_upright_lines)
 def noc_vertical_artifacts(
     ops: Ops, images: Array, fields: Fields, *, low: float, high: float
 ) -> Array:
@@ -77,7 +77,7 @@ def noc_vertical_artifacts(
     return artifacts(ops, images, fields, high, True)
 
 
-def draw_centres(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_centres(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     most, margin = int(high), scaled(MARGIN, min(size))
     row, column = (
         margin + integers(draws, name, (most,), side - 2 * margin + 1)
@@ -86,8 +86,8 @@ def draw_centres(draws: Draws, size: Size, *, low: float, high: float) -> Fields
     return {**whole_strength(draws, low, high), "row": row, "column": column}
 
 
-def draw_grey_centres(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
-    return {**draw_centres(draws, size, low=low, high=high), **grey(draws, int(high))}
+def _draw_grey_centres(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+    return {**_draw_centres(draws, size, low=low, high=high), **grey(draws, int(high))}
 
 
 def filled(ops: Ops, images: Array, fields: Fields, most: float, stamp: Array) -> Array:
@@ -99,13 +99,13 @@ def filled(ops: Ops, images: Array, fields: Fields, most: float, stamp: Array) -
     return painted(ops, images, last > 0, level)
 
 
-@corruption("artifact", draw=draw_grey_centres)
+@corruption("artifact", draw=_draw_grey_centres)
 def noc_rhombus(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Rhombi, each of a grey of its own."""
     return filled(ops, images, fields, high, rhombus(min(images.shape[1:3])))
 
 
-@corruption("artifact", draw=draw_centres)
+@corruption("artifact", draw=_draw_centres)
 def noc_rain(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Discs within which x becomes (1 + x) / 2, once more for every disc that overlaps.
 
@@ -118,13 +118,13 @@ def noc_rain(ops: Ops, images: Array, fields: Fields, *, low: float, high: float
     return ops.cast(255 - ((dark + ((1 << halvings) - 1)) >> halvings), "uint8")
 
 
-@corruption("artifact", draw=draw_grey_centres)
+@corruption("artifact", draw=_draw_grey_centres)
 def noc_circle(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Discs, each of a grey of its own."""
     return filled(ops, images, fields, high, disc(min(images.shape[1:3])))
 
 
-def draw_square(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_square(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     drawn = whole_strength(draws, low, high)
     table = draws.host(lengths(int(low), int(high), min(size)))
     side = table[drawn["strength"] - int(low)]
@@ -136,7 +136,7 @@ def draw_square(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     }
 
 
-@corruption("obstruction", draw=draw_square, looked_up=("strength",))
+@corruption("obstruction", draw=_draw_square, looked_up=("strength",))
 def noc_obstruction(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """A square of one grey."""
     height, width = images.shape[1:3]
@@ -147,11 +147,11 @@ def noc_obstruction(ops: Ops, images: Array, fields: Fields, *, low: float, high
     return painted(ops, images, inside, fields["grey"][:, None, None])
 
 
-def draw_frame(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
+def _draw_frame(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     return {**whole_strength(draws, low, high), **grey(draws)}
 
 
-@corruption("obstruction", draw=draw_frame, looked_up=("strength",))
+@corruption("obstruction", draw=_draw_frame, looked_up=("strength",))
 def noc_border(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """A frame of one grey."""
     height, width = images.shape[1:3]

@@ -6,7 +6,7 @@ from hardy.engine.ops import Array, Ops
 from hardy.engine.tables.noc_shapes import scaled
 
 PASSES = 5  # each reaches one pixel further: at other sizes their number is a length
-SMALLEST_BLOCK = 2  # one of a single pixel would change nothing
+_SMALLEST_BLOCK = 2  # one of a single pixel would change nothing
 
 
 @formula
@@ -49,4 +49,4 @@ def noc_thumbnail_resize(
 def noc_pixelate(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Means of squares; where they do not fill the image, reflected at its border."""
     size = images.shape[1:3]
-    return ops.blocks(images, pixels(ops, fields, low, high, size, SMALLEST_BLOCK))
+    return ops.blocks(images, pixels(ops, fields, low, high, size, _SMALLEST_BLOCK))

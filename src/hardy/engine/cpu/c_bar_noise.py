@@ -24,7 +24,7 @@ def level(value):
 
 
 @kernel
-def half_spectra(cosines, sines, first, second, first_weight, second_weight, real, imaginary):
+def _half_spectra(cosines, sines, first, second, first_weight, second_weight, real, imaginary):
     """See tables.c_bar_waves.WavePlan; cosines, sines (M, phases), the others flat but for M."""
     for m in range(len(cosines)):
         for k in range(first.size):
@@ -35,7 +35,7 @@ def half_spectra(cosines, sines, first, second, first_weight, second_weight, rea
 
 
 @kernel
-def divide_by_deviation(fields):
+def _divide_by_deviation(fields):
     """(M, pixels), in place."""
     for field in fields:
         total = 0.0
@@ -223,7 +223,7 @@ def _waves(real, imaginary, chirp, spectrum, twiddle):
 
 
 @kernel
-def real_fields(real, imaginary, down, along, out):
+def _real_fields(real, imaginary, down, along, out):
     """Fields (M, H, W) from half their spectra (M, H, W // 2 + 1), which are used up.
 
     `down` and `along` are the three tables for H and for W. Two rows at a time make one complex
@@ -268,11 +268,11 @@ def wave_noise(phases: Float64, plan: WavePlan, width: int) -> Float64:
     cosines, sines = np.empty_like(flat), np.empty_like(flat)
     cosines_and_sines(flat.reshape(-1), cosines.reshape(-1), sines.reshape(-1))
     half = np.empty((2, count, plan.first.size))
-    half_spectra(cosines, sines, *(table.reshape(-1) for table in plan), half[0], half[1])
+    _half_spectra(cosines, sines, *(table.reshape(-1) for table in plan), half[0], half[1])
     real, imaginary = half.reshape(2, count, *plan.first.shape)
     fields = np.empty((count, height, width))
-    real_fields(real, imaginary, _chirp(height), _chirp(width), fields)
-    divide_by_deviation(fields.reshape(count, -1))
+    _real_fields(real, imaginary, _chirp(height), _chirp(width), fields)
+    _divide_by_deviation(fields.reshape(count, -1))
     return fields.reshape(*phases.shape[:2], height, width)
 
 

@@ -29,7 +29,7 @@ from hardy.engine.portable import Float64, Int64
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.tables import jpeg_constants
 
-Filled = TypeVar("Filled")
+_Filled = TypeVar("_Filled")
 
 _BORDERS = {"nearest": filters.NEAREST, "reflect": filters.REFLECT}
 # From this many taps a side a filter is cheaper as matrix products.
@@ -50,7 +50,7 @@ def _filled(kernel: Callable[..., None]) -> Callable[..., UInt8]:
     return call
 
 
-def _fill(out: Filled, kernel: Callable[..., None], *arguments: Any) -> Filled:
+def _fill(out: _Filled, kernel: Callable[..., None], *arguments: Any) -> _Filled:
     """What a kernel has filled, which is its last argument."""
     kernel(*arguments, out)
     return out

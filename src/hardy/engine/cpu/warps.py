@@ -66,7 +66,7 @@ def _add_zoomed(line, place, weight, goal):
 
 
 @kernel
-def zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):
+def _zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):
     """Mean of the image and its K zooms, summed in float32 in list order.
 
     rows (K, H) and places (K, W) are first taps, in rows and in values of a packed row; the second
@@ -224,7 +224,7 @@ def zoom_mean(images: NDArray[np.uint8], factors: Sequence[float]) -> NDArray[np
     out = np.empty_like(images)
     _, height, width, _ = images.shape
     down, along = _zoom_tables(height, tuple(factors), 1), _zoom_tables(width, tuple(factors), 4)
-    zoom_mean_bytes(images, *down, *along, out)
+    _zoom_mean_bytes(images, *down, *along, out)
     return out
 
 

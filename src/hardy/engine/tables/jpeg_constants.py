@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hardy.errors import InputError
 
-LONGEST_SIDE = 65500
+_LONGEST_SIDE = 65500
 
 # At quality 50; rows are vertical frequencies (ITU-T T.81, annex K).
 _LUMA = np.array([
@@ -56,8 +56,8 @@ def quantisers(quality: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def check_sides(height: int, width: int) -> None:
-    if max(height, width) > LONGEST_SIDE:
+    if max(height, width) > _LONGEST_SIDE:
         raise InputError(
-            f"JPEG holds sides of at most {LONGEST_SIDE} pixels, got {height} x {width}; "
+            f"JPEG holds sides of at most {_LONGEST_SIDE} pixels, got {height} x {width}; "
             "crop the image"
         )

@@ -16,7 +16,7 @@ from hardy.engine.tables import frozen
 
 NATIVE = 224
 DISC = (6, 6, 5, 5, 4, 3, 1)  # half-widths of its rows, from the middle one outwards
-RHOMBUS = 7
+_RHOMBUS = 7
 MARGIN = 7  # of the places of discs and rhombi from the edge
 _ONE = 1 << 16  # 1 in the fixed point of Pillow's affine maps
 
@@ -59,7 +59,7 @@ def disc(side: int) -> Int64:
 @lru_cache(maxsize=64)
 def rhombus(side: int) -> Int64:
     """Lop-sided as the reference has it: it reaches one pixel less far to the right."""
-    radius = scaled(RHOMBUS, side)
+    radius = scaled(_RHOMBUS, side)
     runs = [(row, abs(row) - radius, radius - abs(row) - 1) for row in range(-radius, radius)]
     return _runs([*runs, (0, 0, 0)])
 

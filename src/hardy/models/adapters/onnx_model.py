@@ -24,9 +24,9 @@ from hardy.models.model import (
     hash_files,
 )
 
-DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
-AUTO_BATCH = 64
-FREE_BATCH = "export it with logits as first output and with a free batch, or try a batch of 1"
+_DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
+_AUTO_BATCH = 64
+_FREE_BATCH = "export it with logits as first output and with a free batch, or try a batch of 1"
 
 
 class OnnxModel:
@@ -54,13 +54,13 @@ class OnnxModel:
                 f"{found}; export it so"
             )
         self._input = inputs[0].name
-        self._dtype = DTYPES[inputs[0].type]
+        self._dtype = _DTYPES[inputs[0].type]
         self.precision = "float16" if self._dtype is np.float16 else "float32"
         fixed = _fixed(inputs[0].shape)
         self._channels_last = fixed[3] == 3 and fixed[1] != 3
         self._sides = fixed[1:3] if self._channels_last else fixed[2:4]
         self._rows = fixed[0]
-        self._batch = AUTO_BATCH if options.batch == "auto" else options.batch
+        self._batch = _AUTO_BATCH if options.batch == "auto" else options.batch
         metadata = self._session.get_modelmeta().custom_metadata_map
         self.preprocessing = self._choose(metadata, options)
         files = [path, *_outside_files(path)]
@@ -76,11 +76,11 @@ class OnnxModel:
         pixels = self._prepared(images, preprocessing)
         if self._rows:  # a file of fixed batch takes no fewer: fill up, and cut off afterwards
             pixels = np.pad(pixels, [(0, self._rows - len(images)), *[(0, 0)] * 3])
-        with in_its_name(self.name, images, FREE_BATCH):
+        with in_its_name(self.name, images, _FREE_BATCH):
             output = self._session.run(None, {self._input: pixels})[0]
         if np.shape(output)[:1] == (self._rows,):
             output = output[: len(images)]
-        return as_logits(output, len(images), self.name, FREE_BATCH)
+        return as_logits(output, len(images), self.name, _FREE_BATCH)
 
     def _prepared(self, images: UInt8, used: Preprocessing | None) -> npt.NDArray[Any]:
         pixels: npt.NDArray[Any] = images
@@ -124,7 +124,7 @@ def _fixed(shape: Sequence[int | str | None]) -> list[int | None]:
 
 def _takes_images(given: Any) -> bool:
     fixed = _fixed(given.shape)
-    return given.type in DTYPES and len(fixed) == 4 and (fixed[1] in (3, None) or fixed[3] == 3)
+    return given.type in _DTYPES and len(fixed) == 4 and (fixed[1] in (3, None) or fixed[3] == 3)
 
 
 def _open(path: Path, options: Options) -> Any:

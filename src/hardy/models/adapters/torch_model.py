@@ -21,8 +21,8 @@ from hardy.models.calling import as_logits, check_images, check_logits, check_wi
 from hardy.models.model import NO_FACTS, ModelFacts, Options, Preprocessing, digest
 from hardy.models.torch_identity import hash_weights, structure
 
-FIRST_BATCH = {"cpu": 64}
-FIRST_BATCH_ELSEWHERE = 256
+_FIRST_BATCH = {"cpu": 64}
+_FIRST_BATCH_ELSEWHERE = 256
 
 
 class TorchModel:
@@ -68,7 +68,7 @@ class TorchModel:
         self._device = device
         self._fixed = options.batch != "auto"
         self._batch = (
-            FIRST_BATCH.get(device.type, FIRST_BATCH_ELSEWHERE)
+            _FIRST_BATCH.get(device.type, _FIRST_BATCH_ELSEWHERE)
             if options.batch == "auto"
             else options.batch
         )

@@ -30,7 +30,7 @@ from hardy.models.model import (
 from hardy.models.torch_identity import module_source
 from hardy.models.weights import load_checkpoint
 
-WITH_SECOND_HEADS = ("googlenet", "inception_v3")
+_WITH_SECOND_HEADS = ("googlenet", "inception_v3")
 
 
 def torchvision_model(rest: str, options: Options) -> TorchModel:
@@ -99,7 +99,7 @@ def fresh_module(name: str, classes: int) -> torch.nn.Module:
     if rest not in known:
         raise _unknown("torchvision model", rest, known)
     # Their second heads answer in training only, and with more than logits.
-    plain = {"aux_logits": False, "init_weights": True} if rest in WITH_SECOND_HEADS else {}
+    plain = {"aux_logits": False, "init_weights": True} if rest in _WITH_SECOND_HEADS else {}
     return models.get_model(rest, num_classes=classes, **plain)
 
 

@@ -21,7 +21,7 @@ from hardy.models.model import Model, Preprocessing
 
 # The same on every device, so that predictions are; `--batch` takes another.
 BATCH = 64
-BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+_BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 def behind_bn_adapt(model: Model, setting: str | None) -> Model:
@@ -96,7 +96,7 @@ def _adapting(model: TorchModel, source: int) -> nn.Module:
 
 
 def _has_statistics(part: nn.Module) -> bool:
-    return isinstance(part, BATCH_NORMS) and part.running_mean is not None
+    return isinstance(part, _BATCH_NORMS) and part.running_mean is not None
 
 
 def _mix(

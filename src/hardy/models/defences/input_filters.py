@@ -21,8 +21,8 @@ from hardy.models.model import Model, Preprocessing
 CLIP = 2.0  # times a bin of a flat histogram
 TILES, LEAST_TILES, TILE = 8, 2, 28  # along a side: at most, at least; and pixels of a tile
 PATCH, WINDOW = 7, 21  # pixels, along a side
-STRENGTH = 0.5  # h / σ
-FAINT = 1.0  # grey levels; quantisation alone makes an estimate of 0.74
+_STRENGTH = 0.5  # h / σ
+_FAINT = 1.0  # grey levels; quantisation alone makes an estimate of 0.74
 TOGETHER = 16  # images that a thread takes at a time
 
 
@@ -45,7 +45,7 @@ class Filter(NamedTuple):
         return out
 
 
-class Filtered(Defended):
+class _Filtered(Defended):
     """A model that is shown filtered images; one that was `trained` on them keeps its name."""
 
     def __init__(self, model: Model, name: str, filter: Filter, *, trained: bool = False) -> None:
@@ -109,9 +109,9 @@ def non_local_means(image: UInt8) -> UInt8:
     import cv2
 
     level = noise_level(image)
-    if level < FAINT:
+    if level < _FAINT:
         return image
-    strength = STRENGTH * level
+    strength = _STRENGTH * level
     blue_first = np.ascontiguousarray(image[..., ::-1])  # luminance is told from colour inside
     out = cv2.fastNlMeansDenoisingColored(blue_first, None, strength, strength, PATCH, WINDOW)
     return np.asarray(out[..., ::-1], np.uint8)
@@ -133,9 +133,9 @@ FILTERS = {
     ),
     "nlm": Filter(
         non_local_means,
-        {"version": 1, "patch": PATCH, "window": WINDOW, "strength": STRENGTH, "faint": FAINT},
-        f"non-local means, strength {STRENGTH:g} of the noise estimated by Haar wavelets, "
-        f"unchanged below {FAINT:g} grey level",
+        {"version": 1, "patch": PATCH, "window": WINDOW, "strength": _STRENGTH, "faint": _FAINT},
+        f"non-local means, strength {_STRENGTH:g} of the noise estimated by Haar wavelets, "
+        f"unchanged below {_FAINT:g} grey level",
     ),
     "median": Filter(median, {"version": 1, "side": 3}, "3 x 3 median"),
 }
@@ -143,16 +143,16 @@ FILTERS = {
 
 def trained_behind(model: Model, name: str) -> Model:
     """A model that was trained on filtered images: it is shown filtered images in tests too."""
-    return Filtered(model, name, input_filter(name), trained=True)
+    return _Filtered(model, name, input_filter(name), trained=True)
 
 
 def _behind(name: str) -> Callable[[Model, str | None], Model]:
     def behind(model: Model, setting: str | None) -> Model:
         take_no_setting(name, setting)
-        if any(isinstance(one, Filtered) and one.filter == name for one in unwrapped(model)):
+        if any(isinstance(one, _Filtered) and one.filter == name for one in unwrapped(model)):
             already = f"{model.name} is shown {name} images already"
             raise InputError(f"{already}; leave `defend={name}` out")
-        return Filtered(model, name, FILTERS[name])
+        return _Filtered(model, name, FILTERS[name])
 
     behind.__doc__ = FILTERS[name].one.__doc__  # of which lists take the first sentence
     return behind

@@ -12,17 +12,17 @@ from hardy.models.defences import Defended, take_no_setting
 from hardy.models.model import Model, Preprocessing
 
 # The share of a side that a crop takes: 224 of 256, as is usual.
-SHARE = 7 / 8
-VIEWS = 10
+_SHARE = 7 / 8
+_VIEWS = 10
 
 
 def behind_tencrop(model: Model, setting: str | None) -> Model:
     """Mean of the probabilities of ten crops: corners, centre, and their mirror images."""
     take_no_setting("tencrop", setting)
-    return TenCrop(model)
+    return _TenCrop(model)
 
 
-class TenCrop(Defended):
+class _TenCrop(Defended):
     """log of the mean of softmax(logits) over the views: logits again, of that mean."""
 
     def __init__(self, model: Model) -> None:
@@ -30,7 +30,7 @@ class TenCrop(Defended):
             "corners and centre of 7/8 of the side, brought back to size (bilinear), and their "
             "mirror images; mean of the probabilities"
         )
-        super().__init__(model, "tencrop", {"version": 1, "share": SHARE}, words)
+        super().__init__(model, "tencrop", {"version": 1, "share": _SHARE}, words)
 
     def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any:
         check_images(images)
@@ -38,7 +38,7 @@ class TenCrop(Defended):
         for view in views(images):
             logs = _log_softmax(self.model.logits(view, preprocessing))
             total = logs if total is None else _log_sum(total, logs)
-        mean = total - math.log(VIEWS)
+        mean = total - math.log(_VIEWS)
         return mean.float() if is_tensor(mean) else mean.astype(np.float32)
 
 
@@ -46,7 +46,7 @@ def views(images: Any) -> Iterator[Any]:
     """The ten views of arrays, or of tensors on their device; each is as large as the images,
     since that is the size that the model expects."""
     height, width = images.shape[1:3]
-    tall, wide = max(1, round(height * SHARE)), max(1, round(width * SHARE))
+    tall, wide = max(1, round(height * _SHARE)), max(1, round(width * _SHARE))
     below, right = height - tall, width - wide
     corners = ((0, 0), (0, right), (below, 0), (below, right), (below // 2, right // 2))
     for y, x in corners:

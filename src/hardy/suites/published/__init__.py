@@ -22,8 +22,8 @@ from hardy.suites.published.printed_table import (
     parse_printed,
 )
 
-TABLE_FIELDS = dict.fromkeys(("name", "title", "suite", "csv"), TEXT)
-TABLE_TOO = {
+_TABLE_FIELDS = dict.fromkeys(("name", "title", "suite", "csv"), TEXT)
+_TABLE_TOO = {
     **dict.fromkeys(("source", "entries", "mean", "prefix"), TEXT),
     "verified": FLAG,
     "text": TEXTS,
@@ -31,7 +31,7 @@ TABLE_TOO = {
     "labels": TABLE,
     "flag": TABLES,
 }
-REMARK = {"row": TEXT, "column": TEXT, "inconsistent": FLAG, "note": TEXT}
+_REMARK = {"row": TEXT, "column": TEXT, "inconsistent": FLAG, "note": TEXT}
 
 
 @cache
@@ -78,9 +78,9 @@ def parse_file(data: Mapping[str, Any], where: str) -> list[PublishedTable]:
 
 def _parse_table(data: Mapping[str, Any], file: Mapping[str, Any], where: str) -> PublishedTable:
     where = f"{where} [{data.get('name')}]"
-    check_table(data, TABLE_FIELDS, where, optional=TABLE_TOO)
+    check_table(data, _TABLE_FIELDS, where, optional=_TABLE_TOO)
     for flag in data.get("flag", ()):
-        check_table(flag, REMARK, where, optional={"comparable": FLAG})
+        check_table(flag, _REMARK, where, optional={"comparable": FLAG})
     header, *lines = csv.reader(data["csv"].strip().splitlines())
     text = tuple(data.get("text", ()))
     columns = tuple(name for name in header[1:] if name not in text)

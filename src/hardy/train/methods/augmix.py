@@ -11,10 +11,10 @@ from hardy.train.cuda_graphs import can_record
 from hardy.train.method import Draw, Method, to_pixels
 from hardy.train.methods.augmix_operations import NOTHING, OPERATIONS, operate
 
-CHAINS = 3
-DEEPEST = 3
-LOWEST_LEVEL = 0.1
-JSD_WEIGHT = 12.0
+_CHAINS = 3
+_DEEPEST = 3
+_LOWEST_LEVEL = 0.1
+_JSD_WEIGHT = 12.0
 
 
 @dataclass
@@ -34,8 +34,8 @@ class AugMix(Method):
     )
 
     def __post_init__(self) -> None:
-        if not LOWEST_LEVEL < self.severity < float("inf"):
-            raise InputError(f"expected severity above {LOWEST_LEVEL}, got {self.severity}")
+        if not _LOWEST_LEVEL < self.severity < float("inf"):
+            raise InputError(f"expected severity above {_LOWEST_LEVEL}, got {self.severity}")
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
         super().begin(draw, shape)
@@ -50,15 +50,15 @@ class AugMix(Method):
     def mixtures(self, images: Tensor, views: int) -> Tensor:
         """float (views, N, 3, H, W) in 0..1."""
         count, draw = len(images), self.draw
-        shape = (views, CHAINS, count)
-        depths = draw.integers(DEEPEST, *shape).flatten() + 1
-        chains = images.expand(views, CHAINS, -1, -1, -1, -1).flatten(0, 2)
+        shape = (views, _CHAINS, count)
+        depths = draw.integers(_DEEPEST, *shape).flatten() + 1
+        chains = images.expand(views, _CHAINS, -1, -1, -1, -1).flatten(0, 2)
         change = self.operate if count == self.batch else operate
-        for step in range(DEEPEST):
+        for step in range(_DEEPEST):
             operations = draw.integers(len(OPERATIONS), *shape).flatten()
             operations = torch.where(step < depths, operations, NOTHING)
-            span = self.severity - LOWEST_LEVEL
-            levels = LOWEST_LEVEL + span * draw.uniform(*shape).flatten()
+            span = self.severity - _LOWEST_LEVEL
+            levels = _LOWEST_LEVEL + span * draw.uniform(*shape).flatten()
             signs = 1 - 2 * draw.integers(2, *shape).flatten()
             chains = change(chains, operations, levels, signs)
         # Exponential draws over their sum are uniform on the simplex.
@@ -71,7 +71,7 @@ class AugMix(Method):
 def agreement(logits: Tensor, labels: Tensor) -> Tensor:
     """The loss of three views, one after the other, of which the first shows the images."""
     clean, first, second = logits.float().chunk(3)
-    return functional.cross_entropy(clean, labels) + JSD_WEIGHT * jsd(clean, first, second)
+    return functional.cross_entropy(clean, labels) + _JSD_WEIGHT * jsd(clean, first, second)
 
 
 def jsd(*logits: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ def operate(images: Tensor, operations: Tensor, levels: Tensor, signs: Tensor) -
     its level; and the sign, ±1, of rotations, shears and translations."""
     height, width = images.shape[2:]
     looked_up = tables(images, operations, levels).gather(2, images.flatten(2).long())
-    matrices = affine_matrices(operations, levels, signs, height, width)
+    matrices = _affine_matrices(operations, levels, signs, height, width)
     return affine(looked_up.view_as(images), matrices)
 
 
@@ -65,7 +65,7 @@ def _equalize(images: Tensor, same: Tensor) -> Tensor:
     return torch.where(step > 0, equal, same)
 
 
-def affine_matrices(
+def _affine_matrices(
     operations: Tensor, levels: Tensor, signs: Tensor, height: int, width: int
 ) -> Tensor:
     """float64 (N, 2, 3): a pixel (x, y) comes from M · (x, y, 1). Rotations are by ⌊3 ℓ⌋ degrees

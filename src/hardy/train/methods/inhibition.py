@@ -19,7 +19,7 @@ MASKED_WEIGHT, ORTHOGONAL_WEIGHT = 0.1, 1e-3
 # Centres that lie on maps soon stay: of 600 sets of 256 random maps, of ranks 2, 4 and 16, all had
 # settled after 15, and those of nets with random weights after 5.
 ROUNDS = 16
-SETTLED = 1e-4
+_SETTLED = 1e-4
 TINY = 1e-8
 
 
@@ -122,7 +122,7 @@ def cluster(maps: Tensor, first: Tensor) -> Tensor:
         moved = _snapped(squares[:, None] - 2 * means @ maps.mT)
         shift = (_taken(maps, moved) - centres).norm(dim=2).sum(1, keepdim=True).square()
         chosen = torch.where(moving, moved, chosen)
-        moving = moving & (shift >= SETTLED)
+        moving = moving & (shift >= _SETTLED)
     return _nearest(maps, _taken(maps, chosen))
 
 

@@ -11,7 +11,7 @@ from hardy.train.method import Draw, Method, need_positive
 
 BLOCKS = 4
 WIDTH, SCALE = 16, 4  # planes of a part, and parts
-LARGEST_DILATION = 3
+_LARGEST_DILATION = 3
 
 
 @dataclass
@@ -62,14 +62,14 @@ class Noise2Net(Method):
 
     def block(self, images: Tensor) -> Tensor:
         count, planes = len(images), images.shape[1]
-        features = pointwise(images, self.weights(count, WIDTH * SCALE, planes))
+        features = _pointwise(images, self.weights(count, WIDTH * SCALE, planes))
         first, *others = functional.relu(functional.instance_norm(features)).chunk(SCALE, 1)
         done: list[Tensor] = []
         for part in others:
             features = self.convolved(part + done[-1] if done else part)
             done.append(functional.relu(functional.instance_norm(features)))
         features = torch.cat([first, *done], 1)
-        features = pointwise(features, self.weights(count, planes, WIDTH * SCALE))
+        features = _pointwise(features, self.weights(count, planes, WIDTH * SCALE))
         return functional.instance_norm(features)
 
     def convolved(self, features: Tensor) -> Tensor:
@@ -79,13 +79,13 @@ class Noise2Net(Method):
         wide = self.draw.integers(2, count, 1, 1, 1, 1) == 1
         centre = (torch.arange(9, device=features.device) == 4).view(3, 3)
         weights = self.weights(count, WIDTH, WIDTH, 3, 3) * (wide | centre)
-        return convolve(features, weights, 1 + self.draw.integers(LARGEST_DILATION, count))
+        return convolve(features, weights, 1 + self.draw.integers(_LARGEST_DILATION, count))
 
     def weights(self, *shape: int) -> Tensor:
         return 2 * self.draw.uniform(*shape) - 1
 
 
-def pointwise(features: Tensor, weights: Tensor) -> Tensor:
+def _pointwise(features: Tensor, weights: Tensor) -> Tensor:
     """1 x 1, each image by its own weights, (N, out, in)."""
     return torch.bmm(weights, features.flatten(2)).unflatten(2, features.shape[2:])
 
@@ -95,11 +95,11 @@ def convolve(features: Tensor, weights: Tensor, dilations: Tensor) -> Tensor:
     taps are gathered, and one product of matrices does the rest: a grouped convolution would have
     to know the dilations, and is slow for so many groups."""
     count, planes, height, width = features.shape
-    padded = functional.pad(features, (LARGEST_DILATION,) * 4)
+    padded = functional.pad(features, (_LARGEST_DILATION,) * 4)
     across = torch.arange(max(height, width), device=features.device)
-    steps = dilations[:, None] * torch.arange(-1, 2, device=features.device) + LARGEST_DILATION
+    steps = dilations[:, None] * torch.arange(-1, 2, device=features.device) + _LARGEST_DILATION
     rows = (steps[:, :, None] + across[:height])[:, :, None, :, None]
     columns = (steps[:, :, None] + across[:width])[:, None, :, None, :]
     places = (rows * padded.shape[3] + columns).flatten(1)[:, None]
     taps = padded.flatten(2).gather(2, places.expand(-1, planes, -1))
-    return pointwise(taps.view(count, planes * 9, height, width), weights.flatten(2))
+    return _pointwise(taps.view(count, planes * 9, height, width), weights.flatten(2))

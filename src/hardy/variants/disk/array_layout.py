@@ -16,7 +16,7 @@ from hardy.suites.cells import Cell, cell_folder, levels
 from hardy.suites.suite import Suite
 from hardy.variants.disk.manifest import content_hash, write_built
 
-PART = ".part"
+_PART = ".part"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ArrayLayout:
 
     def _place(self, cell: Cell) -> Path:
         whole = self.folder / self.path(cell)
-        return whole if whole.exists() else whole.with_name(whole.name + PART)
+        return whole if whole.exists() else whole.with_name(whole.name + _PART)
 
     def _whole_shape(self, cell: Cell) -> tuple[int, ...]:
         if self.suite.kind == "corruptions":
@@ -106,7 +106,7 @@ class ArrayLayout:
     def finish(self, cells: Sequence[Cell], labels: Labels | None) -> None:
         for cell in cells:
             place = self._place(cell)
-            if place.name.endswith(PART):
+            if place.name.endswith(_PART):
                 os.replace(place, self.folder / self.path(cell))
         for name, data in self.beside(labels).items():
             write_built(str(self.folder), name, data)

@@ -51,9 +51,9 @@ from hardy.variants.disk.manifest import (
 )
 from hardy.variants.generated import Generated
 
-BUILD_LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
+_BUILD_LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
 # What may differ between the sessions of one build; `images_hash` speaks for names and labels.
-OF_THE_BUILD = (
+_OF_THE_BUILD = (
     *("manifest", "suite_version", "recipe", "files", "ids", "labels", "classes"),
     *("source", "versions", "cells"),
 )
@@ -66,8 +66,8 @@ SAID = {
 # the processor's cache (36 ms of corruptions per photograph; alone 37, with four or more 44).
 TOGETHER = 2
 # How many cells stand for all when the size of a build is estimated. Sequences take long to encode.
-SAMPLES = {"corruptions": 15, "perturbations": 4}
-WASTE = 2048  # half a block of the disk, per file
+_SAMPLES = {"corruptions": 15, "perturbations": 4}
+_WASTE = 2048  # half a block of the disk, per file
 
 
 def build(
@@ -136,7 +136,7 @@ def _foreign(suite: Suite, source: Source) -> tuple[str, ...]:
     return ()
 
 
-def default_format(suite: Suite) -> str:
+def _default_format(suite: Suite) -> str:
     """The official one."""
     compressed = "jpeg" if suite.kind == "corruptions" else "mp4"
     return compressed if suite.storage else "npy"
@@ -155,7 +155,7 @@ def build_cells(
     track: Track = untracked,
 ) -> BuildOutcome:
     """Write `cells` of all images to `folder`; what the manifest lists is left alone."""
-    format = format or default_format(suite)
+    format = format or _default_format(suite)
     if format not in BUILD_FORMATS[suite.kind]:
         raise InputError(
             f"expected a format for {suite.name} among {', '.join(BUILD_FORMATS[suite.kind])}, "
@@ -167,7 +167,7 @@ def build_cells(
     made_by = Generated(suite, source, seed, stored=False)
     index, first = _first(made_by)
     job = BuildJob(suite, source, seed, format, str(folder), first.shape)
-    header = describe_build(job) | {"first_image": [index, content_hash(first.pixels)]}
+    header = _describe_build(job) | {"first_image": [index, content_hash(first.pixels)]}
     _check_same_build(folder, header)
     before = (read_header(folder) or {}).get("cells", ())
     header["cells"] = sorted({*before, *map(str, cells)})  # all that was ever asked for
@@ -266,7 +266,7 @@ def _first(made_by: Generated) -> tuple[int, DecodedImage]:
     raise InputError(f"none of the {len(made_by.source):,} images can be read: {fault}")
 
 
-def describe_build(job: BuildJob) -> dict[str, Any]:
+def _describe_build(job: BuildJob) -> dict[str, Any]:
     """The manifest's head: what decides the bytes, then what is good to know."""
     suite = job.suite
     ids = sha256("\n".join(map(str, job.source.ids)).encode(errors="surrogateescape"))
@@ -287,7 +287,7 @@ def describe_build(job: BuildJob) -> dict[str, Any]:
         "labels": None if job.source.labels is None else job.source.labels.tolist(),
         "classes": None if job.source.classes is None else list(job.source.classes),
         "source": job.source.describe(),
-        "versions": versions(BUILD_LIBRARIES),
+        "versions": versions(_BUILD_LIBRARIES),
     }
 
 
@@ -308,7 +308,7 @@ def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
         return
     (then, _), (now, _) = before["first_image"], header["first_image"]
     # An image that can be read by now may be the first.
-    of_the_session = OF_THE_BUILD if then == now else (*OF_THE_BUILD, "first_image")
+    of_the_session = _OF_THE_BUILD if then == now else (*_OF_THE_BUILD, "first_image")
     said = SAID | {"first_image": f"the pixels of {header['files'][now]} are others than before"}
     check_same(folder, before, header, "a build", of_the_session=of_the_session, said=said)
 
@@ -316,7 +316,7 @@ def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
 def _size_of_one(suite: Suite, format: str, sample: Chunk, cells: Sequence[Cell]) -> int:
     """The mean bytes of an output, by what one image takes under some of the cells."""
     # One more than needed keeps the step off the number of severities: all of them are met.
-    step = len(cells) // SAMPLES[suite.kind] + 1
+    step = len(cells) // _SAMPLES[suite.kind] + 1
     sizes: list[int] = []
     for cell in cells[::step]:
         made = sample.make(cell)[0]
@@ -324,7 +324,7 @@ def _size_of_one(suite: Suite, format: str, sample: Chunk, cells: Sequence[Cell]
             sizes.append(made.nbytes)
         else:
             kind = ("jpeg" if suite.storage else "png") if format == "tar" else format
-            sizes.append(len(encode_one(suite, kind, cell, made)) + WASTE)
+            sizes.append(len(encode_one(suite, kind, cell, made)) + _WASTE)
     return sum(sizes) // len(sizes)
 
 

@@ -29,9 +29,9 @@ from hardy.variants.disk import encode
 from hardy.variants.disk.array_layout import ArrayLayout
 from hardy.variants.disk.manifest import content_hash, write_built
 
-LARGEST_UNIT = 500  # images
-UNIT_BYTES = 1 << 25  # of one cell, which a worker holds in memory a few times
-SHARDS_OPEN = 256  # whose index is remembered: more than there are cells, which are read in turn
+_LARGEST_UNIT = 500  # images
+_UNIT_BYTES = 1 << 25  # of one cell, which a worker holds in memory a few times
+_SHARDS_OPEN = 256  # whose index is remembered: more than there are cells, which are read in turn
 
 
 class Layout(Protocol):
@@ -90,7 +90,7 @@ def open_layout(
 
 
 def _unit_size(row: int) -> int:
-    return max(1, min(LARGEST_UNIT, UNIT_BYTES // row))
+    return max(1, min(_LARGEST_UNIT, _UNIT_BYTES // row))
 
 
 def _key(value: int | str) -> str:
@@ -236,7 +236,7 @@ class ShardLayout(FilePerUnit):
     def _shard(self) -> Callable[[int, Cell], tuple[Source, dict[str, int]]]:
         """Opens a shard, by its number and cell: its images, and the place of each key."""
 
-        @lru_cache(SHARDS_OPEN)
+        @lru_cache(_SHARDS_OPEN)
         def shard(number: int, cell: Cell) -> tuple[Source, dict[str, int]]:
             unit = range(number * self.size, (number + 1) * self.size)
             source = open_images(self.folder / self.name(unit, cell), id_rule="file_stem")

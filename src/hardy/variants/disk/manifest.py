@@ -25,13 +25,13 @@ from hardy.suites.cells import Cell
 HEADER, LINES, UNFINISHED = "manifest.json", "manifest.jsonl", ".unfinished"
 LOCK = "lock"
 VERSION = 1
-DIGEST = 16  # bytes
+_DIGEST = 16  # bytes
 
 
 def content_hash(data: bytes | memoryview | npt.NDArray[np.uint8]) -> str:
     """The first half of SHA-256, which processors have an instruction for."""
     plain = np.ascontiguousarray(data).data if isinstance(data, np.ndarray) else data
-    return sha256(plain).hexdigest()[: 2 * DIGEST]
+    return sha256(plain).hexdigest()[: 2 * _DIGEST]
 
 
 def write_built(folder: str, name: str, data: bytes | memoryview) -> None:
@@ -73,7 +73,7 @@ class ManifestContents:
 
     def hash(self, unit: int, cell: Cell) -> str:
         """The hash of a listed unit; empty where none of its images could be read."""
-        digest = self._digests[cell][unit * DIGEST : (unit + 1) * DIGEST]
+        digest = self._digests[cell][unit * _DIGEST : (unit + 1) * _DIGEST]
         return digest.hex() if any(digest) else ""
 
     def bad(self, cell: Cell) -> Mapping[int, tuple[int, ...]]:
@@ -86,12 +86,12 @@ class ManifestContents:
         for cell, value in cells.items():
             if cell not in self._listed:
                 self._listed[cell] = np.zeros(self._units, np.bool_)
-                self._digests[cell] = bytearray(self._units * DIGEST)
-            digest = bytes.fromhex(value) if value else bytes(DIGEST)
-            if len(digest) != DIGEST:
-                raise ValueError(f"expected a hash of {DIGEST} bytes, got {len(digest)}")
+                self._digests[cell] = bytearray(self._units * _DIGEST)
+            digest = bytes.fromhex(value) if value else bytes(_DIGEST)
+            if len(digest) != _DIGEST:
+                raise ValueError(f"expected a hash of {_DIGEST} bytes, got {len(digest)}")
             self._listed[cell][unit] = True
-            self._digests[cell][unit * DIGEST : (unit + 1) * DIGEST] = digest
+            self._digests[cell][unit * _DIGEST : (unit + 1) * _DIGEST] = digest
             self._bad.setdefault(cell, {}).pop(unit, None)
             if bad:
                 self._bad[cell][unit] = tuple(bad)
