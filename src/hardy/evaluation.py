@@ -183,6 +183,7 @@ class RunOptions(TypedDict, total=False):
     images_per_class: int | None
     seed: int
     own_classes: bool
+    classes: int | None
     checkpoint: str | os.PathLike[str] | None
     trust: bool
     device: str | None

@@ -67,15 +67,15 @@ def test_without_av(photo: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-o", "t.avi"), "expected a name that ends in one of .gif .mp4 .bmp"),
-        (("-o", "photo.png"), "it is the input itself"),
-        (("-o", "t.gif", "--level", "2"), "expected level 1, got 2"),
+        (("--sequence", "tilt", "-o", "t.avi"), "expected a name that ends in one of .gif .mp4 .bmp"),
+        (("--sequence", "tilt", "-o", "photo.png"), "it is the input itself"),
+        (("--sequence", "tilt", "-o", "t.gif", "--level", "2"), "expected level 1, got 2"),
         (("-o", "t.gif", "--sequence", "fog"), 'unknown perturbation "fog"'),
     ],
 )
 def test_what_the_command_refuses(run, photo: Path, arguments, message):
     before = sorted(photo.parent.iterdir())
-    code, _, err = run("show", "photo.png", "--sequence", "tilt", *arguments)
+    code, _, err = run("show", "photo.png", *arguments)
     assert code == 2
     assert message in err
     assert sorted(photo.parent.iterdir()) == before

@@ -91,7 +91,8 @@ def attack(
         _check_attackable(evaluation)
         _check_epsilon(epsilon, evaluation.subject)
         others = None if attack_images is None else _open_others(evaluation, attack_images)
-        for warning in evaluation.check_classes(others) if others else ():
+        doubts = evaluation.check_classes(others) if others else {}
+        for warning in (text for some in doubts.values() for text in some):
             (warn or warnings.warn)(warning)
         known.append((evaluation, others))
         announce(evaluation)

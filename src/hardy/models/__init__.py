@@ -35,6 +35,7 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
         "hardy": Row("hardy.train.trained_model:trained_model", needs="torch", takes="DIR"),
         "fake": Row(f"{_HERE}.function_model:fake_model", takes="CLASSES"),
     },
+    of=Callable,
 )
 # Libraries whose nets Hardy can also train, from fresh weights.
 NET_LIBRARIES = ("torchvision", "timm")
