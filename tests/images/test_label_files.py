@@ -141,6 +141,25 @@ def test_a_label_map_lacks_a_folder(tmp_path: Path) -> None:
         open_images(tmp_path / "set", labels=beside(tmp_path, "map.json", '{"a": 0}'))
 
 
+@pytest.mark.parametrize("key", ["1", "1.png"])
+def test_a_short_name_fits_one_file_only(tmp_path: Path, key: str) -> None:
+    put(tmp_path / "set", ["x/1.png", "y/1.png", "y/2.png"])
+    labels = beside(tmp_path, "labels.csv", f"{key},5\n2.png,6\n")
+    with pytest.raises(InputError, match=rf"name of one file, got {key}, which fits 2 files in"):
+        open_images(tmp_path / "set", labels=labels)
+    labels.write_text("x/1.png,5\ny/1.png,4\n2.png,6\n")
+    source = open_images(tmp_path / "set", labels=labels)
+    assert said(source) == {"x/1.png": "5", "y/1.png": "4", "y/2.png": "6"}
+
+
+@pytest.mark.parametrize("absent", [f"absent,{FOX}\n", f"absent.png,{FOX}\n", "name,kind\n"])
+def test_a_list_has_more_than_is_here(tmp_path: Path, absent: str) -> None:
+    put(tmp_path / "set", ["big fish/a.png", "gold/c.png"])
+    labels = beside(tmp_path, "map.csv", f"{absent}big fish,{TENCH}\ngold,{GOLDFISH}\n")
+    source = open_images(tmp_path / "set", labels=labels)
+    assert said(source) == {"big fish/a.png": TENCH, "gold/c.png": GOLDFISH}
+
+
 def test_words_with_spaces_between(tmp_path: Path) -> None:
     put(tmp_path / "set", ["a.png", "b.png"])
     words = beside(tmp_path, "val.txt", "b.png 65\na.png\t7\n")

@@ -82,6 +82,14 @@ def test_the_parquet_files_of_a_repository(tmp_path: Path, inside: str) -> None:
     check(open_images(tmp_path), range(4))
 
 
+def test_a_part_has_any_name(tmp_path: Path) -> None:
+    for name, rows in (("train", range(4)), ("valid", range(4, 8))):
+        pq.write_table(table(rows), tmp_path / f"{name}-00000-of-00001.parquet")
+    check(open_images(f"{tmp_path}:valid"), range(4, 8))
+    with pytest.raises(InputError, match=r"say which: .*:train or .*:valid"):
+        open_images(f"{tmp_path}:other")
+
+
 def test_a_broken_one(tmp_path: Path) -> None:
     folder = save_to_disk(tmp_path / "set", range(3))
     (folder / "data-00000-of-00001.arrow").write_bytes(b"not Arrow's")

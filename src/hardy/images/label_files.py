@@ -16,6 +16,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from hardy.images.source import UNLABELLED, Faults, refuse, stem
 
 # What a first line may call the two columns, in this order of choice; the last are Kaggle's.
 _FILE_COLUMNS = ("file", "filename", "file_name", "path", "image", "imageid")
-LABEL_COLUMNS = ("label", "class", "class_name", "predictionstring")
+_LABEL_COLUMNS = ("label", "class", "class_name", "predictionstring")
 _BOXES = re.compile(r"(n[0-9]{8})( -?[0-9]+){4}\b")  # Kaggle's: a class and its box, and more such
 MAPS = ("meta.mat", "map_clsloc.txt", "label_map.csv", "label_map.txt", "label_map.json")
 
@@ -44,25 +45,34 @@ def read_file_labels(
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines and not any(_has_more(line) for line in lines):
         return _by_line(path, lines, files)
-    keys = {file: (file, stem(file), file.partition("/")[0]) for file in files}
+    keys = {file: (file, *_short(file), file.partition("/")[0]) for file in files}
     known = {key for several in keys.values() for key in several}
     named = (
         _read_json(path, text) if path.suffix == ".json" else _read_csv(path, text, known, faults)
     )
     # Lists of a whole data set, and maps, may well have more than is here.
-    for name in sorted(named.keys() - known):
-        if name.lower().endswith(SUFFIXES):
-            reason = f"{path} has a label for {name}, which is not in {root}"
-            refuse(faults, reason, kind="with a label but no file")
+    fitting = Counter(key for file in files for key in set(_short(file)))
+    folders = {file.partition("/")[0] for file in files if "/" in file}
     found = {}
     for file, several in keys.items():
-        label = next((named[key] for key in several if key in named), None)
-        if label is None:
+        given = [key for key in several if key in named]
+        if not given:
             reason = f"{root / file} has no label in {path}; add a line for it"
             refuse(faults, reason, kind=UNLABELLED)
-        else:
-            found[file] = label
+            continue
+        key = given[0]
+        if key != file and key not in folders and fitting[key] > 1:
+            raise InputError(
+                f"{path}: expected a name of one file, got {key}, which fits {fitting[key]:,} "
+                f"files in {root}; write folder and suffix too, such as {file},{named[key]}"
+            )
+        found[file] = named[key]
     return found
+
+
+def _short(file: str) -> tuple[str, str]:
+    """Its name without the folder, and without the suffix either."""
+    return file.rpartition("/")[2], stem(file)
 
 
 def _has_more(line: str) -> bool:
@@ -152,10 +162,11 @@ def _read_csv(path: Path, text: str, known: set[str], faults: Faults) -> dict[st
     named: dict[str, str] = {}
     columns = (0, 1)
     commas = "," in text.partition("\n")[0]
-    rows = csv.reader(io.StringIO(text)) if commas else map(str.split, text.splitlines())
+    reader = csv.reader(io.StringIO(text)) if commas else map(str.split, text.splitlines())
     try:
+        rows = list(reader)
         for number, row in enumerate(rows, 1):
-            header = _header(row, path, known) if number == 1 else None
+            header = _header(rows, path, known) if number == 1 else None
             if header is not None:
                 columns = header
                 continue
@@ -177,14 +188,19 @@ def _read_csv(path: Path, text: str, known: set[str], faults: Faults) -> dict[st
     return named
 
 
-def _header(row: list[str], path: Path, known: set[str]) -> tuple[int, int] | None:
+def _header(rows: list[list[str]], path: Path, known: set[str]) -> tuple[int, int] | None:
     """Where the files and the labels stand, if the first line says so."""
+    row = rows[0]
     names = [name.strip().lower() for name in row]
     file = next((names.index(name) for name in _FILE_COLUMNS if name in names), None)
-    label = next((names.index(name) for name in LABEL_COLUMNS if name in names), None)
+    label = next((names.index(name) for name in _LABEL_COLUMNS if name in names), None)
     if file is not None and label is not None:
         return file, label
-    if row and row[0] not in known and not any(name.endswith(SUFFIXES) for name in names):
+    if not row or row[0] in known or any(name.endswith(SUFFIXES) for name in names):
+        return None
+    # It may name a class that is not here. Of more than two columns it may name, in words of its
+    # own, another one for the labels.
+    if len(row) > 2 or not any(other and other[0].strip() in known for other in rows):
         raise InputError(
             f"{path}, line 1: expected an image file and its label, or the columns' names, "
             f"file,label, got {row}"

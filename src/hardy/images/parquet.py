@@ -22,8 +22,9 @@ import numpy as np
 
 from hardy.engine.door import UInt8
 from hardy.errors import HardyError, InputError
+from hardy.images.dataset_objects import IMAGE_COLUMNS, LABEL_COLUMNS
 from hardy.images.image_files import Convert, decode_image, rgb
-from hardy.images.readers import SPLITS, Reader, Request
+from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Labels, Listing, check_by_row, identify, number_labels
 
 _MAGIC = b"PAR1"
@@ -95,7 +96,7 @@ class _SavedDataset(Reader):
 
     brings_labels = True
     has_splits = True
-    splits = SPLITS
+    splits = None
 
     def recognises(self, request: Request) -> bool:
         return bool(_shards(request))
@@ -194,7 +195,7 @@ def _columns(schema: Any, path: Path) -> ParquetColumns:
     kinds = {field.name: field.type for field in schema}
     images = [name for name, kind in kinds.items() if _holds_bytes(kind)]
     said = [name for name in images if features.get(name, {}).get("_type") == "Image"]
-    images = said or [name for name in images if name in ("image", "img")] or images
+    images = said or [name for name in images if name in IMAGE_COLUMNS] or images
     if len(images) != 1:
         raise InputError(
             f"{path}: expected one column of images, a struct of bytes and path or plain bytes, "
@@ -202,7 +203,7 @@ def _columns(schema: Any, path: Path) -> ParquetColumns:
         )
     image = images[0]
     said = [name for name, about in features.items() if about.get("_type") == "ClassLabel"]
-    labels = [name for name in ("label", "labels", "fine_label", *said) if name in kinds]
+    labels = [name for name in (*LABEL_COLUMNS, *said) if name in kinds]
     label = labels[0] if labels else None
     classes = features.get(label or "", {}).get("names")
     return ParquetColumns(

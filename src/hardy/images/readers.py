@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from hardy.images.folders import Scan
     from hardy.images.source import Faults, Source
 
-SPLITS = ("train", "test", "validation", "val")
+_SPLITS = ("train", "test", "validation", "val")  # of what is no folder, such as cifar10:test
 _PACKED = (".tar", ".parquet")
 
 
@@ -87,7 +88,7 @@ class Reader:
 
     brings_labels = False  # so that a file of labels beside it is refused
     has_splits = False  # named by :train and :test
-    splits: tuple[str, ...] = ("train", "test")
+    splits: tuple[str, ...] | None = ("train", "test")  # None: `open` knows which are there
 
     def recognises(self, request: Request) -> bool:
         """Whether the request is for this kind; nothing is decoded for it."""
@@ -144,7 +145,7 @@ def open_images(
         raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
     if split is not None and not reader.has_splits:
         raise no_splits(request, name)
-    if split is not None and split not in reader.splits:
+    if split is not None and reader.splits is not None and split not in reader.splits:
         raise no_splits(request, name, f"{split} set")
     return reader.open(request)
 
@@ -187,7 +188,8 @@ def _text(path: str | os.PathLike[str], expected: str) -> str:
 
 def _split(text: str) -> tuple[str, str | None]:
     head, colon, tail = text.rpartition(":")
-    if colon and tail in SPLITS and not os.path.lexists(text):
+    named = tail in _SPLITS or (os.path.isdir(head) and re.fullmatch(r"[\w.-]+", tail))
+    if colon and named and not os.path.lexists(text):
         return head, tail
     return text, None
 
