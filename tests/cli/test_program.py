@@ -96,7 +96,7 @@ def test_corrupt_a_folder(run) -> None:
     save("in/a/b/dog.bmp", RGB[::-1].copy())
     Path("in/notes.txt").touch()
     code, out, err = run("corrupt", "in", "out", "--with", "gaussian_noise:2")
-    assert (code, out, err) == (0, "wrote 2 images to out, left 1 other files alone\n", "")
+    assert (code, out, err) == (0, "wrote 2 images to out, left 1 other file alone\n", "")
     assert tree("out") == ["a/b/dog.png", "cat.png", "corrupted.jsonl"]
     dog = hardy.corrupt(RGB[::-1], "gaussian_noise", 2, ids="a/b/dog")
     np.testing.assert_array_equal(pixels("out/a/b/dog.png"), dog)

@@ -67,7 +67,10 @@ def test_without_av(photo: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--sequence", "tilt", "-o", "t.avi"), "expected a name that ends in one of .gif .mp4 .bmp"),
+        (
+            ("--sequence", "tilt", "-o", "t.avi"),
+            "expected a name that ends in one of .gif .mp4 .bmp",
+        ),
         (("--sequence", "tilt", "-o", "photo.png"), "it is the input itself"),
         (("--sequence", "tilt", "-o", "t.gif", "--level", "2"), "expected level 1, got 2"),
         (("-o", "t.gif", "--sequence", "fog"), 'unknown perturbation "fog"'),

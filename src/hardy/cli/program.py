@@ -132,7 +132,8 @@ def corrupt_files(
         typer.echo(f"wrote {made.written}" if made.done else f"{made.written} was there already")
         return
     kept = f", kept {made.kept} that were there" if made.kept else ""
-    others = f", left {made.others} other files alone" if made.others else ""
+    files = "file" if made.others == 1 else "files"
+    others = f", left {made.others} other {files} alone" if made.others else ""
     typer.echo(f"wrote {made.done} images to {target}{kept}{others}")
     end_with_faults(made.bad, "file")
 

@@ -63,9 +63,14 @@ def load_model(
     if isinstance(model, str):
         kind, colon, rest = model.partition(":")
         if not colon and kind not in MODELS:
+            such = (
+                f"onnx:{model}"
+                if kind.endswith(".onnx")
+                else f"timm:{model} or torchvision:{model}"
+            )
             raise InputError(
-                f"expected a model as KIND:NAME, such as timm:{model} or torchvision:{model}, got "
-                f'"{model}" (all kinds: {", ".join(MODELS)})'
+                f'expected a model as KIND:NAME, such as {such}, got "{model}" '
+                f"(all kinds: {', '.join(MODELS)})"
             )
         adapter = MODELS.find(kind, asked_for=model)
         if not rest:

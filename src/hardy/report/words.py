@@ -124,7 +124,10 @@ def describe_run(entry: ModelEntry) -> Described:
         ("Images' ids, labels, pixels", around.images_hash),
         ("Recipe", around.recipe),
         ("Corrupted images", around.made),
-        ("Labels", f"the {'suite' if details['labels'] == 'suite' else 'images'}'s own classes"),
+        (
+            "Labels",
+            "the suite's classes" if details["labels"] == "suite" else "the images' own classes",
+        ),
         (
             around.kind.capitalize(),
             f"{listed([spoken(name) for name in around.names])}; {levels} "

@@ -34,7 +34,7 @@ class FunctionModel(OnHost):
         if not self.name or self.name == "<lambda>":
             raise InputError(
                 f"expected a name for a model that has none of its own ({function!r}); its name "
-                'tells its stored predictions apart: load(..., name="my model, epoch 9")'
+                'tells its stored predictions apart: `name="my model, epoch 9"`'
             )
         options.refuse(
             checkpoint="a function brings its own weights",
