@@ -88,11 +88,11 @@ def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
     from hardy.suites.cells import choose_cells
     from hardy.variants.disk.build import TOGETHER
     from hardy.variants.disk.layout import open_layout
-    from hardy.variants.disk.manifest import UNFINISHED, content_hash, write_built
+    from hardy.variants.disk.manifest import WORKSHOP, content_hash, write_built
 
     made_by = variants(photos)
     layout: Any = open_layout(made_by.suite, out, "jpeg", made_by.source, (224, 224, 3))
-    (out / UNFINISHED).mkdir(parents=True)
+    (out / WORKSHOP).mkdir(parents=True)
     clock = Laps()
     for start in range(0, count + TOGETHER, TOGETHER):
         indices = list(range(start, start + TOGETHER))

@@ -117,6 +117,7 @@ def check_same(
 
 
 def other_work(folder: Path, kind: str, difference: str, place: str = "folder") -> InputError:
+    """The error that a folder holds work of the kind, but not what is asked for."""
     return InputError(
         f"{folder} holds another {kind.split()[-1]}: {difference}; ask for the same to resume it, "
         f"or name another {place}"
@@ -166,6 +167,7 @@ class CheckpointWriter:
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def write_waiting(self) -> None:
+        """Write what was added since the last time; a checkpoint calls it."""
         raise NotImplementedError
 
     def checkpoint(self) -> None:
@@ -174,6 +176,7 @@ class CheckpointWriter:
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def checkpoint_if_due(self) -> None:
+        """Bring it to the disk if the last checkpoint was some seconds ago."""
         if time.monotonic() >= self._due:
             self.checkpoint()
 
@@ -194,6 +197,7 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def write_record(path: Path, content: Record) -> None:
+    """Write a record as JSON that people can read too."""
     write_file(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
@@ -249,6 +253,7 @@ def check_target(target: Path) -> None:
 
 
 def check_outside_runs(target: Path) -> None:
+    """Refuse an output anywhere within the folder of a run."""
     for folder in Path(os.path.realpath(target)).parents:
         if (folder / RECORD).exists():
             raise InputError(

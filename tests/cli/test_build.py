@@ -28,7 +28,8 @@ def test_build_resume_extend_verify(run) -> None:
     code, out, err = run(*BUILD, "--only", "contrast, fog", "--severities", "1,3")
     assert (code, err) == (0, "")
     first, plan, note, last = out.splitlines()
-    assert note.startswith("note: these are not the classes of ImageNet-C")
+    todo = "to evaluate on them, say --own-classes"
+    assert note == f"note: these are not the classes of ImageNet-C; {todo}"
     assert first == "4 images of 2 classes, class folders in val"
     assert plan.startswith(
         "to write: 4 cells of ImageNet-C for 4 images as jpeg, 16 in all, about "

@@ -107,6 +107,20 @@ def test_corrupt_a_folder(run) -> None:
     assert tree("out") == ["a/b/dog.png", "cat.png", "corrupted.jsonl"]
 
 
+@pytest.mark.parametrize(
+    ("words", "function"),
+    [("corrupt in out --with fog:1", "corrupt_files"), ("demo", "demo")],
+)
+def test_an_interrupt(words: str, function: str, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hardy, function, interrupted, raising=False)
+    code, out, err = run(*words.split())
+    assert (code, out) == (130, "")
+    assert err == "stopped; what is finished is kept, and the same command resumes\n"
+
+
 def test_broken_files_are_listed_and_the_others_done(run) -> None:
     save("in/good.png")
     save("in/a/cut.png")
@@ -237,7 +251,8 @@ def test_interrupting_ends_with_130_and_no_half_file(tmp_path: Path) -> None:
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while not tree(str(tmp_path / "out")) and process.poll() is None:  # all is imported by then
+    written = tmp_path / "out" / "corrupted.jsonl"
+    while not written.exists() and process.poll() is None:  # all is imported by then
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=600)

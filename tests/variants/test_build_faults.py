@@ -21,7 +21,7 @@ from hardy.images.readers import open_images
 from hardy.images.source import Fault
 from hardy.suites import load
 from hardy.variants.disk.build import build_cells
-from hardy.variants.disk.manifest import UNFINISHED
+from hardy.variants.disk.manifest import WORKSHOP
 from hardy.variants.disk.verify import verify
 from hardy.variants.generated import Generated
 from hardy.variants.stored import open_stored
@@ -213,4 +213,4 @@ def test_a_full_disk(format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     built("imagenet_c", images, tmp_path / "out", format=format)
     built("imagenet_c", images, tmp_path / "other", format=format)
     assert tree(tmp_path / "out") == tree(tmp_path / "other")
-    assert not (tmp_path / "out" / UNFINISHED).exists()
+    assert not (tmp_path / "out" / WORKSHOP).exists()

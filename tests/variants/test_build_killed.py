@@ -20,7 +20,7 @@ from hardy.suites import load
 from hardy.variants.disk import manifest
 from hardy.variants.disk.array_layout import ArrayLayout
 from hardy.variants.disk.build import build_cells
-from hardy.variants.disk.manifest import HEADER, LINES, UNFINISHED, ManifestWriter
+from hardy.variants.disk.manifest import HEADER, LINES, WORKSHOP, ManifestWriter
 from hardy.variants.disk.verify import verify
 from hardy.variants.stored import open_stored
 from tests.suites.helpers import built, cells_of, opened, tree, write_photos, write_rows
@@ -90,7 +90,7 @@ def test_killed_and_resumed(number: int, format: str, workers: int, tmp_path: Pa
     built(suite, images, tmp_path / "reference", format=format)
     reference = tree(tmp_path / "reference")
     if format != "npy":
-        names = [name for name in tree(out) if "/" in name and UNFINISHED not in name]
+        names = [name for name in tree(out) if "/" in name and WORKSHOP not in name]
         assert all((out / name).read_bytes() == reference[name] for name in names), "whole, or not"
     built(suite, images, out, format=format)
     assert verify(out).fine
@@ -100,12 +100,12 @@ def test_killed_and_resumed(number: int, format: str, workers: int, tmp_path: Pa
 def test_killed_at_the_very_start(tmp_path: Path) -> None:
     """Between the first file of the manifest and the second, nothing else is there."""
     images, out = write_photos(tmp_path / "val", 2), tmp_path / "out"
-    (out / UNFINISHED).mkdir(parents=True)
-    (out / UNFINISHED / "4711").write_bytes(b"half a man")
+    (out / WORKSHOP).mkdir(parents=True)
+    (out / WORKSHOP / "4711").write_bytes(b"half a man")
     (out / LINES).touch()
     built("imagenet_c", images, out, "contrast")
     assert verify(out).fine
-    assert not (out / UNFINISHED).exists()
+    assert not (out / WORKSHOP).exists()
 
 
 def test_what_was_never_begun_is_missing(tmp_path: Path) -> None:
@@ -243,6 +243,16 @@ def test_what_was_left_unfinished_goes(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == [LINES]
 
 
+def test_a_manifest_that_cannot_be_opened_is_let_go(tmp_path: Path) -> None:
+    (tmp_path / LINES).mkdir()
+    with pytest.raises(OSError, match=LINES) as refused:  # its traceback holds on to the writer
+        ManifestWriter(tmp_path)
+    (tmp_path / LINES).rmdir()
+    with ManifestWriter(tmp_path) as writer:
+        writer.finish(0)
+    assert refused.tb is not None
+
+
 @pytest.mark.parametrize("chosen", [Serial(), Processes(2)])
 def test_interrupted_in_the_middle(chosen: Serial | Processes, tmp_path: Path) -> None:
     """What was finished is kept, and not made again."""
@@ -255,7 +265,7 @@ def test_interrupted_in_the_middle(chosen: Serial | Processes, tmp_path: Path) -
     cells = cells_of(suite, "contrast")
     with pytest.raises(KeyboardInterrupt):
         build_cells(suite, opened(images, suite), out, cells, executor=chosen, track=interrupt)
-    assert not (out / UNFINISHED).exists()
+    assert not (out / WORKSHOP).exists()
     resumed = built("imagenet_c", images, out, "contrast")
     assert resumed.kept >= 1
     assert resumed.built + resumed.kept == 20
@@ -283,7 +293,7 @@ def test_ctrl_c_at_the_command_line(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert err == "stopped; what is finished is kept, and the same command resumes\n"
-    assert not (out / UNFINISHED).exists()
+    assert not (out / WORKSHOP).exists()
 
 
 def test_a_killed_worker(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hardy.suites import load
 from hardy.suites.cells import Cell
 from hardy.variants.disk.array_layout import ArrayLayout
 from hardy.variants.disk.layout import FileLayout, Layout, ShardLayout, open_layout, units_of
-from hardy.variants.disk.manifest import UNFINISHED, content_hash
+from hardy.variants.disk.manifest import WORKSHOP, content_hash
 from tests.variants.interference import intercept
 
 FOG, SNOW = Cell("fog", 3), Cell("snow", 1)
@@ -27,7 +27,7 @@ def source_of(*files: str, ids: list[str] | None = None) -> Listing:
 def layout_of(
     folder: Path, format: str, source: Listing, suite: str = "imagenet_c", side: int = 8
 ) -> Layout:
-    (folder / UNFINISHED).mkdir(parents=True, exist_ok=True)
+    (folder / WORKSHOP).mkdir(parents=True, exist_ok=True)
     return open_layout(load(suite), folder, format, source, (side, side, 3))  # type: ignore[arg-type]
 
 
@@ -69,7 +69,7 @@ def test_names_of_files(tmp_path: Path, format: str, name: str, path: str) -> No
     value = layout.write(range(1), FOG, some(1, 8, 8, 3), [0])
     assert layout.there(range(1), FOG)
     assert value == layout.hash(range(1), FOG) == content_hash((tmp_path / path).read_bytes())
-    assert list((tmp_path / UNFINISHED).iterdir()) == []
+    assert list((tmp_path / WORKSHOP).iterdir()) == []
 
 
 def test_a_disk_that_takes_little_at_a_time(

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import hardy
+from hardy.errors import InputError
 from hardy.variants.mirror import _cells
 from hardy.variants.mirror_manifest import CORRUPTED
 
@@ -170,3 +171,26 @@ def test_somebody_elses_lines_are_refused() -> None:
     Path("out", CORRUPTED).write_text('{"mine": 1}\n')
     with pytest.raises(hardy.InputError, match="expected the lines that `hardy corrupt` writes"):
         hardy.corrupt_files("coco", "out", "contrast", 2)
+
+
+def test_one_process_at_a_time_writes_into_a_folder() -> None:
+    def second(items, *_):
+        with pytest.raises(InputError, match="another process is writing to out"):
+            hardy.corrupt_files("coco", "out", "brightness:1")
+        yield from items
+
+    assert hardy.corrupt_files("coco", "out", "contrast:1", track=second).done == 3
+    assert len(lines()) == 3
+    assert [name for name in tree("out") if not name.endswith(".png")] == [CORRUPTED]
+
+
+def test_a_source_that_is_gone_is_listed_and_its_output_kept() -> None:
+    hardy.corrupt_files("coco", "out", "contrast:1")
+    before = lines()
+    source = Path("coco/images/train/0001.jpg")
+    source.unlink()
+    source.symlink_to("nowhere.jpg")
+    made = hardy.corrupt_files("coco", "out", "contrast:1")
+    assert (made.done, made.kept) == (0, 2)
+    assert made.bad == [f"cannot read {source}: No such file or directory"]
+    assert lines() == before

@@ -50,12 +50,17 @@ def build_suite(
             subset=subset,
             own_classes=own_classes,
             seed=seed,
-            announce=lambda plan: typer.echo(str(plan)),
+            announce=_announce,
             track=watch,
         )
     there = f", {outcome.kept:,} were there" if outcome.kept else ""
     typer.echo(f"built {outcome.built:,} images in {out}{there}")
     options.end_with_faults(outcome.faults, "image")
+
+
+def _announce(plan: object) -> None:
+    for line in str(plan).split("\n"):
+        typer.echo(options.in_options(line))
 
 
 def verify_folder(

@@ -22,6 +22,7 @@ from hardy.cli.options import (
     end_with_faults,
     in_options,
     refuse_given,
+    resumable,
 )
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
 from hardy.cli.score_commands import compare_models, describe_suite, score_runs
@@ -118,16 +119,17 @@ def corrupt_files(
 
     The corruptions are {corruptions}.
     """
-    made = hardy.corrupt_files(
-        source,
-        target,
-        " ".join(cells),
-        seed=seed,
-        edition=edition,
-        keep_format=keep_format,
-        overwrite=overwrite,
-        track=watch,
-    )
+    with resumable():
+        made = hardy.corrupt_files(
+            source,
+            target,
+            " ".join(cells),
+            seed=seed,
+            edition=edition,
+            keep_format=keep_format,
+            overwrite=overwrite,
+            track=watch,
+        )
     if os.path.isfile(made.written):
         typer.echo(f"wrote {made.written}" if made.done else f"{made.written} was there already")
         return
@@ -185,7 +187,8 @@ def demo(
     """
     from hardy.scores.text_tables import to_terminal
 
-    made = hardy.demo(photos=photos, track=watch)
+    with resumable():
+        made = hardy.demo(photos=photos, track=watch)
     to_terminal(made.scored.tables(brief=True))
     for path in made.files:
         typer.echo(f"wrote {path}")

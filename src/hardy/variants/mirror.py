@@ -19,7 +19,7 @@ from hardy.images.image_files import WRITERS, check_output, encode_image, read_i
 from hardy.progress import Track, watch
 from hardy.suites import SEVERITIES, load
 from hardy.suites.cells import Cell
-from hardy.variants.mirror_manifest import MirrorManifest, Work, file_hash
+from hardy.variants.mirror_manifest import MirrorManifest, Work, file_hash, held
 
 
 class Mirrored(NamedTuple):
@@ -74,7 +74,8 @@ def corrupt_files(
     job = _Job(given, wanted, cells, seed, edition, keep_format, overwrite)
     if os.path.isdir(given):
         images, others, bad = _plan(given, wanted)
-        return _mirror(job, images, others, bad, track)
+        with held(wanted):
+            return _mirror(job, images, others, bad, track)
     if len(cells) == 1:
         return _corrupt_file(job)
     read_image(given)
@@ -82,7 +83,8 @@ def corrupt_files(
         raise InputError(
             f"expected a folder for {len(cells)} images, got the file name {wanted}; name a folder"
         )
-    return _mirror(job._replace(source=given.parent), [Path(given.name)], 0, [], track)
+    with held(wanted):
+        return _mirror(job._replace(source=given.parent), [Path(given.name)], 0, [], track)
 
 
 def _cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
@@ -169,8 +171,7 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
         ]
         images = [path for path in images if path not in unwritten]
     manifest = MirrorManifest(job.target)
-    kept = _kept(job, images, manifest)
-    made = {job.output(path, cell) for path in images for cell in job.cells} - kept
+    kept, made = _divide(job, images, manifest, bad)
     manifest.forget(made)
     done = 0
     for path in track(images, len(images), "images"):
@@ -179,10 +180,10 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
             continue
         try:
             clean = read_image(job.source / path)
+            source_hash = file_hash(job.source / path)
         except InputError as error:
             bad.append(str(error))
             continue
-        source_hash = file_hash(job.source / path)
         for cell in todo:
             output = job.target / job.output(path, cell)
             if not output.parent.resolve().is_relative_to(job.target.resolve()):
@@ -201,18 +202,25 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
     return Mirrored(job.target, done, list(dict.fromkeys(bad)), others, len(kept))
 
 
-def _kept(job: _Job, images: list[Path], manifest: MirrorManifest) -> set[str]:
-    """The outputs that are there already, by the same work; others in their place are refused."""
-    kept, strange = set[str](), list[str]()
+def _divide(
+    job: _Job, images: list[Path], manifest: MirrorManifest, bad: list[str]
+) -> tuple[set[str], set[str]]:
+    """The outputs that are there by the same work, and those to make; others there are refused."""
+    kept, made, strange = set[str](), set[str](), list[str]()
     for path in images:
         there = [cell for cell in job.cells if os.path.lexists(job.target / job.output(path, cell))]
-        source_hash = file_hash(job.source / path) if there else ""
+        try:
+            source_hash = file_hash(job.source / path) if there else ""
+        except InputError as error:
+            bad.append(str(error))
+            continue
+        made |= {job.output(path, cell) for cell in job.cells}
         for cell in there:
             work = job.work(path, cell, source_hash)
             (kept.add if manifest.lists(work) else strange.append)(work["output"])
     if strange and not job.overwrite:
         raise _in_the_way(job.target / strange[0], len(strange) - 1)
-    return kept
+    return kept, made - kept
 
 
 def _in_the_way(path: Path, others: int = 0) -> InputError:

@@ -6,24 +6,43 @@ again, but no file without its line, which nobody could tell from a file of some
 
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
-from hardy.files import write_file
+from hardy.files import hold, let_go, write_file
 
-CORRUPTED = "corrupted.jsonl"
+CORRUPTED, LOCK = "corrupted.jsonl", ".corrupted.lock"
 # Everything that a corrupted image depends on, and where it lies.
 Work = dict[str, Any]
 
 
 def file_hash(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()
+    """SHA-256 of a file, which may have gone, or been closed to us, since it was listed."""
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a folder: two of them would drop each other's lines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    busy = f"another process is writing to {folder}; wait for it, or name another folder"
+    lock = hold(folder / LOCK, busy)
+    try:
+        yield
+    finally:
+        let_go(lock)
 
 
 class MirrorManifest:
+    """The lines of a folder; only while it is `held`."""
+
     def __init__(self, folder: Path) -> None:
         self._folder, self._path = folder, folder / CORRUPTED
         self._lines = {line["output"]: line for line in self._read()}
@@ -42,7 +61,6 @@ class MirrorManifest:
             write_file(self._path, content)
 
     def add(self, work: Work, content: bytes) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
         with open(self._path, "ab", buffering=0) as file:
             file.write(_encoded({**work, "sha256": sha256(content).hexdigest()}))
 

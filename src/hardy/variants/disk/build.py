@@ -42,7 +42,7 @@ from hardy.variants.disk.build_worker import (
 from hardy.variants.disk.layout import Layout, encode_one, units_of
 from hardy.variants.disk.manifest import (
     LINES,
-    UNFINISHED,
+    WORKSHOP,
     ManifestContents,
     ManifestWriter,
     content_hash,
@@ -132,7 +132,8 @@ def _foreign(suite: Suite, source: Source) -> tuple[str, ...]:
         if source.labels is not None:
             classes_of(suite, source.labels, source.classes, len(source))
     except InputError:
-        return (f"these are not the classes of {suite.title}; to evaluate, say own classes",)
+        todo = "to evaluate on them, say `own_classes=True`"
+        return (f"these are not the classes of {suite.title}; {todo}",)
     return ()
 
 
@@ -295,7 +296,7 @@ def _check_folder(folder: Path) -> None:
     """Ours, or without a file: a build that was killed at its start leaves the two names only."""
     if not folder.exists() or read_header(folder) is not None:
         return
-    if not folder.is_dir() or {path.name for path in folder.iterdir()} - {LINES, UNFINISHED}:
+    if not folder.is_dir() or {path.name for path in folder.iterdir()} - {LINES, WORKSHOP}:
         raise InputError(
             f"expected a new or empty folder, or one that Hardy is building, got {folder}; name "
             "another one"

@@ -22,7 +22,7 @@ from hardy.errors import InputError
 from hardy.files import CheckpointWriter, let_go, remove_unfinished, whole_file, write_quickly
 from hardy.suites.cells import Cell
 
-HEADER, LINES, UNFINISHED = "manifest.json", "manifest.jsonl", ".unfinished"
+HEADER, LINES, WORKSHOP = "manifest.json", "manifest.jsonl", ".unfinished"
 LOCK = "lock"
 VERSION = 1
 _DIGEST = 16  # bytes
@@ -39,7 +39,7 @@ def write_built(folder: str, name: str, data: bytes | memoryview) -> None:
 
     Until it is whole it lies where a `ManifestWriter` in the end sweeps what killed processes left.
     """
-    write_quickly(f"{folder}/{name}", data, f"{folder}/{UNFINISHED}/{os.getpid()}")
+    write_quickly(f"{folder}/{name}", data, f"{folder}/{WORKSHOP}/{os.getpid()}")
 
 
 def read_header(folder: Path) -> dict[str, Any] | None:
@@ -150,18 +150,23 @@ class ManifestWriter(CheckpointWriter):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        (folder / UNFINISHED).mkdir(parents=True, exist_ok=True)
+        (folder / WORKSHOP).mkdir(parents=True, exist_ok=True)
         busy = f"another process is building in {folder}; wait for it, or name another folder"
-        super().__init__(folder / UNFINISHED / LOCK, busy)
-        remove_unfinished(folder)
-        self._file = (folder / LINES).open("ab", buffering=0)
-        # A line that a crash cut short must not be glued to the next one.
-        self._file.truncate(sum(map(len, _whole_lines(folder / LINES))))
+        super().__init__(folder / WORKSHOP / LOCK, busy)
+        try:
+            remove_unfinished(folder)
+            if (folder / LINES).exists():
+                # A line that a crash cut short must not be glued to the next one.
+                os.truncate(folder / LINES, sum(map(len, _whole_lines(folder / LINES))))
+            self._file = (folder / LINES).open("ab", buffering=0)
+        except BaseException:
+            let_go(self._held)
+            raise
         self._waiting: list[bytes] = []
 
     def _sweep(self) -> None:
         with suppress(OSError):
-            for path in (self._folder / UNFINISHED).iterdir():
+            for path in (self._folder / WORKSHOP).iterdir():
                 if path.name != LOCK:
                     path.unlink(missing_ok=True)
 
@@ -203,7 +208,7 @@ class ManifestWriter(CheckpointWriter):
             self._file.close()
             let_go(self._held)
             with suppress(OSError):  # another process has begun, and works in it
-                (self._folder / UNFINISHED).rmdir()
+                (self._folder / WORKSHOP).rmdir()
 
 
 def _sync(handle: int) -> None:
