@@ -22,7 +22,7 @@ from hardy.metrics import stratified_subset
 from hardy.models import Model, Override, Preprocessing
 from hardy.models.defences import defend as behind
 from hardy.models.model import facts_of, in_words
-from hardy.models.model_lists import is_list, list_models
+from hardy.models.model_lists import list_models, refuse_lone_list
 from hardy.progress import Track, watch
 from hardy.run import runner
 from hardy.run.batching import mixed
@@ -271,8 +271,8 @@ def evaluate(
     given: Sequence[Any] = model if several else [model]  # type: ignore[assignment]
     if not given:
         raise InputError('expected at least one model, such as "timm:resnet50", got none')
-    if not several and is_list(model):
-        raise InputError(f'expected a file of models in a list, ["{model}"], got it alone')
+    if not several:
+        refuse_lone_list(model)
     wanted = list_models(given, name=name, checkpoint=checkpoint, preprocessing=preprocessing)
     _check_apart(images, Path(store))
     count = count_workers(workers)
@@ -308,6 +308,7 @@ def evaluate(
     if defend is not None:
         loaded = tuple(behind(one, defend) for one in loaded)
     shown = mixed(loaded, subject.near(loaded))
+    runner.check_different(loaded, shown, own_classes=own_classes)
     named = frozenset(
         model.name for model, one in zip(loaded, wanted, strict=True) if one.name is not None
     )

@@ -38,6 +38,12 @@ def test_images_to_fit_on_have_the_size_of_those_to_measure() -> None:
     assert not list(Path().glob("runs/**/attack-*"))
 
 
+def test_a_file_of_models_alone_is_refused() -> None:
+    """There would be one result for several models."""
+    with pytest.raises(InputError, match=r'file of models in a list, \["models.toml"\], got it al'):
+        hardy.attack("models.toml", images=IMAGES, labels=LABELS, **QUICK)
+
+
 def test_images_to_fit_on_have_the_classes_of_those_to_measure() -> None:
     np.savez("more.npz", images=coloured(12, seed=3), labels=np.arange(12))
     with pytest.raises(InputError, match="of the 10 classes of those to measure, got 12"):

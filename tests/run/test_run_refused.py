@@ -64,6 +64,17 @@ def test_refusals(rows: Path, tmp_path: Path, what: dict[str, Any], message: str
         evaluate(words.pop("model"), store=tmp_path / "runs", **words)
 
 
+def test_different_models_of_one_name_are_refused(rows: Path, tmp_path: Path) -> None:
+    """Their warnings and their accuracy are kept by name."""
+    first, second = Counting("fake:10:1"), Counting("fake:10:2")
+    first.name = second.name = "Net"
+    what: dict[str, Any] = {"images": rows, "store": tmp_path / "runs", **FEW}
+    with pytest.raises(InputError, match=r'two called "Net"; give each one of its own by `name`'):
+        evaluate([first, second], **what)
+    assert (first.seen, second.seen) == (0, 0)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_model_cannot_change_what_others_see(rows: Path, tmp_path: Path) -> None:
     class Greedy(Counting):
         def logits(self, images, preprocessing=None):

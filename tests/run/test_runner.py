@@ -207,7 +207,10 @@ def test_doubts_are_stored_and_said_wherever_scores_are(tmp_path: Path) -> None:
     assert doubted.notes == (warning, open_question)
     assert plain.notes == (open_question,)
     assert warning in " ".join(str(hardy.score(tmp_path / "runs")).split())
-    assert f"A: {warning}" in hardy.compare(doubted, plain).tables()[0].notes
+    compared = hardy.compare(doubted, plain)
+    assert f"A: {warning}" in compared.tables()[0].notes
+    expected = [f"A: {warning}", f"A: {open_question}", f"B: {open_question}"]
+    assert json.loads(compared.as_json())["notes"] == expected
     hardy.report(tmp_path / "runs", tmp_path / "results.json")
     board = hardy.leaderboard([tmp_path / "results.json"], tmp_path / "board")
     for page in (board, hardy.report(tmp_path / "runs", tmp_path / "report.html")):

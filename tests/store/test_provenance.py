@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from hardy.store.provenance import session
+from hardy.store.provenance import UNREADABLE, read_left_out, session
 
 
 def test_session() -> None:
@@ -19,3 +19,12 @@ def test_session() -> None:
     assert found["cores"] >= 1
     assert found["cpu"]
     assert (found["batch"], found["device"]) == (64, "cpu")
+
+
+def test_images_left_out_are_the_most_of_any_session() -> None:
+    """A session of a part of the images finds fewer; what cannot be read is tried again."""
+    whole = {"left_out": {"without a label": 5, UNREADABLE: 2}}
+    assert read_left_out([whole, {"left_out": {}}]) == {"without a label": 5}
+    part = {"left_out": {"without a label": 1, UNREADABLE: 1}}
+    assert read_left_out([whole, part, {}]) == {"without a label": 5, UNREADABLE: 1}
+    assert read_left_out([{"left_out": "none"}, {}]) == {}

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hardy.errors import InputError, need
 from hardy.evaluation import AnyModel, Evaluation, evaluate
 from hardy.metrics import stratified_subset
+from hardy.models.model_lists import refuse_lone_list
 from hardy.progress import Track, watch
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Rows, Subject
@@ -82,6 +83,8 @@ def attack(
 
     several = isinstance(model, list | tuple)
     models: Any = model if several else [model]
+    if not several:
+        refuse_lone_list(model)
     check_kind(noise)  # known before anything is computed
     if steps is not None and steps < 1:
         raise InputError(f"expected at least 1 step to fit the noise in, got {steps}")

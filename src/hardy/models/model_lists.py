@@ -64,14 +64,19 @@ def list_models(
     return _told_apart(wanted)
 
 
-def is_list(model: Any) -> bool:
-    """Whether it is a file of several models."""
+def refuse_lone_list(model: Any) -> None:
+    """A file of several models is no single model, of which one result would be returned."""
+    if _is_list(model):
+        raise InputError(f'expected a file of models in a list, ["{model}"], got it alone')
+
+
+def _is_list(model: Any) -> bool:
     file = isinstance(model, str) and model.endswith(".toml")
     return file and model.partition(":")[0] not in MODELS
 
 
 def _expanded(model: Any, preprocessing: Prepared) -> list[WantedModel]:
-    if is_list(model):
+    if _is_list(model):
         return _read(Path(model), preprocessing)
     return [_with_weights(model, preprocessing)]
 

@@ -62,6 +62,24 @@ def identify_run(model: Model, subject: Subject, *, own_classes: bool) -> Identi
     )
 
 
+def check_different(models: Sequence[Model], subject: Subject, *, own_classes: bool) -> None:
+    """Refuse a model that comes twice, and two of one name, by which their warnings are kept."""
+    seen: dict[str, str] = {}
+    for model in models:
+        identity = identify_run(model, subject, own_classes=own_classes).hash()
+        if (twin := seen.get(identity)) is not None:
+            raise InputError(
+                f"expected different models, got {twin} and {model.name}, which are the same; "
+                "name it once"
+            )
+        if model.name in seen.values():
+            raise InputError(
+                f'expected models whose names differ, got two called "{model.name}"; give each '
+                "one of its own by `name`"
+            )
+        seen[identity] = model.name
+
+
 def run_models(
     models: Sequence[Model],
     subject: Subject,
@@ -77,7 +95,6 @@ def run_models(
     """Predict what the store lacks; `track` follows the predictions, `warn` hears of doubts. A
     stored run is renamed where the model's name is among those `named`."""
     identities = [identify_run(model, subject, own_classes=own_classes) for model in models]
-    _check_different(models, identities)
     told = [list(session.get("warnings", ())) for session in sessions]
     for known, found in zip(told, rehearse(models, subject), strict=True):
         for text in found:
@@ -212,15 +229,3 @@ def _make(item: tuple[Loaded, Cell]) -> CellImages:
     faults = {int(loaded.rows[place]): reason for place, reason in bad.items()}
     images = part.make(cell) if good else np.empty((0, 1, 1, 3), np.uint8)
     return CellImages(Loaded(loaded.rows[good], part, loaded.pixels[good], faults), cell, images)
-
-
-def _check_different(models: Sequence[Model], identities: Sequence[Identity]) -> None:
-    seen: dict[str, str] = {}
-    for model, identity in zip(models, identities, strict=True):
-        twin = seen.get(identity.hash())
-        if twin is not None:
-            raise InputError(
-                f"expected different models, got {twin} and {model.name}, which are the same; "
-                "name it once"
-            )
-        seen[identity.hash()] = model.name

@@ -120,9 +120,12 @@ class Compared(Shown):
                 f"clean images: {self.clean.only_first:,} only A gets wrong, "
                 f"{self.clean.only_second:,} only B; McNemar's exact p = {self.clean.p_value:.3g}"
             )
-        told += self.notes
-        told += [f"A: {note}" for note in self.first.notes]
-        return told + [f"B: {note}" for note in self.second.notes]
+        return told + self._all_notes()
+
+    def _all_notes(self) -> list[str]:
+        """Notes on both, and those on either behind its letter."""
+        ours = [f"A: {note}" for note in self.first.notes]
+        return [*self.notes, *ours, *(f"B: {note}" for note in self.second.notes)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain values, a row per score."""
@@ -150,7 +153,7 @@ class Compared(Shown):
             "decided_by": [one.first.name for one in self.deciding],
             "regressions": [one.first.name for one in self.regressions],
             "made": {key: around[key] for key in made},
-            "notes": [*self.notes, *self.first.notes, *self.second.notes],
+            "notes": self._all_notes(),
         }
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 

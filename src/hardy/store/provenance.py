@@ -59,9 +59,16 @@ def read_seen(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
 
 
 def read_left_out(sessions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many images of which kind were left out, by the last session that says."""
+    """How many images of which kind were left out: the most of any session, since one of a part of
+    the images finds fewer; but what cannot be read is tried again, and the last session says."""
     stated = [one["left_out"] for one in sessions if TABLE.fits(one.get("left_out"))]
-    return {kind: n for kind, n in stated[-1].items() if is_whole(n)} if stated else {}
+    most: dict[str, int] = {}
+    for some in stated:
+        most.pop(UNREADABLE, None)
+        for kind, n in some.items():
+            if is_whole(n):
+                most[kind] = max(n, most.get(kind, 0))
+    return most
 
 
 def read_doubts(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
