@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from hardy.cli import app
+from hardy.cli.options import refuse_given
 
 KEPT: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent.parent / "golden/options.json").read_text()
@@ -63,3 +64,8 @@ def test_an_option_that_would_do_nothing_is_refused(words: str, reason: str, run
     code, _, err = run(*words.split())
     assert code == 2
     assert reason in err
+
+
+def test_what_was_typed_is_forgotten_with_its_command(run) -> None:
+    run("eval", "fake:1000", "--suite", "imagenet_c", "--images", "nowhere", "--seed", "1")
+    refuse_given("after the command", "images", "seed")

@@ -136,13 +136,19 @@ class NamingCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that comes twice and takes one value: the last would win unsaid."""
         order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
-        _given.clear()
+        ctx.meta["given"] = {option.name for option in order}
         for option in order:
-            _given.add(option.name)
             times = order.count(option)
             if times > 1 and not option.multiple and not option.is_flag:
                 raise InputError(f"expected {option.opts[-1]} once, got it {times} times")
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        _given.update(ctx.meta["given"])
+        try:
+            return super().invoke(ctx)
+        finally:
+            _given.clear()  # the next caller in this process typed nothing yet
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         texts: list[Any] = [self, *self.params]
