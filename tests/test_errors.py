@@ -19,10 +19,10 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
     [
         (None, 'pip install "hardy[torch]"'),
         (
-            {"url": "file:///home/me/my%20code", "dir_info": {"editable": True}},
-            'pip install -e "/home/me/my code[torch]"',
+            {"url": "file:///code/my%20code", "dir_info": {"editable": True}},
+            'pip install -e "/code/my code[torch]"',
         ),
-        ({"url": "file:///home/me/hardy", "dir_info": {}}, 'pip install "/home/me/hardy[torch]"'),
+        ({"url": "file:///code/hardy", "dir_info": {}}, 'pip install "/code/hardy[torch]"'),
         (
             {"url": "file:///tmp/hardy-1-py3-none-any.whl", "archive_info": {}},
             'pip install "hardy[torch] @ file:///tmp/hardy-1-py3-none-any.whl"',

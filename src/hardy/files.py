@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -159,16 +160,16 @@ def let_go(lock: FileLock) -> None:
     lock.release()
 
 
-class CheckpointWriter:
+class CheckpointWriter(ABC):
     """Holds a file for this process; what waits goes to the disk now and then, and at the end."""
 
     def __init__(self, path: Path, busy: str) -> None:
         self._held = hold(path, busy)
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
+    @abstractmethod
     def write_waiting(self) -> None:
         """Write what was added since the last time; a checkpoint calls it."""
-        raise NotImplementedError
 
     def checkpoint(self) -> None:
         """Bring all that was added to the disk."""

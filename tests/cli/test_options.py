@@ -12,7 +12,6 @@ import pytest
 import typer
 
 from hardy.cli import app
-from hardy.cli.options import refuse_given
 
 KEPT: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent.parent / "golden/options.json").read_text()
@@ -67,5 +66,6 @@ def test_an_option_that_would_do_nothing_is_refused(words: str, reason: str, run
 
 
 def test_what_was_typed_is_forgotten_with_its_command(run) -> None:
-    run("eval", "fake:1000", "--suite", "imagenet_c", "--images", "nowhere", "--seed", "1")
-    refuse_given("after the command", "images", "seed")
+    typed = ("show", "photo.png", "-o", "sheet.png", "--html")
+    assert "--level with --html" in run(*typed, "--level", "2")[2]
+    assert "--level" not in run(*typed)[2]

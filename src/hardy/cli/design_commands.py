@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def overlap_corruptions(
+    context: typer.Context,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder of the experiment; kept work resumes.")
     ],
@@ -57,7 +58,7 @@ def overlap_corruptions(
     if suite is None and data is None:
         training = ("images", "only", "net", "epochs", "batch", "lr", "device", "precision")
         redrawn = "without --suite and --data, which draw again what is there and train nothing"
-        options.refuse_given(redrawn, *training, "proxy", "seed")
+        options.refuse_given(context, redrawn, *training, "proxy", "seed")
     with options.resumable():
         results = hardy.overlap(
             out,
@@ -112,6 +113,7 @@ def _next(results: OverlapResults, out: Path) -> str:
 
 
 def design_suite(
+    context: typer.Context,
     matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help="A CSV of overlaps.")],
     below: Annotated[
         float | None,
@@ -156,7 +158,8 @@ def design_suite(
     suite that every command takes: hardy eval ... --suite FILE.
     """
     if below is not None and picture is None:
-        options.refuse_given("with --below, which tries all sets and draws no lots", "seed")
+        reason = "with --below, which tries all sets and draws no lots"
+        options.refuse_given(context, reason, "seed")
     found = hardy.design(
         matrix,
         below=below,

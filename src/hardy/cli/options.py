@@ -96,13 +96,11 @@ def _option(argument: re.Match[str]) -> str:
     return option if value in (None, "True") else f"{option} {value}"
 
 
-_given: set[str] = set()  # options of the command that were typed
-
-
-def refuse_given(reason: str, *names: str) -> None:
+def refuse_given(context: typer.Context, reason: str, *names: str) -> None:
     """Refuse options that were typed and would do nothing."""
     for name in names:
-        if name in _given:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
             raise InputError(f"expected no --{name.replace('_', '-')} {reason}")
 
 
@@ -136,19 +134,11 @@ class NamingCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that comes twice and takes one value: the last would win unsaid."""
         order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
-        ctx.meta["given"] = {option.name for option in order}
         for option in order:
             times = order.count(option)
             if times > 1 and not option.multiple and not option.is_flag:
                 raise InputError(f"expected {option.opts[-1]} once, got it {times} times")
         return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        _given.update(ctx.meta["given"])
-        try:
-            return super().invoke(ctx)
-        finally:
-            _given.clear()  # the next caller in this process typed nothing yet
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         texts: list[Any] = [self, *self.params]

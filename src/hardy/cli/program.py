@@ -142,6 +142,7 @@ def corrupt_files(
 
 @app.command(cls=NamingCommand)
 def show(
+    context: typer.Context,
     photo: Annotated[Path, typer.Argument(metavar="PHOTO", help="An image file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The sheet to write.")],
     size: Annotated[int, typer.Option(min=8, help="Side of the square that is shown.")] = 224,
@@ -159,9 +160,9 @@ def show(
     any other image file is a sheet of all frames.
     """
     if html:
-        refuse_given("with --html, which shows all of them", "sequence", "level")
+        refuse_given(context, "with --html, which shows all of them", "sequence", "level")
     elif sequence is None:
-        refuse_given("without --sequence, whose strength it is", "level")
+        refuse_given(context, "without --sequence, whose strength it is", "level")
     written = hardy.show(
         photo, output, size=size, sequence=sequence, level=level, html=html, track=watch
     )

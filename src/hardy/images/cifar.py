@@ -81,7 +81,7 @@ class _CifarReader(Reader):
     """CIFAR-10 or -100 as its authors give it out: a file, the folder, or folder:test."""
 
     brings_labels = True
-    has_splits = True
+    splits = ("train", "test")
 
     def recognises(self, request: Request) -> bool:
         return self._layout(request) is not None

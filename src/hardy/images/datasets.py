@@ -93,7 +93,7 @@ class _DataSets(Reader):
     """What `hardy fetch` brings, by its name: cifar10:test or cifar10:train."""
 
     brings_labels = True
-    has_splits = True
+    splits = ("train", "test")
 
     def recognises(self, request: Request) -> bool:
         return request.text in DATA_SETS and not request.paths

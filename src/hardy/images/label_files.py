@@ -36,12 +36,7 @@ def read_file_labels(
     path: Path, files: Sequence[str], root: Path, faults: Faults
 ) -> dict[str, str]:
     """File -> label, for those of the files that have one; an empty one was refused here."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"cannot read {path}: expected a CSV file of lines file,label ({error})"
-        ) from error
+    text = _read_text(path, "a CSV file of lines file,label")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines and not any(_has_more(line) for line in lines):
         return _by_line(path, lines, files)
@@ -110,16 +105,18 @@ def _translated(path: Path, lines: list[str]) -> list[str]:
     return [classes[line] for line in lines]
 
 
+def _read_text(path: Path, expected: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: expected {expected} ({error})") from error
+
+
 def _read_map(path: Path) -> dict[str, str]:
     """Number -> class; a line may also have the class first, as in `n02119789 1 kit_fox`."""
     if path.suffix == ".mat":
         return _read_meta(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"cannot read {path}: expected number,class in each line ({error})"
-        ) from error
+    text = _read_text(path, "number,class in each line")
     if path.suffix == ".json":
         return _read_json(path, text)
     pairs = [line.replace(",", " ").split()[:2] for line in text.splitlines() if line.strip()]

@@ -95,7 +95,6 @@ class _SavedDataset(Reader):
     """What Hugging Face keeps: data/test-00000-of-00001.parquet, or a saved folder; DIR:test."""
 
     brings_labels = True
-    has_splits = True
     splits = None
 
     def recognises(self, request: Request) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -83,19 +84,19 @@ class Request:
         return bool(self.files) and all(path.suffix == suffix for path in self.files)
 
 
-class Reader:
+class Reader(ABC):
     """One kind of image set. The first sentence of its docstring says what it reads."""
 
     brings_labels = False  # so that a file of labels beside it is refused
-    has_splits = False  # named by :train and :test
-    splits: tuple[str, ...] | None = ("train", "test")  # None: `open` knows which are there
+    splits: tuple[str, ...] | None = ()  # such as "test", named by :test; None: `open` knows them
 
+    @abstractmethod
     def recognises(self, request: Request) -> bool:
         """Whether the request is for this kind; nothing is decoded for it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open(self, request: Request) -> Source:
-        raise NotImplementedError
+        """The images that the request names."""
 
 
 READERS: Registry[Reader] = Registry(
@@ -143,10 +144,8 @@ def open_images(
     name, reader = _recognise(request)
     if request.labels is not None and reader.brings_labels:
         raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
-    if split is not None and not reader.has_splits:
-        raise no_splits(request, name)
     if split is not None and reader.splits is not None and split not in reader.splits:
-        raise no_splits(request, name, f"{split} set")
+        raise no_splits(request, name, f"{split} set" if reader.splits else "splits")
     return reader.open(request)
 
 
