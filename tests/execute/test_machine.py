@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from hardy.execute.machine import git_commit, machine
-
-
-def test_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def git(*words: str) -> str:
-        named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        return subprocess.run(
-            ["git", *named, *words], cwd=tmp_path, check=True, capture_output=True, text=True
-        ).stdout.strip()
-
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    monkeypatch.chdir(tmp_path)
-    assert git_commit() is None
-    git("init")
-    assert git_commit() is None
-    (tmp_path / "file").write_text("a")
-    git("add", "file")
-    git("commit", "-m", "first")
-    (tmp_path / "store").mkdir()
-    (tmp_path / "store" / "run.json").write_text("{}")  # not tracked
-    assert git_commit() == git("rev-parse", "HEAD")
-    (tmp_path / "file").write_text("b")
-    assert git_commit() == git("rev-parse", "HEAD") + "+changes"
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert git_commit() is None
+from hardy.execute.machine import machine
 
 
 @pytest.mark.parametrize(("there", "name"), [(True, "Card"), (False, None)])

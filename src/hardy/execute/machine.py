@@ -1,15 +1,12 @@
-"""What work runs on: the versions of libraries, the processor, the GPU, the user's commit."""
+"""What work runs on: the versions of libraries, the processor, the GPU."""
 
 import platform
-import subprocess
 import sys
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hardy.execute.executor import processors
-
-_GIT_SECONDS = 5
 
 
 def versions(libraries: Iterable[str]) -> dict[str, str]:
@@ -41,22 +38,3 @@ def _gpu() -> str | None:
     """The GPU, asked only where torch is in use: importing torch takes seconds."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     return str(cuda.get_device_name()) if cuda is not None and cuda.is_available() else None
-
-
-def git_commit() -> str | None:
-    """The commit of the current folder, where the user's work lies, with "+changes" where tracked
-    files differ from it. It is not Hardy's own, which has its version."""
-    commit = _git("rev-parse", "HEAD")
-    if not commit:
-        return None
-    return commit + ("+changes" if _git("status", "--porcelain", "--untracked-files=no") else "")
-
-
-def _git(*words: str) -> str | None:
-    # Nothing is written, and no program runs that a repository's settings may name.
-    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", *words]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS)
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -11,7 +11,7 @@ from hardy.scores.score import Score
 
 _LONGEST = 36  # letters of a name inside a plot
 _LONGEST_TITLE = 120  # letters of what tells a section apart
-LABELS = {"git_commit": "Git commit of the folder it was run in"}
+LABELS = {"git_commit": "Git commit that was checked out where it was run"}
 NOT_STATED = "not stated"
 ADAPTED = "(adapted)"  # how the names of models end that take statistics of the test images
 

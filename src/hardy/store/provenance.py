@@ -8,7 +8,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from hardy.execute.machine import git_commit, machine, versions
+from hardy.execute.git_folder import git_commit
+from hardy.execute.machine import machine, versions
 from hardy.models.model import ModelFacts, Trained
 from hardy.schema import TABLE, TEXT, TEXTS, is_whole
 
