@@ -133,7 +133,7 @@ def test_broken_files_are_listed_and_the_others_done(run) -> None:
     assert tree("out") == ["corrupted.jsonl", "good.png"]
     assert "4 files could not be used:" in err
     for path, reason in (
-        ("in/[red]text.jpg", "not an image that Pillow knows"),
+        ("in/[red]text.jpg", "not an image of a known format"),
         ("in/a/cut.png", "truncated"),
         ("in/empty.jpg", "the file is empty"),
         ("in/small.png", "at least 8 pixels per side, got 7 x 32"),

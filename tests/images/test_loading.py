@@ -69,7 +69,7 @@ def broken(folder: Path) -> dict[str, str]:
     return {
         "0/a-truncated.jpg": "truncated",
         "0/b-empty.jpg": "the file is empty",
-        "1/c-text.png": "not an image that Pillow knows",
+        "1/c-text.png": "not an image of a known format",
         "1/d-bomb.ppm": "decompression bomb",
         "1/e-deep.png": "expected 8 bits per channel",
         "2/f-gone.jpg": "there is no such file",

@@ -78,6 +78,18 @@ def test_nothing_outside_the_folder_is_there(tmp_path: Path, path: str) -> None:
         assert get(connection, "/sub/more.html") == (200, b"more")
 
 
+@pytest.mark.parametrize("path", ["/.env", "/.git/config", "/sub/.key", "/%2eenv", "/to-hidden"])
+def test_what_is_hidden_is_not_there(tmp_path: Path, path: str) -> None:
+    site = tmp_path / ".site"  # its own name is the user's affair
+    for name in ("index.html", ".env", ".git/config", "sub/.key"):
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(name)
+    (site / "to-hidden").symlink_to(".env")
+    with serving(folder_of_pages(site)) as connection:
+        assert get(connection, path)[0] == 404
+        assert get(connection, "/") == (200, b"index.html")
+
+
 def test_other_host_names_are_not_answered() -> None:
     with serving(one_page(b"page")) as connection:
         assert get(connection, "/", Host="evil.example")[0] == 404
@@ -102,5 +114,21 @@ def test_a_browser_that_goes_away_is_no_fault(capsys: pytest.CaptureFixture[str]
             leaving.recv(10)
             # Linger 0: the connection is reset, as by a closed tab.
             leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert get(connection, "/")[0] == 200
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"GET http://[ HTTP/1.1", b"GET //[x]a/ HTTP/1.1", b"GET /\xff\0 HTTP/1.1", b"GET /", b"\xff"],
+)
+def test_a_malformed_request_is_answered_without_a_word_here(
+    line: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "index.html").write_text("index")
+    with serving(folder_of_pages(tmp_path)) as connection:
+        with socket.create_connection((connection.host, connection.port)) as asking:
+            asking.sendall(line + b"\r\nHost: localhost\r\n\r\n")
+            assert asking.recv(10)
         assert get(connection, "/")[0] == 200
     assert capsys.readouterr().err == ""

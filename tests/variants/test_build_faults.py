@@ -40,7 +40,7 @@ def break_photos(images: Path) -> list[str]:
     Image.new("1", (20000, 20000)).save(png, "PNG")
     at[4].write_bytes(png.getvalue())
     Image.fromarray(np.zeros((20, 20, 4), np.uint8)).save(at[5], "PNG")
-    reasons = ["truncated", "the file is empty", "not an image that Pillow knows",
+    reasons = ["truncated", "the file is empty", "not an image of a known format",
                "decompression bomb", "transparen"]  # fmt: skip
     return [f"{path.name}.*{reason}" for path, reason in zip(at[1:], reasons, strict=False)]
 

@@ -10,6 +10,7 @@
 | PIL image with transparency                      | dropped if opaque everywhere, else refused    |
 | PIL image of more than 8 bits (I, I;16, F, ...)  | refused                                       |
 | PIL image of several frames (MPO: the first)     | refused                                       |
+| PIL image of a file of another format            | refused, as such files are                    |
 | either grey (H, W) or (H, W, 1), RGBA, CHW, 5-D  | refused: an array comes back in its own shape |
 | either of floats, bool, int64, objects           | refused: the range would have to be guessed   |
 | list, path, array of another framework           | refused                                       |
@@ -23,7 +24,8 @@ Draws that are to be replayed come in here too: they must fit what the formula r
 import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +43,9 @@ HostArray = npt.NDArray[Any]
 # Same type back: an array for an array, an image for an image, a tensor for a tensor.
 Images = TypeVar("Images", UInt8, "Image", "Tensor")
 
+# Formats of the files that are read, the commonest first. The list is closed, since Pillow goes by
+# what is in a file, whatever its name, and starts another program for some: Ghostscript for EPS.
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP", "JPEG2000", "AVIF")
 SMALLEST_SIDE = 8
 EXPECTED = "expected a PIL image or a uint8 RGB array or tensor (H, W, 3) or (N, H, W, 3)"
 # Pillow's raw modes of files that it would cut from 16 bits to 8. (BGR;16 is 5 + 6 + 5 bits.)
@@ -75,8 +80,24 @@ def is_pil(thing: object) -> TypeGuard["Image"]:
     return module is not None and isinstance(thing, module.Image)
 
 
+def open_pil(file: Path | IO[bytes]) -> "Image":
+    """Open an image file of one of the `FORMATS` by Pillow, which decodes it when it is used."""
+    from PIL import Image, UnidentifiedImageError
+
+    Image.preinit()  # else Pillow looks for the first format among all of its plug-ins
+    try:
+        return Image.open(file, formats=FORMATS)
+    except KeyError as error:  # the last one, which Pillow has since 11.3
+        raise UnidentifiedImageError(str(error)) from error
+
+
 def from_pil(image: "Image") -> UInt8:
     """RGB pixels (H, W, 3) by the rules of the table above."""
+    if image.format not in (None, "MPO", *FORMATS):
+        raise InputError(
+            f"expected a PIL image of a file that is {', '.join(FORMATS)}, got {image.format}, for "
+            "which Pillow may start other programs; if you trust it: image = image.copy()"
+        )
     # An MPO file is a camera's JPEG with a preview behind the photograph.
     if getattr(image, "is_animated", False) and image.format != "MPO":
         raise InputError(

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hardy.engine.door import UInt8
+from hardy.engine.door import UInt8, open_pil
 from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
 from hardy.wheels import download, pip_command
@@ -71,12 +71,10 @@ def load_textures(scale: float) -> tuple[UInt8, ...]:
 
 @functools.lru_cache
 def _load(scale: float) -> tuple[UInt8, ...]:
-    from PIL import Image
-
     files = _verified_files()
     shrunk = []
     for texture in TEXTURES:
-        with Image.open(io.BytesIO(files[texture.file])) as image:
+        with open_pil(io.BytesIO(files[texture.file])) as image:
             # The PNGs carry an alpha channel that is opaque everywhere.
             pixels = shrink(np.asarray(image.convert("RGB")), scale)
         pixels.flags.writeable = False

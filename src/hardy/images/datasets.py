@@ -12,6 +12,7 @@ whenever it is opened: other pictures would be another benchmark.
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -26,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine import textures
-from hardy.engine.door import UInt8
+from hardy.engine.door import UInt8, open_pil
 from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
 from hardy.images.numpy_files import ArraySource, open_npy
@@ -213,12 +214,13 @@ def _digest_of_file(path: Path) -> str | None:
 def _npm_pack() -> dict[str, bytes]:
     """The files of the package; npm knows the registry, mirror or proxy to ask."""
     npm = shutil.which("npm")
-    if npm is None:
+    if npm is None or not os.path.isabs(npm):  # Windows looks in the working folder too
         raise _unfetched("there is no npm here; Node.js brings it")
     with tempfile.TemporaryDirectory(prefix="hardy-") as temporary:
         command = [npm, "pack", PACKAGE, "--ignore-scripts", "--pack-destination", temporary]
         try:
-            # In an empty folder, so that no project's settings apply.
+            # In a project of its own, so that the settings of no other apply.
+            Path(temporary, "package.json").write_text("{}")
             done = subprocess.run(
                 command, cwd=temporary, capture_output=True, text=True, timeout=1800
             )
@@ -260,9 +262,7 @@ def _arrays(files: Mapping[str, bytes]) -> dict[str, npt.NDArray[np.uint8]]:
 
 
 def _batch(png: bytes) -> UInt8:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(png)) as image:
+    with open_pil(io.BytesIO(png)) as image:
         return np.asarray(image.convert("RGB")).reshape(-1, 32, 32, 3)
 
 

@@ -1,9 +1,9 @@
 """Image files: one rule for reading, one for writing, one for walking a folder.
 
-Reading is `Image.open(path).convert("RGB")`, as ImageNet code reads: the EXIF orientation is not
+Reading is Pillow's `open(path).convert("RGB")`, as ImageNet code reads: the EXIF orientation is not
 applied, colour profiles are not applied, CMYK and palettes are converted by Pillow. On top of that
-the door's rules (`engine/door.py`) refuse what this line would cut silently: more than 8 bits,
-transparency, further frames.
+the door (`engine/door.py`) knows few formats, and refuses what this line would cut silently: more
+than 8 bits, transparency, further frames.
 """
 
 import io
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from hardy.engine.door import UInt8, from_pil
+from hardy.engine.door import FORMATS, UInt8, from_pil, open_pil
 from hardy.errors import HardyError, InputError
 from hardy.files import write_file
 
@@ -63,10 +63,11 @@ def decode_image(file: Path | bytes, name: str, convert: Convert = rgb) -> UInt8
     try:
         if file == b"":
             raise InputError("the file is empty")
-        with Image.open(io.BytesIO(file) if isinstance(file, bytes) else file) as image:
+        with open_pil(io.BytesIO(file) if isinstance(file, bytes) else file) as image:
             return convert(image)
     except UnidentifiedImageError as error:
-        raise InputError(f"cannot read {name}: not an image that Pillow knows") from error
+        known = f"not an image of a known format ({', '.join(FORMATS)})"
+        raise InputError(f"cannot read {name}: {known}") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise InputError(
             f"cannot read {name}: {error}; if you trust it, raise PIL.Image.MAX_IMAGE_PIXELS"

@@ -11,6 +11,7 @@ from math import ceil
 from textwrap import wrap
 from typing import Any, NamedTuple
 
+from hardy.engine.door import open_pil
 from hardy.errors import InputError, need
 from hardy.report.figures import Figure, Series
 from hardy.report.matplotlib_axes import INK, draw_panel, legend_handle, printed
@@ -68,7 +69,7 @@ def overview(figures: Iterable[Figure], how: Print | None = None) -> bytes:
     sheets = []
     for figure in figures:
         for part in (_caption(figure, how), save_figure(figure, "png", how)):
-            with Image.open(io.BytesIO(part)) as opened:
+            with open_pil(io.BytesIO(part)) as opened:
                 sheets.append(np.asarray(opened.convert("RGB")))
     data = io.BytesIO()
     Image.fromarray(np.concatenate(sheets)).save(data, "PNG")

@@ -28,13 +28,15 @@ def one_page(page: bytes) -> Find:
 
 
 def folder_of_pages(folder: Path) -> Find:
-    """Find files of the folder, and nothing that a path or a link leads to outside it."""
+    """Find files of the folder, and nothing that a path or a link leads to outside it; nor what is
+    hidden, such as a repository or keys."""
     root = folder.resolve()
 
     def find(path: str) -> tuple[bytes, str] | None:
         with suppress(OSError, ValueError):  # such as a name with a null byte
             target = root.joinpath(unquote(path).lstrip("/") or "index.html").resolve()
-            if target.is_relative_to(root) and target.is_file():
+            inside = target.relative_to(root)  # else a ValueError
+            if not any(part.startswith(".") for part in inside.parts) and target.is_file():
                 return target.read_bytes(), guess_type(target.name)[0] or "text/plain"
         return None
 
@@ -51,7 +53,9 @@ class _PageHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         host = self.headers.get("Host", "").rsplit(":", 1)[0]
-        found = self.server.find(urlsplit(self.path).path) if host in _HOST_NAMES else None
+        found = None
+        with suppress(ValueError):  # of an address that is none, such as http://[
+            found = self.server.find(urlsplit(self.path).path) if host in _HOST_NAMES else None
         if found is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardy.engine.door import UInt8
+from hardy.engine.door import UInt8, open_pil
 from hardy.errors import InputError
 from hardy.images.display import TINY, data_uri, encode
 from hardy.images.labels import spoken_class
@@ -80,7 +80,5 @@ def reencode(picture: bytes) -> bytes:
 
 
 def _decoded(picture: bytes) -> UInt8:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(picture)) as opened:
+    with open_pil(io.BytesIO(picture)) as opened:
         return np.asarray(opened.convert("RGB"))

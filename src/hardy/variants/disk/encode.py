@@ -61,7 +61,8 @@ def read_video(path: Path) -> UInt8:
     """All frames of a video file, (F, H, W, 3) RGB."""
     av = need("av", "video", "a video")
     try:
-        with av.open(str(path)) as container:
+        # By its contents FFmpeg might take a file for a list of others, and open those.
+        with av.open(str(path), format="mp4") as container:
             frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
     except (av.error.FFmpegError, IndexError) as error:
         raise InputError(f"cannot read {path}: {error}; fetch or build it again") from error
