@@ -10,6 +10,7 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.images import Fault, Source, open_images
+from hardy.images.label_files import FILE_COLUMNS, LABEL_COLUMNS
 from hardy.images.labels import classes_of
 from hardy.suites import load
 from tests.photos import random_images
@@ -197,3 +198,96 @@ def test_some_numbers_only(
     source = open_images(put(tmp_path, [f"{folder}/x{folder}.png" for folder in folders]))
     assert source.labels is not None
     assert (source.labels.tolist(), source.classes) == (labels, classes)
+
+
+@pytest.mark.parametrize("file", FILE_COLUMNS)
+@pytest.mark.parametrize("label", ["Label", "class_id"])
+def test_a_first_line_calls_the_columns_as_people_do(tmp_path: Path, file: str, label: str) -> None:
+    put(tmp_path / "set", ["0001.png", "0002.png"])
+    text = f"{label},split,{file}\ncat,val,0002\ndog,val,0001.png\n"
+    source = open_images(tmp_path / "set", labels=beside(tmp_path, "labels.csv", text))
+    assert said(source) == {"0001.png": "dog", "0002.png": "cat"}
+
+
+def test_an_id_may_be_a_number_beside_the_file(tmp_path: Path) -> None:
+    put(tmp_path / "set", ["a.png", "b.png"])
+    text = "id,image_name,label,class_id\n0,b,cat,7\n1,a,dog,8\n"
+    source = open_images(tmp_path / "set", labels=beside(tmp_path, "labels.csv", text))
+    assert said(source) == {"a.png": "dog", "b.png": "cat"}
+
+
+def test_the_page_lists_what_columns_may_be_called() -> None:
+    page = Path(__file__, "../../../docs/building.md").resolve().read_text("utf-8")
+    assert all(f"`{name}`" in page for name in (*FILE_COLUMNS, *LABEL_COLUMNS))
+
+
+def test_labels_of_other_files(tmp_path: Path) -> None:
+    put(tmp_path / "set", ["0001.png", "0002.png"])
+    labels = beside(tmp_path, "labels.csv", "id,label\n1,cat\n2,dog\n")
+    with pytest.raises(InputError, match=r"names of files in .*set, such as 0001.png, got .* 1$"):
+        open_images(tmp_path / "set", labels=labels, faults=[])
+
+
+@pytest.mark.parametrize("kind", ["flat", "array"])
+def test_a_missing_file_of_labels(tmp_path: Path, kind: str) -> None:
+    images = put(tmp_path / "set", ["a.png"])
+    if kind == "array":
+        images = tmp_path / "set.npy"
+        np.save(images, RGB[None])
+    with pytest.raises(InputError, match=r"^there is no file nowhere.csv; expected the labels"):
+        open_images(images, labels="nowhere.csv")
+    with pytest.raises(InputError, match=r"expected a file with the labels .*, got a folder"):
+        open_images(images, labels=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("map_clsloc.txt", MAPS["map_clsloc.txt"]),
+        ("map.csv", f"{TENCH},449\n{GOLDFISH},450\n"),
+        ("map.json", json.dumps({TENCH: 449, GOLDFISH: 450})),
+    ],
+)
+def test_ilsvrcs_numbers_are_not_those_of_models(tmp_path: Path, name: str, text: str) -> None:
+    put(tmp_path / "set", [f"{TENCH}/a.png", f"{GOLDFISH}/b.png"])
+    labels = beside(tmp_path, name, text)
+    reason = rf"the number 449 for {TENCH}.* is 0 in the order of models; .* need no `labels`"
+    if name == "map_clsloc.txt":
+        reason = rf"the number 1 for {FOX}.* is 278 in the order of models"
+    with pytest.raises(InputError, match=reason):
+        open_images(tmp_path / "set", labels=labels)
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (1, 0)])
+def test_numbers_of_ones_own_for_wordnets_names(tmp_path: Path, numbers: tuple[int, int]) -> None:
+    """They are in the order of models, or have a 0 among them."""
+    put(tmp_path / "set", [f"{TENCH}/a.png", f"{GOLDFISH}/b.png"])
+    labels = beside(tmp_path, "map.csv", f"{TENCH},{numbers[0]}\n{GOLDFISH},{numbers[1]}\n")
+    source = open_images(tmp_path / "set", labels=labels)
+    assert source.labels is not None
+    assert source.labels.tolist() == list(numbers)
+    labels.write_text(f"{GOLDFISH},1\n")
+    assert len(open_images(tmp_path / "set", labels=labels, faults=[])) == 1
+
+
+def test_a_label_map_means_folders_though_a_file_is_called_as_one(tmp_path: Path) -> None:
+    put(tmp_path / "set", ["dog/cat.png", "dog/b.png", "cat/rex.png"])
+    labels = beside(tmp_path, "map.csv", "cat,1\ndog,0\n")
+    source = open_images(tmp_path / "set", labels=labels)
+    assert said(source) == {"cat/rex.png": "1", "dog/b.png": "0", "dog/cat.png": "0"}
+
+
+def test_a_list_means_files_though_a_folder_is_called_as_one(tmp_path: Path) -> None:
+    put(tmp_path / "set", ["dog/cat.png", "cat/rex.png"])
+    labels = beside(tmp_path, "list.csv", "cat,1\nrex,0\n")
+    source = open_images(tmp_path / "set", labels=labels)
+    assert said(source) == {"cat/rex.png": "0", "dog/cat.png": "1"}
+
+
+@pytest.mark.parametrize("text", ["cat,1\ndog,0\n", "cat,1\nx,0\n"])
+def test_a_name_that_is_a_file_and_a_folder(tmp_path: Path, text: str) -> None:
+    """Both are named, or neither all files nor all folders are."""
+    put(tmp_path / "set", ["dog/cat.png", "cat/dog.png"])
+    reason = r"got (cat|dog), which in .*set is both; if the file is meant, write folder and suffix"
+    with pytest.raises(InputError, match=reason):
+        open_images(tmp_path / "set", labels=beside(tmp_path, "map.csv", text), faults=[])

@@ -17,18 +17,27 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
 from hardy.images.image_files import SUFFIXES
+from hardy.images.labels import imagenet_classes
 from hardy.images.source import UNLABELLED, Faults, refuse, stem
 
-# What a first line may call the two columns, in this order of choice; the last are Kaggle's.
-_FILE_COLUMNS = ("file", "filename", "file_name", "path", "image", "imageid")
-_LABEL_COLUMNS = ("label", "class", "class_name", "predictionstring")
+# What a first line may call the two columns, in this order of choice, in any case, with or without
+# "_". An id comes last: it may be a number beside the name.
+FILE_COLUMNS = (
+    *("file", "filename", "path", "filepath", "image", "imagename", "imagepath", "img", "imageid"),
+    *("name", "id"),
+)
+LABEL_COLUMNS = (
+    *("label", "class", "classname", "labelname", "category", "categoryname", "target"),
+    *("labelid", "classid", "categoryid", "predictionstring"),
+)
 _BOXES = re.compile(r"(n[0-9]{8})( -?[0-9]+){4}\b")  # Kaggle's: a class and its box, and more such
+_WORDNET_NUMBER = re.compile(r"^(n[0-9]{8})[ \t,]+([0-9]+)\b", re.MULTILINE)
 MAPS = ("meta.mat", "map_clsloc.txt", "label_map.csv", "label_map.txt", "label_map.json")
 
 
@@ -40,29 +49,61 @@ def read_file_labels(
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines and not any(_has_more(line) for line in lines):
         return _by_line(path, lines, files)
-    keys = {file: (file, *_short(file), file.partition("/")[0]) for file in files}
-    known = {key for several in keys.values() for key in several}
-    named = (
-        _read_json(path, text) if path.suffix == ".json" else _read_csv(path, text, known, faults)
-    )
-    # Lists of a whole data set, and maps, may well have more than is here.
-    fitting = Counter(key for file in files for key in set(_short(file)))
-    folders = {file.partition("/")[0] for file in files if "/" in file}
+    known = {key for file in files for key in (file, *_short(file), _folder(file))}
+    named = _read_named(path, text, known, faults)
     found = {}
-    for file, several in keys.items():
-        given = [key for key in several if key in named]
-        if not given:
+    for file, key in _choose_keys(path, named, files, root).items():
+        if key is None:
             reason = f"{root / file} has no label in {path}; add a line for it"
             refuse(faults, reason, kind=UNLABELLED)
+        else:
+            found[file] = named[key]
+    if files and not found:
+        raise InputError(
+            f"{path}: expected names of files in {root}, such as {files[0]}, got others, such as "
+            f"{next(iter(named), 'none')}"
+        )
+    return found
+
+
+def _choose_keys(
+    path: Path, named: Mapping[str, str], files: Sequence[str], root: Path
+) -> dict[str, str | None]:
+    """File -> the name by which it has its label: one of its own, or that of its class folder.
+
+    A list of a whole data set, and a map, may well name more than is here.
+    """
+    folders = {_folder(file) for file in files} - {""}
+    every_folder = all(_folder(file) in named for file in files)
+    every_file = all(any(key in named for key in (file, *_short(file))) for file in files)
+    is_map, is_list = every_folder and not every_file, every_file and not every_folder
+    fitting = Counter(key for file in files for key in set(_short(file)))
+    chosen: dict[str, str | None] = {}
+    for file in files:
+        folder = _folder(file)
+        keys = [key for key in (file, *_short(file), folder) if key in named]
+        if is_map:
+            keys = [key for key in keys if key == folder or key not in folders]
+        chosen[file] = key = keys[0] if keys else None
+        if key is None or key in (file, folder):
             continue
-        key = given[0]
-        if key != file and key not in folders and fitting[key] > 1:
+        todo = f"write folder and suffix too, such as {file},{named[key]}"
+        if fitting[key] > 1:
             raise InputError(
                 f"{path}: expected a name of one file, got {key}, which fits {fitting[key]:,} "
-                f"files in {root}; write folder and suffix too, such as {file},{named[key]}"
+                f"files in {root}; {todo}"
             )
-        found[file] = named[key]
-    return found
+        if key in folders and not is_list and named.get(folder) != named[key]:
+            raise InputError(
+                f"{path}: expected a name of a file or of a class folder, got {key}, which in "
+                f"{root} is both; if the file is meant, {todo}"
+            )
+    return chosen
+
+
+def _folder(file: str) -> str:
+    """Its class folder; empty where it lies in none."""
+    return file.partition("/")[0] if "/" in file else ""
 
 
 def _short(file: str) -> tuple[str, str]:
@@ -103,6 +144,27 @@ def _translated(path: Path, lines: list[str]) -> list[str]:
     if absent := sorted(set(lines) - classes.keys()):
         raise InputError(f"{where} has no class for the label {absent[0]} of {path}; add it")
     return [classes[line] for line in lines]
+
+
+def _read_named(path: Path, text: str, known: set[str], faults: Faults) -> dict[str, str]:
+    """Name -> label."""
+    named = _read_json(path, text) if path.suffix == ".json" else None
+    _check_wordnet_numbers(path, named or dict(_WORDNET_NUMBER.findall(text)))
+    return _read_csv(path, text, known, faults) if named is None else named
+
+
+def _check_wordnet_numbers(path: Path, numbers: Mapping[str, str]) -> None:
+    """Refuse ILSVRC's numbers for classes that tell theirs by their name: map_clsloc.txt."""
+    order = {name: str(number) for number, name in enumerate(imagenet_classes())}
+    other = [name for name, number in numbers.items() if order.get(name, number) != number]
+    # With a 0 among them they are somebody's own numbers.
+    if other and "0" not in numbers.values():
+        name = other[0]
+        raise InputError(
+            f"{path} has the number {numbers[name]} for {name}, as ILSVRC's own order may, which "
+            f"is {order[name]} in the order of models; class folders with WordNet names need no "
+            "`labels`: leave them out, or write numbers from 0"
+        )
 
 
 def _read_text(path: Path, expected: str) -> str:
@@ -188,9 +250,9 @@ def _read_csv(path: Path, text: str, known: set[str], faults: Faults) -> dict[st
 def _header(rows: list[list[str]], path: Path, known: set[str]) -> tuple[int, int] | None:
     """Where the files and the labels stand, if the first line says so."""
     row = rows[0]
-    names = [name.strip().lower() for name in row]
-    file = next((names.index(name) for name in _FILE_COLUMNS if name in names), None)
-    label = next((names.index(name) for name in _LABEL_COLUMNS if name in names), None)
+    names = [name.strip().lower().replace("_", "") for name in row]
+    file = next((names.index(name) for name in FILE_COLUMNS if name in names), None)
+    label = next((names.index(name) for name in LABEL_COLUMNS if name in names), None)
     if file is not None and label is not None:
         return file, label
     if not row or row[0] in known or any(name.endswith(SUFFIXES) for name in names):
@@ -200,6 +262,7 @@ def _header(rows: list[list[str]], path: Path, known: set[str]) -> tuple[int, in
     if len(row) > 2 or not any(other and other[0].strip() in known for other in rows):
         raise InputError(
             f"{path}, line 1: expected an image file and its label, or the columns' names, "
-            f"file,label, got {row}"
+            f"file,label, got {row}; the file may also be called {', '.join(FILE_COLUMNS[1:])}, "
+            f"and its label {', '.join(LABEL_COLUMNS[1:])}"
         )
     return None
