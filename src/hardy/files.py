@@ -153,18 +153,21 @@ def hold(path: Path, busy: str) -> FileLock:
     return lock
 
 
-def let_go(lock: FileLock) -> None:
-    """Release a lock, and leave no file of it."""
+def let_go(lock: FileLock | None) -> None:
+    """Release a lock, if there is one, and leave no file of it."""
+    if lock is None:
+        return
     with suppress(OSError):  # Windows deletes no open file; there, releasing it does
         os.unlink(lock.lock_file)  # first: later it may be that of another process
     lock.release()
 
 
 class CheckpointWriter(ABC):
-    """Holds a file for this process; what waits goes to the disk now and then, and at the end."""
+    """What waits goes to the disk now and then, and at the end; a file is held meanwhile, unless
+    several processes may write."""
 
-    def __init__(self, path: Path, busy: str) -> None:
-        self._held = hold(path, busy)
+    def __init__(self, path: Path | None, busy: str = "") -> None:
+        self._held = None if path is None else hold(path, busy)
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     @abstractmethod
@@ -188,13 +191,21 @@ class CheckpointWriter(ABC):
         try:
             self.checkpoint()
         finally:
+            self.release()
+
+    def release(self) -> None:
+        if self._held is not None:
             self._held.release()
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Delete what killed processes left unfinished; only while the folder is held."""
+def remove_unfinished(folder: Path, *, older_than: float = 0.0) -> None:
+    """Delete what killed processes left unfinished; while the folder is held, or only what is
+    older than so many seconds, which no process still writes."""
+    now = time.time()
     for path in folder.glob(f".*{UNFINISHED}"):
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            if not older_than or now - path.stat().st_mtime > older_than:
+                path.unlink()
 
 
 def write_record(path: Path, content: Record) -> None:

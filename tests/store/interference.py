@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hardy import files
-from hardy.store import parts
+from hardy.store import parts, sessions
 from tests.store.stores import extend
 
 
@@ -55,4 +55,5 @@ def halt_at(number: int, mark: Path) -> None:
 if __name__ == "__main__":
     halt_at(int(sys.argv[4]), Path(sys.argv[1]))
     parts.MERGED = 2
+    sessions.STALE_SECONDS = -1.0
     extend(Path(sys.argv[2]), range(int(sys.argv[3])))

@@ -6,7 +6,9 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from hardy.store import sessions
 from hardy.store.reader import find_runs
 from tests.store.stores import CELLS, contents_hash, extend, predict
 from tests.variants.test_build_killed import start, wait_for
@@ -39,7 +41,7 @@ def check(store: Path) -> int:
     return found
 
 
-def test_killed_and_resumed(tmp_path: Path) -> None:
+def test_killed_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, chance = tmp_path / "store", random.Random(0)
     found = [0]
     for number in range(KILLS):
@@ -47,6 +49,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
         found.append(check(store))
         assert found[-1] >= found[-2], "what was stored is kept"
     assert 0 < found[-1] < IMAGES * len(CELLS)
+    monkeypatch.setattr(sessions, "STALE_SECONDS", -1.0)
     resumed = extend(store, range(IMAGES))
     assert contents_hash(resumed) == contents_hash(extend(tmp_path / "whole", range(IMAGES)))
     left = [path.name for path in resumed.folder.rglob(".*")]

@@ -12,6 +12,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.files import UNFINISHED
+from hardy.store import sessions
 from hardy.store.reader import StoredRun, find_runs, open_run
 from hardy.suites.cells import CLEAN, Cell
 from tests.store.stores import (
@@ -116,55 +117,91 @@ def test_later_files_win(tmp_path: Path) -> None:
 
 
 def test_merged_files(tmp_path: Path) -> None:
-    run = extend(tmp_path, range(30), CELLS[:3])  # nine files
-    assert [path.name for path in files(run)] == [
-        "000001-000003.parquet",
-        "000004-000006.parquet",
-        "000007-000009.parquet",
-    ]
+    run = extend(tmp_path, range(30), CELLS[:3])  # nine parts
+    assert [pq.read_metadata(path).num_rows for path in files(run)] == [30, 30, 30]
     check(run, CELLS[:3])
 
 
-def test_killed_while_merged_files_were_removed(tmp_path: Path) -> None:
+def test_a_part_that_no_session_lists_does_not_exist(tmp_path: Path) -> None:
+    run = extend(tmp_path, range(20), CELLS[:1])
+    for path in (run.folder / "sessions").iterdir():
+        record = json.loads(path.read_text())
+        path.write_text(json.dumps(record | {"parts": record["parts"][:1]}))
+    assert len(files(run)) == 2
+    assert open_run(run.folder).complete(CELLS[:1]).sum() == 10
+    again = extend(tmp_path, range(20), CELLS[:1])
+    assert files(again) == files(run), "what is made again has the same name"
+    assert again.complete(CELLS[:1]).all()
+
+
+def test_many_may_write_at_once(tmp_path: Path) -> None:
+    whole = extend(tmp_path / "whole", range(30), [*CELLS, TILT])
+    store = tmp_path / "shared"
+    with (
+        opened(store, range(30), shared=True) as one,
+        opened(store, range(30), shared=True) as two,
+    ):
+        for start in range(0, 30, 5):
+            for cell in (*CELLS, TILT):
+                rows = np.arange(start, start + 5)
+                made = predict(rows.tolist(), cell, 5 if cell == TILT else None)
+                for writer in (one, two) if start == 10 else (one,) if start < 10 else (two,):
+                    writer.add(rows, cell, made, pixels_of(rows.tolist()))
+    shared = open_run(one.folder)
+    assert one.folder == two.folder
+    assert contents_hash(shared) == contents_hash(whole)
+
+
+def test_what_killed_processes_left_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = extend(tmp_path, range(20), CELLS[:1])
     kept = {path: path.read_bytes() for path in files(run)}
     run = extend(tmp_path, range(30), CELLS[:1])
-    assert [path.name for path in files(run)] == ["000001-000003.parquet"]
+    with opened(tmp_path, range(30)) as writer:
+        writer.commit([path.name for path in files(run)])  # three: they are merged
+    (merged,) = files(run)
     before = contents_hash(run)
     for path, data in kept.items():
         path.write_bytes(data)
-    (run.folder / "parts" / f".000004.parquet{UNFINISHED}").write_bytes(b"half a part")
-    (run.folder / f".run.json{UNFINISHED}").write_bytes(b"{")
-    (run.folder / f".images.parquet{UNFINISHED}").write_bytes(b"PAR")
+    (run.folder / "parts" / f".a{UNFINISHED}").write_bytes(b"half a part")
+    (run.folder / f".b{UNFINISHED}").write_bytes(b"{")
     (run.folder / ".mine.json").touch()
     (run.folder / "parts" / ".mine.parquet").touch()
     assert contents_hash(open_run(run.folder)) == before
     run = extend(tmp_path, range(30), CELLS[:1])
-    assert [path.name for path in files(run)] == [".mine.parquet", "000001-000003.parquet"]
+    assert len(list(run.folder.rglob(f".*{UNFINISHED}"))) == 2, "somebody may be writing them"
+    monkeypatch.setattr(sessions, "STALE_SECONDS", -1.0)
+    run = extend(tmp_path, range(30), CELLS[:1])
+    listed = {name for one in sessions.read_sessions(run.folder) for name in one.parts}
+    assert {path.name for path in files(run)} - {".mine.parquet"} <= listed
+    assert merged in files(run)
     assert sorted(path.name for path in run.folder.iterdir()) == [
-        ".mine.json",
-        "images.parquet",
-        "lock",
-        "parts",
-        "run.json",
-    ]
+        ".mine.json", "images.parquet", "lock", "parts", "run.json", "sessions",
+    ]  # fmt: skip
     assert contents_hash(run) == before
 
 
 def test_merged_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hardy.store import scan as batches
 
-    run = extend(tmp_path, range(20), CELLS[:1])
-    list_parts = batches.list_parts
+    with opened(tmp_path, range(30)) as writer:
+        for start in (0, 10):
+            some = list(range(start, start + 10))
+            writer.add(np.array(some), CELLS[0], predict(some, CELLS[0]), pixels_of(some))
+        run = open_run(writer.folder)
+        list_parts = batches.parts_that_count
 
-    def merge_after(folder: Path) -> Any:
-        found = list_parts(folder)
-        monkeypatch.setattr(batches, "list_parts", list_parts)
-        extend(tmp_path, range(30), CELLS[:1])
-        return found
+        def merge_after(folder: Path) -> Any:
+            found = list_parts(folder)
+            monkeypatch.setattr(batches, "parts_that_count", list_parts)
+            rest = list(range(20, 30))
+            writer.add(np.array(rest), CELLS[0], predict(rest, CELLS[0]), pixels_of(rest))
+            assert len(files(run)) == 1
+            return found
 
-    monkeypatch.setattr(batches, "list_parts", merge_after)
-    check(run, CELLS[:1])
+        monkeypatch.setattr(batches, "parts_that_count", merge_after)
+        check(run, CELLS[:1])
 
 
 def test_finding_runs(tmp_path: Path) -> None:
@@ -210,5 +247,6 @@ def test_others_can_read_it_too(tmp_path: Path) -> None:
     assert first["prob_5"] == wanted["top5_prob"][0, 4]
     details = json.loads((run.folder / "run.json").read_text())
     assert details["identity"] == identity().hash()
-    assert details["frames"] == {"tilt:1": 5}
+    (session,) = (run.folder / "sessions").iterdir()
+    assert json.loads(session.read_text())["run"]["frames"] == {"tilt:1": 5}
     assert max(row["class_5"] for row in rows) < WIDTH

@@ -56,8 +56,8 @@ def test_a_flipped_bit_never_gives_other_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"store": 2}', "expected a store of version 1, got 2; read it with"),
-        ("[]", "expected a store of version 1, got None"),
+        ('{"store": 3}', "expected a store of version 2, got 3; read it with"),
+        ("[]", "expected a store of version 2, got None"),
         ('{"store', "expected JSON, but"),
         ("[" * 100_000, "expected JSON, but"),
     ],
@@ -86,7 +86,7 @@ def test_another_version(text: str, message: str, tmp_path: Path) -> None:
         ({"frames": []}, "frames: expected a table"),
         ({"sessions": None}, "sessions: expected a list of tables, got None"),
         ({"sessions": [1]}, "sessions: expected a list of tables, got .1."),
-        ({"store": True}, "expected a store of version 1, got True"),
+        ({"store": True}, "expected a store of version 2, got True"),
     ],
 )
 def test_a_field_of_the_wrong_kind(change: dict[str, Any], message: str, tmp_path: Path) -> None:

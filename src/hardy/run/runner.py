@@ -22,6 +22,7 @@ from hardy.models.model import facts_of
 from hardy.progress import Track, untracked
 from hardy.run.batching import CellImages, Predictor, Prefetch, batches_of, whole_batches
 from hardy.run.preflight import check_unchanged, rehearse
+from hardy.run.shards import Shard
 from hardy.run.subject import Loaded, Rows, Subject
 from hardy.run.worst_choice import keep_worst
 from hardy.store.identity import Identity
@@ -89,11 +90,13 @@ def run_models(
     sessions: Sequence[Mapping[str, Any]],
     own_classes: bool = False,
     named: Container[str] = (),
+    shard: Shard | None = None,
     track: Track = untracked,
     warn: Callable[[str], None] = lambda text: None,
 ) -> RunOutcome:
     """Predict what the store lacks; `track` follows the predictions, `warn` hears of doubts. A
-    stored run is renamed where the model's name is among those `named`."""
+    stored run is renamed where the model's name is among those `named`; of a `shard` only that
+    share of the blocks is done, and others may do theirs at the same time."""
     identities = [identify_run(model, subject, own_classes=own_classes) for model in models]
     told = [list(session.get("warnings", ())) for session in sessions]
     for known, found in zip(told, rehearse(models, subject), strict=True):
@@ -115,6 +118,7 @@ def run_models(
                     frames={
                         cell: frames for cell in subject.cells if (frames := subject.frames(cell))
                     },
+                    shared=shard is not None,
                 )
             )
             for identity in identities
@@ -127,7 +131,11 @@ def run_models(
             keep_beside(writer.folder, subject.suite)
         have = [writer.have(subject.cells) for writer in writers]
         faults |= whole_batches(models, subject, have)
-        tasks = list_tasks(subject, have)
+        tasks = [
+            task
+            for task in list_tasks(subject, have)
+            if shard is None or shard.has(int(task.rows[0]) // subject.chunk_size)
+        ]
         steps = predict(models, subject, writers, tasks, executor, faults)
         with closing(steps):
             for count in track(steps, _count_predictions(subject, tasks), "predictions", int):

@@ -1,17 +1,17 @@
-"""The Parquet files that hold predictions: columns, names, and how one gets to the disk.
+"""The Parquet files that hold predictions, the parts: columns, names, how one gets to the disk.
 
-A row is one image under one cell, or one frame of it. `000007.parquet` is the seventh file;
-`000001-000064.parquet` is the first 64 in one, and as soon as it is there these count no more.
-Where two rows are about the same prediction, the one in the later file counts.
+A row is one image under one cell, or one frame of it. A part's name follows from the run and from
+what is in it, so that many processes can write, and work that is done twice replaces equal files.
+Where two rows are about the same prediction, the one in the later part counts.
 """
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hardy.errors import InputError
-from hardy.files import remove_unfinished, whole_file
+from hardy.files import whole_file
 
 Columns = dict[str, npt.NDArray[Any]]  # what is known of each prediction, by name
 
@@ -68,48 +68,47 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-class PartFile(NamedTuple):
-    first: int
-    last: int
-
-    @property
-    def name(self) -> str:
-        numbers = (self.first,) if self.first == self.last else self
-        return "-".join(f"{number:06d}" for number in numbers) + _SUFFIX
+# A part is named after what it holds; an older one by its number, or by the first and the last of
+# those it was merged from.
+LISTED = re.compile(r"[0-9a-f]{32}\.parquet").fullmatch
+_NUMBERED = re.compile(r"(\d{6,12})(?:-(\d{6,12}))?\.parquet").fullmatch
 
 
-def list_parts(folder: Path) -> tuple[list[PartFile], list[PartFile]]:
-    """The files that count, in order, and those that a merged file has replaced."""
-    found = []
-    with suppress(FileNotFoundError):
-        for name in _listed(folder):
-            match = re.fullmatch(r"(\d{6,})(?:-(\d{6,}))?" + re.escape(_SUFFIX), name)
-            if match:
-                found.append(PartFile(int(match[1]), int(match[2] or match[1])))
-    found.sort(key=lambda part: (part.first, -part.last))
-    counting: list[PartFile] = []
-    replaced: list[PartFile] = []
-    for part in found:
-        covered = counting and part.last <= counting[-1].last
-        (replaced if covered else counting).append(part)
-    return counting, replaced
+def part_name(*contents: str) -> str:
+    """The name of a part that holds this: who makes it again, replaces an equal file."""
+    digest = sha256()
+    for text in contents:
+        digest.update(f"{len(text)}:{text}".encode(errors="surrogatepass"))
+    return digest.hexdigest()[:32] + _SUFFIX
 
 
-def _listed(folder: Path) -> list[str]:
+def numbered_parts(names: Iterable[str]) -> list[str]:
+    """Those of stores before version 2 that count; the others are merged into one of these."""
+    found = [
+        (int(match[1]), -int(match[2] or match[1]), name)
+        for name in names
+        if (match := _NUMBERED(name))
+    ]
+    counting: list[str] = []
+    merged_to = 0
+    for _, last, name in sorted(found):
+        if -last > merged_to:
+            counting.append(name)
+            merged_to = -last
+    return counting
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder of parts; none where it is not there."""
     try:
         return os.listdir(folder)
+    except FileNotFoundError:
+        return []
     except NotADirectoryError as error:
         raise InputError(
             f"{folder}: expected a folder of predictions, got a file; delete it, and the same "
             "`hardy eval` makes them again"
         ) from error
-
-
-def sweep(folder: Path) -> None:
-    """Remove what a killed process left half-written, and files whose rows a merged one has."""
-    remove_unfinished(folder)
-    for part in list_parts(folder)[1]:
-        (folder / part.name).unlink()
 
 
 def table(
@@ -124,37 +123,26 @@ def table(
     return pa.table(made)
 
 
-def append(folder: Path, rows: pa.Table) -> None:
-    """Write the rows as one more file."""
-    counting, _ = list_parts(folder)
-    number = counting[-1].last + 1 if counting else 1
-    with whole_file(folder / PartFile(number, number).name) as file:
+def write_part(folder: Path, name: str, rows: pa.Table) -> None:
+    with whole_file(folder / name) as file:
         pq.write_table(rows, file, **_OPTIONS)
 
 
-def merge_tail(folder: Path) -> None:
-    """Make one file of the single ones at the end, if there are many.
-
-    A row group at a time, so that the memory stays flat. Killed at any moment, a row counts once.
-    """
-    counting, _ = list_parts(folder)
-    single = list(takewhile(lambda part: part.first == part.last, reversed(counting)))[::-1]
-    if len(single) < MERGED:
-        return
-    merged = PartFile(single[0].first, single[-1].last)
-    with _open(folder / single[0].name) as file:
+def merge_parts(folder: Path, names: Sequence[str]) -> str:
+    """Make one part of several, and say its name; a row group at a time: the memory stays flat."""
+    merged = part_name(*names)
+    with _open(folder / names[0]) as file:
         kind = file.schema_arrow
-    with whole_file(folder / merged.name) as file, pq.ParquetWriter(file, kind, **_OPTIONS) as out:
+    with whole_file(folder / merged) as file, pq.ParquetWriter(file, kind, **_OPTIONS) as out:
         waiting: list[pa.Table] = []
-        for part in single:
-            waiting += read_groups(folder / part.name, kind.names)
+        for name in names:
+            waiting += read_groups(folder / name, kind.names)
             if sum(map(len, waiting)) >= GROUP:
                 out.write_table(pa.concat_tables(waiting), row_group_size=2 * GROUP)
                 waiting.clear()
         if waiting:
             out.write_table(pa.concat_tables(waiting))
-    for part in single:
-        (folder / part.name).unlink()
+    return merged
 
 
 def read_groups(

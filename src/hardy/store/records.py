@@ -28,10 +28,14 @@ from hardy.schema import (
     is_whole,
     or_null,
 )
-from hardy.store.parts import FOLDER, damaged, list_parts, read_groups
+from hardy.store.parts import damaged, read_groups
+from hardy.store.sessions import SESSIONS, SessionRecord, parts_that_count, read_sessions
 
 RUN, IMAGES = RECORD, "images.parquet"
-VERSION = 1
+VERSION = 2
+# A run of version 1 had one writer at a time, which kept in run.json what sessions say now.
+_READABLE = (1, VERSION)
+_SAID: dict[str, Any] = {"classes": None, "width": None, "frames": {}, "sessions": []}
 
 # A sentence of Hardy 0.1.0: "clahe: what it does; bn_adapt:16: what it does".
 _SENTENCE = re.compile(r"(?:^|; )([\w.-]+)(?::([\w.-]+))?: ")
@@ -83,14 +87,32 @@ def read_details(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected JSON, but {error}; {todo}") from error
     version = details.get("store") if isinstance(details, dict) else None
-    if not is_whole(version) or version != VERSION:
+    if not is_whole(version) or version not in _READABLE:
         raise InputError(
             f"{path}: expected a store of version {VERSION}, got {version}; read it with the "
             "version of Hardy that made it, or name another store"
         )
     details = {"defence": None, "batches": None, **details}  # older ones have neither
+    if version == VERSION:
+        details = _SAID | details
     check_fields(details, _FIELDS, str(path), todo)
-    return details
+    joined: dict[str, Any] = details
+    for number, record in enumerate(read_sessions(folder), 1):
+        joined = _joined(joined, record)
+        check_fields(joined, _FIELDS, f"{folder / SESSIONS}, session {number}", todo)
+    return joined
+
+
+def _joined(details: dict[str, Any], record: SessionRecord) -> dict[str, Any]:
+    """What is known of a run, and what one more session says."""
+    said = details | {name: record.run[name] for name in record.run.keys() & _FIELDS.keys()}
+    if isinstance(said["frames"], dict):
+        said["frames"] = details["frames"] | said["frames"]
+    if isinstance(said["classes"], list | None):
+        said["classes"] = max(details["classes"] or [], said["classes"] or [], key=len) or None
+    if record.session is not None:
+        said["sessions"] = [*details["sessions"], record.session]
+    return said
 
 
 def read_defences(said: Any) -> tuple[DefenceFacts, ...]:
@@ -129,8 +151,8 @@ def recover_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.
     """Rebuild the list of images from their predictions, where the file of it is damaged."""
     tables = [
         table.group_by("image").aggregate([("label", "max")]).rename_columns(["image", "label"])
-        for part in list_parts(folder / FOLDER)[0]
-        for table in read_groups(folder / FOLDER / part.name, ["image", "label"])
+        for path in parts_that_count(folder)
+        for table in read_groups(path, ["image", "label"])
     ]
     if not tables:
         return [], np.empty(0, np.int32)

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hardy.images.source import Ids
-from hardy.store.parts import FOLDER, KEYS, damaged, list_parts, plain_type, read_groups
+from hardy.store.parts import KEYS, damaged, plain_type, read_groups
 from hardy.store.records import id_array
+from hardy.store.sessions import parts_that_count
 from hardy.suites.cells import Cell
 
 LEVELS = 128  # severities are int8
@@ -70,8 +71,7 @@ class RowBatch:
 def row_batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[RowBatch]:
     among = id_array(ids)
     names = sorted({*KEYS, *columns})
-    for part in list_parts(folder / FOLDER)[0]:
-        path = folder / FOLDER / part.name
+    for path in parts_that_count(folder):
         for table in read_groups(path, names, dictionaries=("image", "corruption")):
             kind = plain_type(table["image"].type)
             if kind != among.type:

@@ -1,7 +1,8 @@
-"""Appends predictions to a store; one process at a time, and a kill at any moment corrupts nothing.
+"""Adds predictions to a store; a kill at any moment corrupts nothing.
 
-Rows are collected for some seconds, then written as one more file; only what was not written yet is
-lost with the process. Reading needs no lock.
+Rows are collected for some seconds, then written as one more part; only what was not written yet is
+lost with the process. A process that is to do all the work holds the run, so that nobody does it
+twice by accident; those that share it (`shared`) need no lock, and neither does reading.
 """
 
 import os
@@ -13,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from hardy.errors import HardyError, InputError, printable
 from hardy.files import CheckpointWriter
 from hardy.images.source import Ids
-from hardy.store import records
+from hardy.store import parts, records
 from hardy.store.identity import (
     Identity,
     LabelOf,
@@ -27,12 +27,13 @@ from hardy.store.identity import (
     quoted,
     unlike,
 )
-from hardy.store.parts import COLUMNS, FOLDER, GROUP, Columns, append, merge_tail, sweep, table
+from hardy.store.parts import FOLDER, GROUP, Columns, merge_parts, write_part
 from hardy.store.scan import scan_parts
+from hardy.store.sessions import SESSIONS, SessionRecord, new_session_path, sweep, write_session
+from hardy.store.waiting_rows import WaitingRows
 from hardy.suites.cells import Cell
 
 LOCK = "lock"
-WAITING = {"place": (np.int32, ("image",)), "frame": (np.int16, ("frame",)), **COLUMNS}
 
 
 class RunWriter(CheckpointWriter):
@@ -45,10 +46,12 @@ class RunWriter(CheckpointWriter):
         labels: npt.NDArray[Any],
         classes: tuple[str, ...] | None,
         frames: Mapping[Cell, int] | None = None,
+        shared: bool = False,
     ) -> None:
         """Open a run for images that are all, some, or more of those that are stored.
 
         `labels` has -1 for none, `frames` the number of frames of every cell that is a sequence.
+        A run that is `shared` may be written to by other processes at the same time.
         """
         if (store / records.RUN).exists():
             raise InputError(f"{store} is a run itself; name the folder above it as the store")
@@ -56,19 +59,18 @@ class RunWriter(CheckpointWriter):
         wanted = _images_of(ids, labels)
         self.folder = identity.folder_in(store)
         _check_own(self.folder)
-        self._waiting: list[tuple[Cell, Columns]] = []
-        self._rows = 0
+        self._merged = 0  # of the session's parts, those at the front that need no merging
         with self._disk():
             (self.folder / FOLDER).mkdir(parents=True, exist_ok=True)
             busy = (
                 f"another process is writing to {self.folder}; wait for it, or name another store"
             )
-            super().__init__(self.folder / LOCK, busy)
+            super().__init__(None if shared else self.folder / LOCK, busy)
         try:
             with self._disk():
                 self._open(identity, wanted, classes, frames or {})
         except BaseException:
-            self._held.release()
+            self.release()
             raise
 
     def _open(
@@ -83,35 +85,37 @@ class RunWriter(CheckpointWriter):
             **asdict(identity),
             "defence": [asdict(one) for one in identity.defence] or None,
             "identity": identity.hash(),
+        }
+        said: dict[str, Any] = {
             "classes": None if classes is None else list(classes),
-            "width": None,
             "frames": {str(cell): number for cell, number in frames.items()},
-            "sessions": [],
         }
         stored: LabelOf = {}
         listed = False
         if before is not None:
-            check_details(before, now, self.folder)
+            check_details(before, now | said, self.folder)
             stored, listed = self._stored_images()
             if stored:
                 check_stored_images(stored, wanted, self.folder)
-            now |= {name: before[name] for name in ("model", "preprocessing", "width", "sessions")}
-            now["classes"] = max(before["classes"] or [], now["classes"] or [], key=len) or None
-            now["frames"] = before["frames"] | now["frames"]
         sweep(self.folder)
-        sweep(self.folder / FOLDER)
         images = wanted if len(wanted) > len(stored) else stored
         self._ids: Ids = sorted(images)  # type: ignore[assignment]
         self._labels = np.array([images[id] for id in self._ids], np.int32)
         if len(images) > len(stored) or not listed:
             records.write_images(self.folder, self._ids, self._labels)
-        records.write_details(self.folder, now)  # after the images: from now on it is a run
-        self._details = now
-        self._id_array = records.id_array(self._ids)
+        if before is None or before["store"] != records.VERSION:
+            kept = ("model", "preprocessing", "classes", "width", "frames", "sessions")
+            now |= {name: before[name] for name in kept} if before else {}
+            records.write_details(self.folder, now)  # after the images: from now on it is a run
+        self._path = new_session_path(self.folder)
+        self._record = SessionRecord(run=said)
+        self._model = now["model"] if before is None else before["model"]
+        self._width: int | None = None if before is None else before["width"]
+        self._save()
         place = {id: number for number, id in enumerate(self._ids)}
         self._places = np.array([place[id] for id in wanted], np.int64)
         self._there, self._pixels = scan_parts(self.folder, self._ids)
-        self._frames = dict(frames)
+        self._waiting = WaitingRows(identity.hash(), self._ids, self._labels, dict(frames))
 
     def _stored_images(self) -> tuple[LabelOf, bool]:
         """The stored images, and whether their list is whole; a damaged list is made again."""
@@ -124,37 +128,39 @@ class RunWriter(CheckpointWriter):
     @property
     def width(self) -> int | None:
         """The number of classes, once it is known."""
-        width: int | None = self._details["width"]
-        return width
+        return self._width
 
     def set_width(self, width: int) -> None:
-        if self.width is None:
-            self._save({"width": width})
-        elif self.width != width:
+        if self._width is None:
+            self._width = self._record.run["width"] = width
+            self._save()
+        elif self._width != width:
             raise InputError(
-                f"{self.folder} holds predictions for {self.width:,} classes, the model now gives "
+                f"{self.folder} holds predictions for {self._width:,} classes, the model now gives "
                 f"{width:,}; name another store"
             )
 
     def add_session(self, session: Mapping[str, Any]) -> None:
         """Add a record made by `provenance.session`."""
-        self._save({"sessions": [*self._details["sessions"], dict(session)]})
+        self._record.session = dict(session)
+        self._save()
 
     def rename(self, model: str) -> None:
         """Call the model so from now on; the folder keeps the name that it was begun under."""
-        if self._details["model"] != printable(model):
-            self._save({"model": printable(model)})
+        if self._model != printable(model):
+            self._model = self._record.run["model"] = printable(model)
+            self._save()
 
     def leave_out(self, kind: str, images: int) -> None:
-        """Say in the last session that images were left out, and why."""
-        *before, last = self._details["sessions"]
-        left_out = {**last.get("left_out", {}), kind: images}
-        self._save({"sessions": [*before, {**last, "left_out": left_out}]})
+        """Say in the session that images were left out, and why."""
+        assert self._record.session is not None  # it was added before the work began
+        self._record.session.setdefault("left_out", {})
+        self._record.session["left_out"] |= {kind: images}
+        self._save()
 
-    def _save(self, change: Mapping[str, Any]) -> None:
+    def _save(self) -> None:
         with self._disk():
-            records.write_details(self.folder, self._details | dict(change))
-        self._details |= change
+            write_session(self._path, self._record)
 
     def have(self, cells: Sequence[Cell]) -> npt.NDArray[np.bool_]:
         """(images, cells): which predictions are stored or added."""
@@ -190,51 +196,38 @@ class RunWriter(CheckpointWriter):
         else:
             self.check_pixels(rows, pixels)
             self._pixels[places] = np.where(pixels == 0, self._pixels[places], pixels)
-        frames = self._frames.get(cell, 1)
-        size = len(places) * frames
-        given = columns if cell in self._frames else columns | {"zipf": np.full((size, 4), np.nan)}
-        given = given | {
-            "place": np.repeat(places, frames),
-            "frame": np.tile(np.arange(frames), len(places)),
-            "label": np.repeat(self._labels[places], frames),
-            "pixels": np.repeat(pixels, frames),
-        }
-        # Copies: what is given may be a view of something large.
-        kept = {name: np.array(given[name], kind) for name, (kind, _) in WAITING.items()}
-        for name, values in kept.items():
-            if values.size != size * len(WAITING[name][1]):
-                raise ValueError(f"expected {size} rows of {name}, got shape {values.shape}")
-        self._waiting.append((cell, kept))
-        self._rows += size
+        self._waiting.add(places, cell, columns, pixels)
         self._there.setdefault(cell, np.zeros(len(self._ids), np.bool_))[places] = True
-        if self._rows >= GROUP:
+        if len(self._waiting) >= GROUP:
             self.checkpoint()
         self.checkpoint_if_due()
 
     def write_waiting(self) -> None:
-        if self._waiting:
+        if len(self._waiting):
             with self._disk():
-                append(self.folder / FOLDER, self._table())
+                name = self._waiting.name()
+                write_part(self.folder / FOLDER, name, self._waiting.table())
+                self.commit([name])
                 self._waiting.clear()
-                self._rows = 0
-                merge_tail(self.folder / FOLDER)
 
-    def _table(self) -> pa.Table:
-        """The rows that wait, in the order in which they came."""
-        made = {
-            name: np.concatenate([columns[name] for _, columns in self._waiting])
-            for name in WAITING
-        }
-        entry = np.repeat(
-            np.arange(len(self._waiting)), [len(columns["frame"]) for _, columns in self._waiting]
-        )
-        cells = [cell for cell, _ in self._waiting]
-        return table(
-            self._id_array.take(pa.array(made["place"])),
-            pa.array([cell.name for cell in cells]).take(pa.array(entry)),
-            np.array([cell.level for cell in cells], np.int8)[entry],
-            made,
-        )
+    def commit(self, names: Sequence[str]) -> None:
+        """Make parts that were written count."""
+        record = self._record
+        record.parts += [name for name in names if name not in record.parts]
+        self._save()
+        single = record.parts[self._merged :]
+        if len(single) < parts.MERGED:
+            return
+        # One that is gone was made by another process too, which has merged it.
+        there = [name for name in single if (self.folder / FOLDER / name).exists()]
+        try:
+            record.parts[self._merged :] = [merge_parts(self.folder / FOLDER, there)] * bool(there)
+        except FileNotFoundError:  # in this very moment
+            return
+        self._save()
+        self._merged = len(record.parts)
+        for name in single:
+            (self.folder / FOLDER / name).unlink(missing_ok=True)
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
@@ -249,7 +242,8 @@ class RunWriter(CheckpointWriter):
 
 def _check_own(folder: Path) -> None:
     """Refuse links, which may lead out of the store."""
-    for path, kind in ((folder, "folder"), (folder / FOLDER, "folder"), (folder / LOCK, "file")):
+    within = ((FOLDER, "folder"), (SESSIONS, "folder"), (LOCK, "file"))
+    for path, kind in ((folder, "folder"), *((folder / name, kind) for name, kind in within)):
         got = "link" if path.is_symlink() else "folder" if path.is_dir() else "file"
         if os.path.lexists(path) and got != kind:
             raise InputError(
