@@ -63,7 +63,7 @@ def test_ls_knows_the_public_names(run) -> None:
     assert "Tiny ImageNet-C" in run("ls", "suites")[1]
     code, out, err = run("ls", "metods")
     assert (code, out) == (2, "")
-    assert 'unknown kind "metods"; did you mean "methods"? (all: corruptions, ' in err
+    assert err == 'error: unknown kind "metods"; did you mean "methods"?\n'
 
 
 def test_a_plug_in_that_cannot_be_imported_is_listed_with_the_reason(

@@ -49,6 +49,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+def sides(height: int, width: int) -> str:
+    """The size of an image in words that say which side is which."""
+    return f"width {width}, height {height}"
+
+
 def need(module: str, extra: str, what: str) -> Any:
     """Import an optional package for `what`; where it is missing, the error says how to get it."""
     try:

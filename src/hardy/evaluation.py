@@ -274,6 +274,8 @@ def evaluate(
     if not several:
         refuse_lone_list(model)
     wanted = list_models(given, name=name, checkpoint=checkpoint, preprocessing=preprocessing)
+    if trust and not any(adapters.heeds_trust(one.model) for one in wanted):
+        (warn or _warn)("`trust=True` changes nothing: it is for joblib files, sklearn:FILE")
     _check_apart(images, Path(store))
     count = count_workers(workers)
     unusable: list[Fault] = []

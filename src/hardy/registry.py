@@ -17,15 +17,28 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
-    """The error for a name nobody knows; it offers the nearest one that exists."""
+def unknown(kind: str, name: object, known: Iterable[str], todo: str = "") -> InputError:
+    """The error for a name nobody knows: it offers the nearest that exist, or else all of them,
+    and says what else to do, if there is anything."""
+    known = list(known)
+    near = [f'"{one}"' for one in _nearest(str(name), known)]
+    if near:
+        hint = f"; did you mean {' or '.join(near)}?" + (f" Or {todo}" if todo else "")
+    else:
+        hint = (f"; {todo}" if todo else "") + f" (all: {', '.join(known) or 'none'})"
+    return InputError(f'unknown {kind} "{name}"{hint}')
+
+
+def _nearest(name: str, known: list[str]) -> list[str]:
+    """The name in Hardy's spelling, the few that begin so, or the one that looks most alike."""
     from difflib import get_close_matches  # only ever needed on the way to an error
 
-    known = list(known)
-    spelled = str(name).lower().replace("-", "_").replace(" ", "_")
-    near = get_close_matches(spelled, known, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else ""
-    return InputError(f'unknown {kind} "{name}"{hint} (all: {", ".join(known) or "none"})')
+    spelled = name.lower().replace("-", "_").replace(" ", "_")
+    same = [one for one in known if one.lower() == spelled]
+    if same:
+        return same
+    longer = [one for one in known if one.startswith(spelled)]
+    return longer if 1 <= len(longer) <= 3 else get_close_matches(spelled, known, n=1)
 
 
 def summary(thing: object) -> str:

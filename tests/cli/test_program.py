@@ -136,7 +136,7 @@ def test_broken_files_are_listed_and_the_others_done(run) -> None:
         ("in/[red]text.jpg", "not an image of a known format"),
         ("in/a/cut.png", "truncated"),
         ("in/empty.jpg", "the file is empty"),
-        ("in/small.png", "at least 8 pixels per side, got 7 x 32"),
+        ("in/small.png", "at least 8 pixels per side, got width 32, height 7"),
     ):
         assert any(path in line and reason in line for line in err.splitlines()), path
 

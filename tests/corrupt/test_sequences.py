@@ -213,7 +213,7 @@ RGB = np.zeros((40, 40, 3), np.uint8)
         ((RGB[None], "tilt"), {}, "expected one image .* got a batch"),
         ((GREY, "tilt"), {}, "got uint8 .40, 40."),
         ((RGB.astype(float), "tilt"), {}, "got float64"),
-        ((RGB[:5], "tilt"), {}, "at least 8 pixels per side, got 5 x 40"),
+        ((RGB[:5], "tilt"), {}, "at least 8 pixels per side, got width 40, height 5"),
         (("cat.jpg", "tilt"), {}, "got a path; open it first"),
     ],
 )

@@ -329,5 +329,7 @@ def test_a_suite_is_fitted_to_the_images() -> None:
     assert made.edition.side == 32
     assert made.edition.params("fog", 3) == large.edition.params("fog", 3)
     assert made.reference == large.reference
-    with pytest.raises(InputError, match="expected square training images, got 32 x 16"):
+    with pytest.raises(
+        InputError, match="expected square training images, got width 16, height 32"
+    ):
         sized(cifar, (32, 16))

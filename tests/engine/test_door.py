@@ -125,10 +125,13 @@ def test_animations_are_refused_and_their_frames_taken(tmp_path: Path) -> None:
         (RGB[None, None], r"uint8 \(1, 1, 10, 12, 3\); reshape it"),
         (np.uint8(3), "uint8; convert it with np.asarray"),
         (np.zeros((10, 12, 5), np.uint8), r"\(10, 12, 5\); reshape it"),
-        (np.zeros((7, 12, 3), np.uint8), "at least 8 pixels per side, got 7 x 12; enlarge"),
-        (np.zeros((4, 12, 7, 3), np.uint8), "at least 8 pixels per side, got 12 x 7"),
-        (np.zeros((0, 12, 7, 3), np.uint8), "at least 8 pixels per side, got 12 x 7"),
-        (Image.new("RGB", (7, 12)), "at least 8 pixels per side, got 12 x 7"),
+        (
+            np.zeros((7, 12, 3), np.uint8),
+            "at least 8 pixels per side, got width 12, height 7; enlarge",
+        ),
+        (np.zeros((4, 12, 7, 3), np.uint8), "at least 8 pixels per side, got width 7, height 12"),
+        (np.zeros((0, 12, 7, 3), np.uint8), "at least 8 pixels per side, got width 7, height 12"),
+        (Image.new("RGB", (7, 12)), "at least 8 pixels per side, got width 7, height 12"),
         (
             RGB / np.float32(255),
             r"float32 \(10, 12, 3\); its values go from 0 to 1; .*np.clip\(images \* 255, 0, 255\)",

@@ -82,7 +82,7 @@ def test_the_result_is_new(name):
         (moved(RGB)[..., :1], r"\(10, 12, 1\); grey .* images.repeat_interleave\(3, -1\)"),
         (moved(np.zeros((10, 12, 4), np.uint8)), r"\(10, 12, 4\); drop alpha with images\["),
         (moved(RGB)[None, None], r"\(1, 1, 10, 12, 3\); reshape it"),
-        (moved(RGB)[:7], "at least 8 pixels per side, got 7 x 12"),
+        (moved(RGB)[:7], "at least 8 pixels per side, got width 12, height 7"),
         (moved(RGB) / 255, r"float32 .* 0 to 1; .*: \(images \* 255\).clamp\(0, 255\).byte\(\)"),
         (moved(RGB).double(), r"float64 .* 0 to 255; .*: images.clamp\(0, 255\).byte\(\)"),
         (moved(RGB).long(), r"int64 .* 0 to 255; .*: images.clamp\(0, 255\).byte\(\)"),

@@ -172,7 +172,7 @@ def _deep_tiff(path: Path) -> None:
         ("animated png", "expected a still image, got PNG with 3 frames"),
         ("pages", "expected a still image, got TIFF with 3 frames"),
         ("transparent", "transparent pixels"),
-        ("small", "at least 8 pixels per side, got 7 x 12"),
+        ("small", "at least 8 pixels per side, got width 12, height 7"),
         ("bomb", "decompression bomb.*MAX_IMAGE_PIXELS"),
     ],
 )

@@ -58,9 +58,9 @@ def test_it_stays_what_it_was() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InputError, match=r"from 1 to 20 images per class.*got 21"):
+    with pytest.raises(InputError, match=r"`images_per_class` from 1 to 20.*got 21"):
         stratified_subset(LABELS, IDS, per_class=21)
-    with pytest.raises(InputError, match=r"from 1 to 200 images, got 0"):
+    with pytest.raises(InputError, match=r"`subset` from 1 to 200, the number of images, got 0"):
         stratified_subset(LABELS, IDS, size=0)
     with pytest.raises(InputError, match="either a size or a number of images per class"):
         stratified_subset(LABELS, IDS)

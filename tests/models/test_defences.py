@@ -34,10 +34,7 @@ def test_the_defences() -> None:
 @pytest.mark.parametrize(
     ("defence", "message"),
     [
-        (
-            "clhae",
-            r'^unknown defence "clhae"; did you mean "clahe"\? \(all: clahe, nlm, median, te',
-        ),
+        ("clhae", r'^unknown defence "clhae"; did you mean "clahe"\?$'),
         ("", r'^unknown defence "" \(all: clahe'),
         ("clahe:3", r'^clahe has no setting, got "clahe:3"; say clahe$'),
         ("median:", r'^median has no setting, got "median:"'),

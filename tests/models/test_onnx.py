@@ -91,7 +91,9 @@ def test_bytes_go_in_as_they_are(tmp_path):
     assert model.preprocessing is None
     expected = IMAGES.mean(axis=(1, 2)) @ WEIGHTS
     np.testing.assert_allclose(model.logits(IMAGES), expected, rtol=1e-4)
-    with pytest.raises(InputError, match="expected images of 12 x 12, got 9 x 12; export it with"):
+    with pytest.raises(
+        InputError, match="expected images of 12 x 12, got width 12, height 9; export it with"
+    ):
         model.logits(IMAGES[:, :9])
 
 

@@ -50,8 +50,8 @@ def test_nan_and_wrong_width_keep_what_was_there(rows: Path, tmp_path: Path) -> 
         ({"model": ["fake:10", "fake:10:1"], "checkpoint": "x"}, "one model for the checkpoint"),
         ({"images": None}, "expected images to evaluate on"),
         ({"only": ["mist"]}, "mist"),
-        ({"subset": 0}, "from 1 to 20 images"),
-        ({"images_per_class": 3}, "from 1 to 2 images per class"),
+        ({"subset": 0}, "`subset` from 1 to 20"),
+        ({"images_per_class": 3}, "`images_per_class` from 1 to 2"),
         ({"subset": 5, "images_per_class": 1}, "either a size or"),
         ({"files": "nowhere"}, "nowhere"),
         ({"workers": 0}, "at least 1 worker"),
@@ -144,7 +144,9 @@ def test_other_weights_show_though_clean_images_hide_them(rows: Path, tmp_path: 
 
 def test_a_suite_of_small_images_wants_small_images(tmp_path: Path) -> None:
     images = np.zeros((4, 48, 40, 3), np.uint8)
-    with pytest.raises(InputError, match=r"images of 32 x 32 for CIFAR-10-C.*got 48 x 40"):
+    with pytest.raises(
+        InputError, match=r"images of 32 x 32 for CIFAR-10-C.*got width 40, height 48"
+    ):
         evaluate("fake:10", images=images, labels=np.arange(4), store=tmp_path, **FEW)
 
 
@@ -178,3 +180,8 @@ def test_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="empty"):
         evaluate("fake:10", images=tmp_path / "empty", store=tmp_path / "runs", **FEW)
     assert not (tmp_path / "runs").exists()
+
+
+def test_trust_that_nothing_asks_for_is_told(rows: Path, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="`trust=True` changes nothing: it is for joblib files"):
+        evaluate("fake:10", images=rows, store=tmp_path, trust=True, **FEW)

@@ -21,7 +21,7 @@ def test_chosen_images(tmp_path: Path) -> None:
     assert scores["clean error"].value == pytest.approx(100 * wrong[CLEAN][1:4].mean())
     assert scores["mCE"].circumstances.images == 3
     assert scores == score_run(run, how=FEW, images=[1, 2, 3])
-    with pytest.raises(InputError, match=r"images that mine was run on, got 1 others, such as 77"):
+    with pytest.raises(InputError, match=r"images that mine was run on, got others: 77; run"):
         score_run(run, images=[1, 77])
 
 

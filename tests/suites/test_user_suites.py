@@ -161,6 +161,11 @@ def test_a_copy_that_was_edited(mine, tmp_path) -> None:
         ("mine", "counted = ", "mine.toml: expected a TOML file"),
         ("yours", MINE, 'name: expected that of the file, "yours"'),
         ("mine", MINE.replace('"fog"', '"fogg"'), 'unknown .*"fogg"; did you mean "fog"'),
+        (
+            "mine",
+            MINE.replace('"fog"', '"dusk"'),
+            r'^mine\.toml: unknown corruption of edition cifar "dusk"; install the plug-in',
+        ),
         ("mine", MINE.replace('"fog"', '["fog"]'), r"counted: expected a list of names, got \["),
         ("mine", MINE.replace('"fog"', "{a = 1}"), r"counted: expected a list of names, got \["),
         ("mine", re.sub("counted = .*?]", "counted = []", MINE, flags=re.S), "at least one corrup"),

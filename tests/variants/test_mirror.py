@@ -103,6 +103,19 @@ def test_all_are_the_corruptions_of_imagenet_c() -> None:
     assert len(_cells("all fog:1 fog", None)) == 95
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("fog,snow:3", "fog:3 snow:3"),
+        ("fog,snow", "fog:3 snow:3"),
+        ("fog,snow:1-2", "fog:1-2 snow"),
+    ],
+)
+def test_a_list_with_commas_is_told_how_to_write_it(typed: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f'such as "{meant}.*got "{typed}"'):
+        hardy.corrupt_files("coco", "out", typed)
+
+
 def test_the_same_work_is_resumed() -> None:
     hardy.corrupt_files("coco", "whole", "contrast:1-2")
 

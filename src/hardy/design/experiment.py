@@ -22,7 +22,7 @@ from hardy.design.accuracy import check_names
 from hardy.design.designed_suite import as_toml
 from hardy.design.proxy import Features, write_features
 from hardy.design.results import FEATURES, FINISHED, FORMAT, MODELS, PREDICTIONS, begin_overlap
-from hardy.errors import HardyError, InputError
+from hardy.errors import HardyError, InputError, sides
 from hardy.evaluation import Evaluation
 from hardy.execute import Threads, count_workers, processors
 from hardy.execute.machine import versions
@@ -128,7 +128,7 @@ def sized(suite: Suite, shape: tuple[int, ...]) -> Suite:
     that would make other images of them."""
     height, width = shape
     if height != width:
-        raise InputError(f"expected square training images, got {height} x {width}")
+        raise InputError(f"expected square training images, got {sides(height, width)}")
     if RECIPES[suite.recipe].side is None and suite.edition.side == height:
         return suite
     name = f"{suite.name}_at_{height}"

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from hardy.engine.keys import is_int
 from hardy.engine.ops import is_tensor
-from hardy.errors import InputError
+from hardy.errors import InputError, sides
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -212,7 +212,7 @@ def _check_shape(images: "npt.NDArray[Any] | Tensor") -> None:
 def _check_side(height: int, width: int) -> None:
     if min(height, width) < SMALLEST_SIDE:
         raise InputError(
-            f"expected at least {SMALLEST_SIDE} pixels per side, got {height} x {width}; "
+            f"expected at least {SMALLEST_SIDE} pixels per side, got {sides(height, width)}; "
             "enlarge the image first"
         )
 

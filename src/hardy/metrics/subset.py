@@ -35,12 +35,14 @@ def stratified_subset(
     if per_class is not None:
         if not 1 <= per_class <= sizes.min():
             raise InputError(
-                f"expected from 1 to {sizes.min()} images per class (the smallest class has no "
-                f"more), got {per_class}"
+                f"expected `images_per_class` from 1 to {sizes.min()}, since the smallest class "
+                f"has no more, got {per_class}"
             )
         return np.flatnonzero(place < per_class)
     if not (size is not None and 1 <= size <= len(ids)):
-        raise InputError(f"expected from 1 to {len(ids)} images, got {size}")
+        raise InputError(
+            f"expected `subset` from 1 to {len(ids)}, the number of images, got {size}"
+        )
     # Spread each class evenly over [0, 1]: every first part of that line has all in proportion.
     members = np.empty(len(ids), np.int64)
     members[order] = np.repeat(sizes, sizes)

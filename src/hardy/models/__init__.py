@@ -37,6 +37,7 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
     },
     of=Callable,
 )
+_KIND_OF_FILE = {".onnx": "onnx", ".joblib": "sklearn"}
 # Libraries whose nets Hardy can also train, from fresh weights.
 NET_LIBRARIES = ("torchvision", "timm")
 
@@ -61,13 +62,8 @@ def load_model(
     label = printable(name or (f"{model}{other}" if isinstance(model, str) else ""))
     options = Options(label, file, trust, device or "auto", precision, batch, preprocessing, side)
     if isinstance(model, str):
-        kind, colon, rest = model.partition(":")
-        if not colon and kind not in MODELS:
-            such = (
-                f"onnx:{model}"
-                if kind.endswith(".onnx")
-                else f"timm:{model} or torchvision:{model}"
-            )
+        kind, _, rest = model.partition(":")
+        if kind not in MODELS and (such := _meant(model)):
             raise InputError(
                 f'expected a model as KIND:NAME, such as {such}, got "{model}" '
                 f"(all kinds: {', '.join(MODELS)})"
@@ -95,3 +91,20 @@ def load_model(
         f'expected a model\'s name such as "timm:resnet50", a torch module or a function, got '
         f"{type(model).__name__}"
     )
+
+
+def heeds_trust(model: object) -> bool:
+    """Whether a model's files are read only if they are trusted; plug-ins may do as they like."""
+    kind = model.partition(":")[0] if isinstance(model, str) else ""
+    return kind == "sklearn" or kind in MODELS.plugins()
+
+
+def _meant(model: str) -> str:
+    """What a name without its kind may stand for, by the suffix of its file; "": it has a kind."""
+    file, colon, _ = model.partition(":")
+    suffix = Path(file).suffix
+    if suffix == ".py":
+        return f"torch:{model}" if colon else f"torch:{model}:FACTORY"
+    if suffix in _KIND_OF_FILE:
+        return f"{_KIND_OF_FILE[suffix]}:{model}"
+    return "" if colon else f"timm:{model} or torchvision:{model}"

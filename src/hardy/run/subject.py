@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError
+from hardy.errors import InputError, sides
 from hardy.images.labels import Classes
 from hardy.images.recipes import RECIPES
 from hardy.images.source import Ids
@@ -161,7 +161,7 @@ class Subject:
             if RECIPES[self.suite.recipe].side is None and shape[:2] != (side, side):
                 raise InputError(
                     f"expected images of {side} x {side} for {self.suite.title}, which takes them "
-                    f"as they are, got {shape[0]} x {shape[1]}; resize them, or take another suite"
+                    f"as they are, got {sides(*shape[:2])}; resize them, or take another suite"
                 )
             return shape
         raise InputError(f"none of the {len(self):,} images can be read: {fault}")

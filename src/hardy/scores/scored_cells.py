@@ -63,9 +63,10 @@ def sorted_places(run: StoredRun, ids: Iterable[Id] | None = None) -> Places:
     wanted = list(places if ids is None else dict.fromkeys(ids))
     strange = [id for id in wanted if id not in places]
     if strange:
+        more = f" and {len(strange) - 1:,} more" if len(strange) > 1 else ""
         raise InputError(
-            f"expected images that {run.model} was run on, got {len(strange):,} others, such as "
-            f"{strange[0]!r}; run it on them too, or leave them out"
+            f"expected images that {run.model} was run on, got others: {strange[0]!r}{more}; run "
+            "it on them too, or leave them out"
         )
     return np.array([places[id] for id in sorted(wanted)], np.int64)  # type: ignore[type-var]
 

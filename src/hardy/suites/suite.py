@@ -227,7 +227,10 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     known: Iterable[str] = getattr(its_edition, kind)
     for name in listed:
         if name not in known:
-            raise unknown(f"{where} {one} of edition {its_edition.name}", name, known)
+            todo = "install the plug-in that brings it"
+            raise InputError(
+                f"{where}: {unknown(f'{one} of edition {its_edition.name}', name, known, todo)}"
+            )
     twice = sorted(name for name, times in Counter(listed).items() if times > 1)
     expect(not twice, f"each {one} once", twice, f"{where}: counted and validation")
     if kind == "corruptions":

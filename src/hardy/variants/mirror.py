@@ -98,6 +98,12 @@ def _cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
             severities = _severities(text, word) if colon else SEVERITIES
         else:
             name, severities = word, (severity,)
+        if "," in name:
+            apart = " ".join(f"{one}:{text or 3}" for one in name.split(",") if one)
+            raise InputError(
+                "expected corruptions with a blank between them, each with its severities, such as "
+                f'"{apart}", got "{word}"'
+            )
         some = load("imagenet_c").corruptions if name == "all" else (name,)
         cells += [Cell(one, level) for one in some for level in severities]
     return list(dict.fromkeys(cells))

@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hardy.errors import InputError
+from hardy.errors import InputError, sides
 
 _LONGEST_SIDE = 65500
 
@@ -58,6 +58,6 @@ def quantisers(quality: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def check_sides(height: int, width: int) -> None:
     if max(height, width) > _LONGEST_SIDE:
         raise InputError(
-            f"JPEG holds sides of at most {_LONGEST_SIDE} pixels, got {height} x {width}; "
+            f"JPEG holds sides of at most {_LONGEST_SIDE} pixels, got {sides(height, width)}; "
             "crop the image"
         )

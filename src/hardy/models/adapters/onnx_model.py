@@ -10,7 +10,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError
+from hardy.errors import InputError, sides
 from hardy.models.calling import as_logits, in_batches, in_its_name, normalised, resized
 from hardy.models.model import (
     IMAGENET_MEAN,
@@ -89,7 +89,7 @@ class OnnxModel:
         if any(a not in (None, b) for a, b in zip(self._sides, pixels.shape[1:3], strict=True)):
             raise InputError(
                 f"{self.name}: expected images of {self._sides[0]} x {self._sides[1]}, got "
-                f"{pixels.shape[1]} x {pixels.shape[2]}; export it with free sides, or with an "
+                f"{sides(*pixels.shape[1:3])}; export it with free sides, or with an "
                 "input of floats, which is resized"
             )
         if not self._channels_last:

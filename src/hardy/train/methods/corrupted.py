@@ -12,7 +12,7 @@ from hardy.corrupt import passes as engine
 from hardy.engine.door import SMALLEST_SIDE
 from hardy.engine.ops import cpu_ops
 from hardy.engine.rng import Draws, derive_key
-from hardy.errors import InputError
+from hardy.errors import InputError, sides
 from hardy.registry import unknown
 from hardy.suites import load
 from hardy.suites.cells import NONE, levels
@@ -62,7 +62,7 @@ class Corrupted(Method):
         if self.corruption != NONE and min(shape[1:]) < SMALLEST_SIDE:
             raise InputError(
                 f"corrupted: expected images of at least {SMALLEST_SIDE} pixels per side, got "
-                f"{shape[1]} x {shape[2]}; enlarge them first"
+                f"{sides(*shape[1:3])}; enlarge them first"
             )
 
     def epoch_images(self, epoch: int, images: Tensor) -> Tensor:
