@@ -22,13 +22,13 @@ class Shard(NamedTuple):
     """The share with this number, of so many; numbers from 0 and from 1 both do."""
 
     number: int
-    count: int
+    shares: int
 
     def __str__(self) -> str:
-        return f"{self.number}/{self.count}"
+        return f"{self.number}/{self.shares}"
 
     def has(self, block: int) -> bool:
-        return block % self.count == self.number % self.count
+        return block % self.shares == self.number % self.shares
 
 
 def read_shard(text: str | None, environment: Mapping[str, str] = os.environ) -> Shard | None:
@@ -56,6 +56,8 @@ def _shard_of_rank(environment: Mapping[str, str]) -> Shard:
 
 
 def _checked(shard: Shard, got: str) -> Shard:
-    if not (shard.count >= 1 and shard.number <= shard.count):
-        raise InputError(f"expected {_EXPECTED}, with a number no larger than the count, got {got}")
+    if not (shard.shares >= 1 and shard.number <= shard.shares):
+        raise InputError(
+            f"expected {_EXPECTED}, with a number no larger than that of the shares, got {got}"
+        )
     return shard
