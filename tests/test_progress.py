@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from PIL import Image
 
 import hardy
 from hardy import progress
-from hardy.progress import in_time, mention, untracked, watch
+from hardy.design.drops import stored_drops
+from hardy.progress import in_time, mention, one, untracked, watch
+from hardy.report import write
 
 
 class Piped:
@@ -51,7 +54,8 @@ class TestFromPython(Piped):
             and not isinstance(function, type)
             and "track" in inspect.signature(function).parameters
         }
-        assert {"evaluate", "build", "train", "attack", "compare", "report"} <= set(taken)
+        long = {"evaluate", "build", "train", "attack", "compare", "report"}
+        assert long | {"correlate", "leaderboard"} <= set(taken)
         assert set(taken.values()) == {watch}
 
 
@@ -72,6 +76,35 @@ class TestOnTheCommandLine(Piped):
         assert (code, out) == (0, "wrote 3 images to ../out\n")
         assert "1 of 3 images, about" in err
         assert "2 of 3 images, about" in err
+
+
+def test_what_is_counted_of_work_on_stored_runs(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    counted: list[tuple[int, str]] = []
+
+    def track(items, total, unit="", amount=one):
+        counted.append((total, unit))
+        return items
+
+    monkeypatch.setattr(write, "make_gallery", lambda *_: SimpleNamespace(strips=()))
+    images = np.zeros((5, 32, 32, 3), np.uint8)
+    few = {"labels": [0] * 5, "only": ["contrast"], "severities": [1], "warn": lambda text: None}
+    for model in ("fake:10", "fake:10:1"):
+        hardy.evaluate(model, suite="cifar10_c", images=images, **few)
+    hardy.report("runs", "page.html", track=track, tell=print)
+    assert counted == [(2, "runs"), (1, "galleries"), (1, "sections drawn")]
+    hardy.report("runs", "results.json", track=untracked, tell=print)
+    counted.clear()
+    hardy.leaderboard(["results.json"], "board", track=track)
+    assert counted == [(1, "result files")]
+    counted.clear()
+    rows = [f"m{k},{suite},0.9,{k / 10}" for k in range(5) for suite in "abc"]
+    Path("drops.csv").write_text("\n".join(["model,suite,clean,accuracy", *rows]))
+    hardy.correlate("drops.csv", track=track)
+    assert counted == [(3, "pairs of suites")]
+    counted.clear()
+    assert len(stored_drops(Path("runs"), track)) == 2
+    assert counted == [(2, "runs")]
 
 
 def test_time_in_words() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hardy import progress
 from hardy.errors import HardyError, InputError
 from hardy.execute import Executor, Processes, Serial, Threads, executor
 
@@ -50,6 +51,10 @@ def dying() -> Callable[[int], int]:
         return item
 
     return work
+
+
+def speaking() -> Callable[[int], bool]:
+    return lambda item: progress.speaks
 
 
 def alive(pid: int) -> bool:
@@ -197,3 +202,10 @@ def test_an_interrupt_while_workers_start_is_the_parents_alone(tmp_path: Path) -
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=300)
     assert (out, err) == ("interrupted\n", "")
+
+
+@pytest.mark.parametrize("speaks", [True, False])
+def test_workers_speak_where_the_command_line_does(speaks, monkeypatch) -> None:
+    """So that a build whose output is piped says that it compiles."""
+    monkeypatch.setattr(progress, "speaks", speaks)
+    assert list(Processes(1).run(speaking, [0])) == [speaks]

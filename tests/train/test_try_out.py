@@ -9,8 +9,9 @@ import torch
 
 from hardy.errors import InputError
 from hardy.train import NETS
-from hardy.train.loop import run_training, try_out
+from hardy.train.loop import run_training
 from hardy.train.processes import Ranks
+from hardy.train.trial import try_out
 from tests.train.small import CPU, NARROW, small_data
 
 

@@ -242,6 +242,7 @@ def correlate_shifts(
         output=output,
         seed=seed,
         tell=lambda reason: typer.secho(f"left out: {printable(reason)}", fg="yellow", err=True),
+        track=watch,
     )
     if output is not None:
         typer.echo(f"wrote {output}")

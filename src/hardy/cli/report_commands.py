@@ -51,7 +51,7 @@ def write_board(
     Every file is checked before any is shown. Only results made alike are
     ranked together; others, and published ones, stand apart.
     """
-    written = hardy.leaderboard(results, output, tell=tell)
+    written = hardy.leaderboard(results, output, tell=tell, track=watch)
     typer.echo(f"wrote {printable(str(written))}")
 
 

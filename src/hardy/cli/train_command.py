@@ -55,6 +55,10 @@ def train_model(
         str | None,
         typer.Option(metavar="SRC", help="For ant: stylised images, in a fifth of each batch."),
     ] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option(metavar="SRC", help="Held-out images with labels: accuracy after each epoch."),
+    ] = None,
     labels: options.Labels = None,
     recipe: Annotated[
         str, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
@@ -104,6 +108,7 @@ def train_model(
             init=init,
             settings=_settings(settings or []),
             stylised=stylised,
+            validation=validation,
             labels=labels,
             recipe=recipe,
             input=input,
@@ -121,9 +126,11 @@ def train_model(
         last = trained.log[-1]
         before = len(trained.log) - trained.epochs
         resumed = f" on from epoch {before}" if before else ""
+        share = last.get("validation_accuracy")
+        right = "" if share is None else f", {share:.1%} of the validation images are right"
         line = (
             f"trained {net} by {method}{resumed}, the loss is {last['loss']:.4f} after epoch "
-            f"{last['epoch']}; corruptions seen: {_seen(trained)}"
+            f"{last['epoch']}{right}; corruptions seen: {_seen(trained)}"
         )
     typer.echo(printable(line))
     from hardy.images.datasets import DATA_SETS

@@ -21,6 +21,7 @@ from hardy.metrics import Interval, error, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.metrics.stability import flips
 from hardy.metrics.statistics import LEAST, fisher_interval, pearson, spearman
+from hardy.progress import Track, untracked, watch
 from hardy.registry import unknown
 from hardy.scores import score_run
 from hardy.scores.paired_scores import differences
@@ -86,6 +87,7 @@ def correlate(
     output: str | Path | None = None,
     seed: int = 0,
     tell: Callable[[str], object] = lambda reason: None,
+    track: Track = watch,
 ) -> list[Correlation]:
     """Say whether models that lose little accuracy on one suite lose little on another.
 
@@ -108,10 +110,10 @@ def correlate(
     output = None if output is None else Path(output)
     if output is not None and output.resolve() in [path.resolve() for path in paths]:
         raise InputError(f"cannot write {output}: the results are read from it; name another file")
-    rows = [
-        row for path in paths for row in (stored_drops(path) if path.is_dir() else read_drops(path))
-    ]
-    found = correlate_drops(rows, target, family, seed, tell=tell)
+    rows: list[ModelDrop] = []
+    for path in paths:
+        rows += stored_drops(path, track) if path.is_dir() else read_drops(path)
+    found = correlate_drops(rows, target, family, seed, tell=tell, track=track)
     if output is not None:
         text = to_csv([one.as_dict() for one in found])
         check_target(output)
@@ -127,6 +129,7 @@ def correlate_drops(
     seed: int = 0,
     *,
     tell: Callable[[str], object] = lambda reason: None,
+    track: Track = untracked,
 ) -> list[Correlation]:
     """Correlate all pairs of suites, or each suite with the target. Suites and pairs of too few
     models are left out; a target or a family of too few is refused."""
@@ -162,7 +165,10 @@ def correlate_drops(
     left_out += [_counted(f"{a} with {b}", len(common[a, b])) for a, b in apart]
     if left_out:
         tell(f"{', '.join(left_out)}; a correlation takes {LEAST} or more")
-    return [_correlate(drops, a, groups[a], b, groups[b][0], common[a, b], seed) for a, b in kept]
+    return [
+        _correlate(drops, a, groups[a], b, groups[b][0], common[a, b], seed)
+        for a, b in track(kept, len(kept), "pairs of suites")
+    ]
 
 
 def _counted(what: str, models: int) -> str:
@@ -276,10 +282,11 @@ def read_drops(path: Path) -> list[ModelDrop]:
     return rows
 
 
-def stored_drops(store: Path) -> list[ModelDrop]:
+def stored_drops(store: Path, track: Track = untracked) -> list[ModelDrop]:
     """The drops of all runs in a store: mean error minus clean error, or the flip probability."""
     rows = []
-    for run in find_runs(store):
+    runs = find_runs(store)
+    for run in track(runs, len(runs), "runs"):
         scores = score_run(run, reference=None)
         corrupted = scores.kind == "corruptions"
         needed = (error.mean, error.clean) if corrupted else (flips.mean,)

@@ -84,7 +84,7 @@ def run_overlap(
     """
     hyper = hyper or Hyperparameters()
     where = find_device(Options("training", device=device))
-    training = read_data(data, where)
+    training = read_data(data, where, track=track)
     base = load(suite)
     if base.kind != "corruptions":
         raise InputError(f"expected a suite of corruptions, got {base.name}; name another")

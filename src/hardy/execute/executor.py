@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any, Protocol, TypeVar
 
+from hardy import progress
 from hardy.errors import HardyError, InputError
 
 Item = TypeVar("Item")
@@ -86,7 +87,7 @@ class Processes:
         # Workers live as long as this end is open: they also end when this process is killed.
         theirs, ours = context.Pipe(duplex=False)
         pool = futures.ProcessPoolExecutor(
-            self.workers, context, initializer=_begin, initargs=(setup, theirs)
+            self.workers, context, initializer=_begin, initargs=(setup, theirs, progress.speaks)
         )
         try:
             running: set[futures.Future[Result]] = set()
@@ -169,8 +170,9 @@ def _without_interrupts() -> Iterator[None]:
 _worker: Callable[[Any], Any] | None = None
 
 
-def _begin(setup: Setup[Any, Any], parent: Connection) -> None:
+def _begin(setup: Setup[Any, Any], parent: Connection, speaks: bool) -> None:
     global _worker
+    progress.speaks = speaks
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's matter, also on Windows
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _worker = setup()

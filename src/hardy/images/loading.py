@@ -16,6 +16,7 @@ from hardy.errors import InputError
 from hardy.execute import Threads, count_workers
 from hardy.images.recipes import RECIPES, Recipe
 from hardy.images.source import Faults, Ids, Labels, Source, check_faults, refuse
+from hardy.progress import Track, untracked
 
 # Images per task: arrays of small images would spend their time on handing over single ones.
 CHUNK = 8
@@ -41,6 +42,7 @@ def load_images(
     workers: int | None = None,
     indices: Sequence[int] | None = None,
     faults: Faults = None,
+    track: Track = untracked,
 ) -> Iterator[Batch]:
     """The source's images, prepared, in order, in batches of `batch`; the last may be smaller.
 
@@ -67,7 +69,8 @@ def load_images(
 
     chunks = _chunks(wanted, min(CHUNK, batch))
     ready: list[tuple[int, UInt8]] = []
-    for results in Threads(count).run(lambda: read, chunks):
+    every = Threads(count).run(lambda: read, chunks)
+    for results in track(every, len(wanted), "images read", len):
         for index, result in results:
             if isinstance(result, InputError):
                 refuse(faults, str(result), index)

@@ -13,6 +13,7 @@ from hardy.errors import InputError
 from hardy.files import check_outside_runs, write_output
 from hardy.metrics import error
 from hardy.models.model import in_words
+from hardy.progress import Track, watch
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render_page
 from hardy.report.submitted import find_results, left_out_of_results, main_score, on_our_suite
@@ -256,6 +257,7 @@ def leaderboard(
     output: str | os.PathLike[str],
     *,
     tell: Callable[[str], None] = warnings.warn,
+    track: Track = watch,
 ) -> Path:
     """Write a static page that ranks result files, to sort and to filter: `output`/index.html.
 
@@ -278,7 +280,7 @@ def leaderboard(
     check_outside_runs(target)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"cannot write {target}: {folder} is a file; name a folder")
-    found = find_results(map(Path, results))
+    found = find_results(map(Path, results), track)
     page = render_leaderboard(found)
     folder.mkdir(parents=True, exist_ok=True)
     write_output(target, page)

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hardy.errors import need
+from hardy.progress import Track, untracked
 from hardy.report import attack_section as attacks
 from hardy.report import headline
 from hardy.report import plotly_figures as plots
@@ -26,13 +27,16 @@ if TYPE_CHECKING:
 FOR_WORST = 1_500_000
 
 
-def render_report(report: StoreReport, galleries: Iterable[Gallery] = ()) -> bytes:
+def render_report(
+    report: StoreReport, galleries: Iterable[Gallery] = (), *, track: Track = untracked
+) -> bytes:
     """The page; a gallery stands at the end of its suite's first section."""
     by_suite = {gallery.suite_hash: gallery for gallery in galleries}
     drawn: dict[str, Any] = {}
+    sections = track(report.sections, len(report.sections), "sections drawn")
     parts = [
         _part(section, by_suite, drawn) | {"worst": worst}
-        for section, worst in zip(report.sections, _worst(report), strict=True)
+        for section, worst in zip(sections, _worst(report), strict=True)
     ]
     higher = dict.fromkeys(
         name for section in report.sections for name in headline.higher_is_better(section)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hardy.errors import InputError
+from hardy.progress import Track, untracked
 from hardy.registry import unknown
 from hardy.report.words import count
 from hardy.scores.result_files import ResultFile, read_results
@@ -16,7 +17,7 @@ from hardy.suites.cells import levels
 LISTED = 10
 
 
-def find_results(paths: Iterable[Path]) -> list[ResultFile]:
+def find_results(paths: Iterable[Path], track: Track = untracked) -> list[ResultFile]:
     """Read files, and all .json files in folders, and check every one before any is shown.
 
     Results on suites that are not ours come along, unless there are no others.
@@ -24,7 +25,7 @@ def find_results(paths: Iterable[Path]) -> list[ResultFile]:
     found: list[ResultFile] = []
     refused: list[str] = []
     files = [file for path in paths for file in _files(path)]
-    for file in files:
+    for file in track(files, len(files), "result files"):
         try:
             read = read_results(file)
             for one in read:

@@ -13,7 +13,7 @@ from hardy.progress import Track, untracked, watch
 from hardy.registry import unknown
 from hardy.report import REPORT_FORMATS
 from hardy.report.figures import Figure, choose_figure, figures
-from hardy.report.gallery import Gallery, make_gallery, sample_photo
+from hardy.report.gallery import make_gallery, sample_photo
 from hardy.report.gathered import StoreReport, gather
 from hardy.report.headline import headline_summary
 from hardy.report.matplotlib_figures import Print, overview, save_figure
@@ -149,20 +149,22 @@ def render_store(
 ) -> bytes:
     """The page; galleries are made while scores are computed."""
     with ThreadPoolExecutor(1) as aside:
-        made = aside.submit(_galleries, find_runs(store, []), photo)
+        shown = _suites(find_runs(store, [])) if photo else []
+        begun = [aside.submit(make_gallery, suite, photo) for suite in shown if photo]
         report = gather(store, track=track)
         for reason in report.left_out:
             tell(reason)
-        return render_report(report, made.result())
+        made = [one.result() for one in track(begun, len(begun), "galleries")]
+        galleries = [one for one in made if one.strips]  # those of plug-ins may be absent
+        return render_report(report, galleries, track=track)
 
 
-def _galleries(runs: list[StoredRun], photo: Path | None) -> list[Gallery]:
+def _suites(runs: list[StoredRun]) -> list[Suite]:
     suites: dict[str, Suite] = {}
-    for run in runs if photo else ():
+    for run in runs:
         with suppress(InputError):  # a suite that cannot be scored is not shown
             suites.setdefault(run.details["suite_hash"], suite_of(run))
-    made = [make_gallery(suite, photo) for suite in suites.values() if photo]
-    return [gallery for gallery in made if gallery.strips]  # those of plug-ins may be absent
+    return list(suites.values())
 
 
 def as_markdown(report: StoreReport) -> str:

@@ -8,7 +8,6 @@ steps are recorded and replayed.
 
 from __future__ import annotations
 
-import copy
 import gc
 import time
 from collections.abc import Callable, Mapping
@@ -33,7 +32,8 @@ from hardy.train.nets import make_net, normalisation
 from hardy.train.processes import ALONE, Ranks
 from hardy.train.trained_model import load_last
 from hardy.train.training import TrainingResult
-from hardy.train.training_data import Data, batches, crop_and_flip, endless, give_stylised
+from hardy.train.training_data import Data, batches, crop_and_flip, endless, give_stylised, held_out
+from hardy.train.trial import try_out
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
@@ -50,6 +50,7 @@ def run_training(
     settings: Mapping[str, object] | None = None,
     init: Path | None = None,
     stylised: Data | None = None,
+    validation: Data | None = None,
     device: torch.device | None = None,
     ranks: Ranks = ALONE,
     say: record.Say = lambda line: None,
@@ -57,7 +58,8 @@ def run_training(
 ) -> TrainingResult:
     """Train by a method, on images that are read, into a folder; the same call resumes.
 
-    `init` is a file with the first weights; `stylised` images take a part of each batch of ANT.
+    `init` is a file with the first weights; `stylised` images take a part of each batch of ANT;
+    after each epoch the log gets the accuracy on `validation` images, by which nothing is chosen.
     """
     hyper = hyper or Hyperparameters()
     device = device or torch.device("cpu")
@@ -65,7 +67,7 @@ def run_training(
         chosen = make_method(method, settings)
         if stylised is not None:
             give_stylised(chosen, stylised, data, device)
-        training = Training(chosen, data, hyper, device, ranks)
+        training = Training(chosen, data, hyper, device, ranks, validation)
         if init is not None:
             todo = "start from weights of the same net, made for as many classes as the data has"
             load_checkpoint(training.net, init, f"{todo}, or leave `init` out")
@@ -108,35 +110,6 @@ def _train_the_rest(
     return training.epoch - first, training.log
 
 
-def try_out(
-    net: nn.Module, data: Data, hyper: Hyperparameters, device: torch.device, ranks: Ranks
-) -> None:
-    """Refuse a net that cannot take the images, before anything is written.
-
-    A copy of the net is given two images in training mode; or one, where a batch, or the last one
-    of an epoch, leaves one to a process: a net that ends in one pixel cannot normalise that.
-    """
-    whole, last = min(hyper.batch, len(data.images)), len(data.images) % hyper.batch
-    few = 1 if 1 in (whole // ranks.world, last // ranks.world) else 2
-    tried = copy.deepcopy(net).train()
-    drawn = [device] if device.type == "cuda" else []  # by dropout
-    images = torch.zeros(few, *data.shape, device=device)
-    try:
-        with torch.no_grad(), torch.random.fork_rng(devices=drawn):
-            logits = tried(images)
-    except Exception as error:  # a net of any library, which may raise anything
-        raise InputError(
-            f"{hyper.net} cannot train on {few} of the images, {data.shape[1]} x {data.shape[2]} "
-            f"pixels ({error}); choose another net, images of another size, or another batch "
-            f"than {hyper.batch} of {len(data.images)}"
-        ) from error
-    if not isinstance(logits, torch.Tensor) or logits.shape != (few, data.classes):
-        raise InputError(
-            f"expected {hyper.net} to give {data.classes} numbers for an image in training, got "
-            f"{type(logits).__name__} {tuple(getattr(logits, 'shape', ()))}; choose another net"
-        )
-
-
 class Training:
     """The state of a run while it trains."""
 
@@ -147,8 +120,10 @@ class Training:
         hyper: Hyperparameters,
         device: torch.device,
         ranks: Ranks = ALONE,
+        validation: Data | None = None,
     ) -> None:
         self.ranks = ranks
+        self.validation = None if validation is None else held_out(validation, data)
         whole, rest = divmod(len(data.images), hyper.batch)
         self.steps = whole + (rest >= ranks.world)
         if not self.steps or hyper.batch < ranks.world:
@@ -213,6 +188,8 @@ class Training:
                 "images_per_second": round(len(self.data.images) / seconds, 1),
             }
         )
+        if self.validation is not None:
+            self.log[-1][record.VALIDATED] = round(self._validate(self.validation, track), 6)
 
     def _all_steps(self, track: Track) -> tuple[float, int]:
         """The steps of an epoch: the last learning rate, and how many images there were. Losses
@@ -292,14 +269,29 @@ class Training:
             raise self._gone_wrong(f"the net gives no numbers after epoch {self.epoch}")
 
     def describe(self) -> str:
-        """How far it is: the last loss, and the accuracy on a batch of the images as they are. No
-        others are given, and to hold some out would train another net."""
-        some = torch.linspace(0, len(self.data.images) - 1, self.hyper.batch).long().unique()
-        right = self._logits(self.data.images[some]).argmax(1).cpu() == self.data.labels[some].cpu()
-        return (
-            f"epoch {self.epoch} of {self.hyper.epochs}: loss {self.log[-1]['loss']:.4f}, "
-            f"{right.float().mean():.0%} right of {len(some)} training images"
-        )
+        """How far it is: the last loss, and the accuracy on validation images. Where none are
+        given, that on a batch of the training images as they are: to hold some of these out would
+        train another net."""
+        if self.validation is not None:
+            share = f"{self.log[-1][record.VALIDATED]:.1%}"
+            right = f"{share} right of {len(self.validation.images):,} validation images"
+        else:
+            some = torch.linspace(0, len(self.data.images) - 1, self.hyper.batch).long().unique()
+            share = f"{self._count_right(self.data, some) / len(some):.0%}"
+            right = f"{share} right of {len(some)} training images"
+        loss = self.log[-1]["loss"]
+        return f"epoch {self.epoch} of {self.hyper.epochs}: loss {loss:.4f}, {right}"
+
+    def _validate(self, data: Data, track: Track) -> float:
+        """The share of held-out images that the net gets right."""
+        parts = torch.arange(len(data.images)).split(self.hyper.batch)
+        unit = f"batches of validation after epoch {self.epoch}"
+        right = [self._count_right(data, part) for part in track(parts, len(parts), unit)]
+        return sum(right) / len(data.images)
+
+    def _count_right(self, data: Data, some: Tensor) -> int:
+        answers = self._logits(data.images[some]).argmax(1).cpu()
+        return int((answers == data.labels[some].cpu()).sum())
 
     def _logits(self, images: Tensor) -> Tensor:
         self.model.eval()

@@ -47,6 +47,7 @@ LOCK = ".lock"
 Log = list[dict[str, float]]  # a row for each epoch
 Say = Callable[[str], object]
 LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
+VALIDATED = "validation_accuracy"  # a share of 1; the last column where images are held out
 SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
@@ -64,6 +65,7 @@ def training_record(
 ) -> dict[str, Any]:
     """What `run.json` will say."""
     data, (mean, std) = training.data, training.preprocessing
+    held_out = training.validation
     return {
         "format": FORMAT,
         "method": {"name": method, **training.method.described()},
@@ -83,6 +85,7 @@ def training_record(
         "preprocessing": {"mean": mean, "std": std},
         "versions": versions(("numpy", "torch", "safetensors")),
         "device": device_name(training.device),
+        **({} if held_out is None else {"validation": held_out.sha256}),
     }
 
 
@@ -260,7 +263,7 @@ def read_log(folder: Path) -> Log:
 def check_log(rows: Any) -> Log:
     """Check that the log has a row of numbers for each of the epochs 1, 2, ..."""
     for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
-        whole = isinstance(row, dict) and tuple(row) == LOG_COLUMNS
+        whole = isinstance(row, dict) and tuple(row) in (LOG_COLUMNS, (*LOG_COLUMNS, VALIDATED))
         if not whole or row["epoch"] != number or not all(map(_is_figure, row.values())):
             raise ValueError(f"its log has no numbers of epoch {number}")
     if not rows:
@@ -272,7 +275,7 @@ def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     write_whole(folder / LOG, lines.encode())
     table = io.StringIO()
-    writer = csv.DictWriter(table, LOG_COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_whole(folder / "log.csv", table.getvalue().encode())

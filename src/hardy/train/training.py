@@ -1,6 +1,7 @@
 """`hardy.train`: train a net by a method, into a folder that is then a model."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,9 @@ class TrainingResult(NamedTuple):
 
     folder: Path
     epochs: int  # of this call; 0 where the run was finished before
-    log: list[dict[str, float]]  # a row for each epoch: epoch, loss, lr, seconds, images_per_second
+    # A row for each epoch: epoch, loss, lr, seconds, images_per_second, and with validation images
+    # validation_accuracy.
+    log: list[dict[str, float]]
     seen: list[str] | None  # the benchmarks' corruptions it was trained on; None: nobody says
     all_seen: bool  # False where nothing says what the weights of `init` had seen
     rank: int = 0  # of this process, of those that torchrun started
@@ -35,6 +38,7 @@ def train(
     init: str | Path | None = None,
     settings: Mapping[str, object] | None = None,
     stylised: str | Path | None = None,
+    validation: str | Path | None = None,
     labels: str | Path | None = None,
     recipe: str = "none@1",
     input: str | None = None,
@@ -49,10 +53,12 @@ def train(
 
     `hardy.names("methods")` and `hardy.names("nets")` list what there is; `settings` are those of
     the method, such as {"sigma": 0.2}. `data` are images with labels, as in `hardy.evaluate`;
-    `stylised` ones take a fifth of each batch of ant. `init` is a file of weights to start from.
-    `input` names a filter of `hardy.names("defences")` that all images pass, in tests too. The
-    device and the precision are the best there are, if left out. `out` then has the weights, a log,
-    and run.json, the record of the run. Processes that torchrun started share each batch.
+    `stylised` ones take a fifth of each batch of ant; `validation` ones, which bring their labels,
+    tell the accuracy after each epoch, and nothing is chosen by it. `init` is a file of weights to
+    start from. `input` names a filter of `hardy.names("defences")` that all images pass, in tests
+    too. The device and the precision are the best there are, if left out. `out` then has the
+    weights, a log, and run.json, the record of the run. Processes that torchrun started share each
+    batch.
 
     ```python
     import hardy
@@ -72,11 +78,13 @@ def train(
     from hardy.train.method import make_method
     from hardy.train.nets import check_net
     from hardy.train.processes import joined
-    from hardy.train.training_data import check_stylised, read_data
+    from hardy.train.training_data import check_labelled, check_stylised, read_data
 
     # What is wrong without a look at the images is said before they are read.
     asked = make_method(method, settings)
     check_stylised(asked, stylised)
+    if validation is not None:
+        check_labelled(validation, "validation")
     check_net(net, antialias, blur_after_conv)
     init = None if init is None else existing(Path(init), "weights to start from")
     out = Path(out)
@@ -98,10 +106,11 @@ def train(
             deterministic=deterministic,
             seed=seed,
         )
-        images = read_data(str(data), where, labels=labels, recipe=recipe, input=input)
-        others = None
-        if stylised is not None:
-            others = read_data(str(stylised), where, recipe=recipe, input=input)
+        track = track if ranks.first else untracked
+        read = partial(read_data, device=where, recipe=recipe, input=input, track=track)
+        images = read(str(data), labels=labels)
+        others = None if stylised is None else read(str(stylised))
+        held_out = None if validation is None else read(str(validation), part="test")
         if ranks.first:
             say(images.described)
         return run_training(
@@ -112,8 +121,9 @@ def train(
             settings=settings,
             init=init,
             stylised=others,
+            validation=held_out,
             device=where,
             ranks=ranks,
             say=say if ranks.first else lambda line: None,
-            track=track if ranks.first else untracked,
+            track=track,
         )

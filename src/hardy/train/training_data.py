@@ -3,7 +3,7 @@ in a part of each batch, as in ANT+SIN (Rusak et al., 2020)."""
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from hardy.errors import InputError
 from hardy.images import load_images, open_images
 from hardy.images.datasets import DATA_SETS
 from hardy.models.defences.input_filters import input_filter
+from hardy.progress import Track, untracked
 from hardy.train.method import Draw, Method, to_pixels
 
 _LARGEST_SHARE = 0.5  # of the device's free memory; the rest is the net's
@@ -45,17 +46,19 @@ def read_data(
     labels: Path | str | None = None,
     recipe: str = "none@1",
     input: str | None = None,
+    part: str = "train",
+    track: Track = untracked,
 ) -> Data:
-    """Read all images of a source, or the training part of a data set that is known by its name.
-    `input` is a filter of `hardy.models.defences` that they pass first."""
+    """Read all images of a source, or that part of a data set that is known by its name. `input` is
+    a filter of `hardy.models.defences` that they pass first."""
     passed = None if input is None else input_filter(input)
-    source = open_images(f"{where}:train" if where in DATA_SETS else where, labels=labels)
+    source = open_images(f"{where}:{part}" if where in DATA_SETS else where, labels=labels)
     if source.labels is None:
         raise InputError(f"{where} has no labels to train with; bring them by `labels`")
     if not len(source):
         raise InputError(f"{where}: expected images to train with, got none")
     # One batch, so that images of other sizes are refused by name.
-    batch = next(load_images(source, recipe, batch=len(source)))
+    batch = next(load_images(source, recipe, batch=len(source), track=track))
     classes = len(source.classes) if source.classes else int(source.labels.max()) + 1
     if classes > MOST_CLASSES:
         raise InputError(
@@ -136,9 +139,14 @@ def check_stylised(method: Method, where: str | Path | None) -> None:
     if where is None:
         return
     need_taker(method)
+    check_labelled(where, "stylised")
+
+
+def check_labelled(where: str | Path, kind: str) -> None:
+    """Refuse images beside the training images that come without labels."""
     if where not in DATA_SETS and open_images(where).labels is None:
         raise InputError(
-            f"{where}: expected stylised images with their labels, got none; put them into one "
+            f"{where}: expected {kind} images with their labels, got none; put them into one "
             "folder per class, or labels beside images in the .npz"
         )
 
@@ -154,23 +162,37 @@ def need_taker(method: Method) -> TakesStylised:
 def give_stylised(method: Method, stylised: Data, data: Data, device: torch.device) -> None:
     """Hand stylised images to a method that trains on `data`, if they are of its kind."""
     taker = need_taker(method)
-    for what in ("classes", "shape", "input"):
-        wanted, came = getattr(data, what), getattr(stylised, what)
-        if wanted != came:
-            raise InputError(
-                f"expected stylised images of the {what} of the others, {wanted}, got {came}"
-            )
-    # Classes of other names, whose numbers would fit as well.
-    for number, (its, ours) in enumerate(zip(stylised.names or (), data.names or (), strict=False)):
-        if its != ours:
-            raise InputError(
-                "expected stylised images of the classes of the others, by the same names and in "
-                f"their order: label {number} is {ours!r}, got {its!r}; name the classes alike, or "
-                "bring an array with the numbers of the others as labels"
-            )
+    _check_alike(stylised, data, "stylised")
     if stylised.images.device.type != device.type:
         raise InputError(
             f"expected stylised images that fit on the {device.type} device beside the others, got "
             f"{stylised.images.nbytes / 1e9:.1f} GB; bring fewer, or smaller ones"
         )
     taker.stylised = stylised
+
+
+def _check_alike(others: Data, data: Data, kind: str) -> None:
+    """Refuse images beside the training images that are not of their kind."""
+    for what in ("classes", "shape", "input"):
+        wanted, came = getattr(data, what), getattr(others, what)
+        if wanted != came:
+            raise InputError(
+                f"expected {kind} images of the {what} of the others, {wanted}, got {came}"
+            )
+    # Classes of other names, whose numbers would fit as well.
+    for number, (its, ours) in enumerate(zip(others.names or (), data.names or (), strict=False)):
+        if its != ours:
+            raise InputError(
+                f"expected {kind} images of the classes of the others, by the same names and in "
+                f"their order: label {number} is {ours!r}, got {its!r}; name the classes alike, or "
+                "bring an array with the numbers of the others as labels"
+            )
+
+
+def held_out(validation: Data, data: Data) -> Data:
+    """Validation images, if they are of the kind of the training images. Of an array the highest
+    label tells the classes, and a few images may lack it."""
+    if validation.names is None and validation.classes < data.classes:
+        validation = replace(validation, classes=data.classes)
+    _check_alike(validation, data, "validation")
+    return validation
