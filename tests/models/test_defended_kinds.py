@@ -25,7 +25,7 @@ def brightness(images):
     return np.stack([images.mean(axis=(1, 2, 3)), 255 - images.mean(axis=(1, 2, 3))], 1)
 
 
-@pytest.fixture(params=["torch", "onnx", "onnx of bytes", "sklearn", "function"])
+@pytest.fixture(params=["torch", "onnx", "onnx of bytes", "tflite", "sklearn", "function"])
 def model(request: pytest.FixtureRequest, tmp_path: Path) -> Model:
     match request.param:
         case "torch":
@@ -34,6 +34,11 @@ def model(request: pytest.FixtureRequest, tmp_path: Path) -> Model:
             return load_model(f"onnx:{write(tmp_path / 'm.onnx', (None, 3, 8, 8))}")
         case "onnx of bytes":
             return load_model(f"onnx:{write(tmp_path / 'm.onnx', ('n', 8, 8, 3), kind=2)}")
+        case "tflite":
+            pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+            from tests.models import tflite_files
+
+            return load_model(f"tflite:{tflite_files.write(tmp_path / 'm', (-1, 8, 8, 3))}")
         case "sklearn":
             return load_model(save(tmp_path, LogisticRegression(max_iter=300)), trust=True)
         case _:

@@ -15,11 +15,13 @@ IMAGES = random_images(9, 20, 24)
 
 
 def test_the_kinds_of_model():
-    assert MODELS.names() == ("torchvision", "timm", "torch", "onnx", "sklearn", "hardy", "fake")
+    assert MODELS.names() == (
+        *("torchvision", "timm", "torch", "onnx", "tflite", "sklearn", "hardy", "fake"),
+    )
 
 
 def test_importing_models_imports_no_framework():
-    heavy = ("torch", "torchvision", "timm", "onnxruntime", "sklearn", "joblib")
+    heavy = ("torch", "torchvision", "timm", "onnxruntime", "ai_edge_litert", "sklearn", "joblib")
     code = f"import sys, hardy, hardy.models; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -59,6 +61,7 @@ def test_what_is_no_model_is_refused(name, message):
         ("torchvision:resnet50", "torchvision", "torchvision"),
         ("torch:examples.mine:model", "torch", "torch"),
         ("onnx:model.onnx", "onnxruntime", "onnx"),
+        ("tflite:model.tflite", "ai_edge_litert", "tflite"),
     ],
 )
 def test_a_missing_extra_says_how_to_install_it(name, module, extra, monkeypatch):

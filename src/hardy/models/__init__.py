@@ -1,4 +1,4 @@
-"""Corrupted images to logits: torch, timm, torchvision, ONNX, scikit-learn, any function, a fake.
+"""Corrupted images to logits: torch, timm, torchvision, ONNX, TFLite, scikit-learn, functions.
 
 Each kind has a prefix: `load_model("timm:resnet50")`. Another package adds one by an entry point in
 the group "hardy.models": a function (what follows the colon, `Options`) -> `Model`.
@@ -31,13 +31,19 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
         "onnx": Row(
             f"{_HERE}.onnx_model:OnnxModel", needs="onnxruntime", extra="onnx", takes="FILE"
         ),
+        "tflite": Row(
+            f"{_HERE}.tflite_model:TfliteModel",
+            needs="ai_edge_litert",
+            extra="tflite",
+            takes="FILE",
+        ),
         "sklearn": Row(f"{_HERE}.sklearn_model:SklearnModel", takes="FILE"),
         "hardy": Row("hardy.train.trained_model:trained_model", needs="torch", takes="DIR"),
         "fake": Row(f"{_HERE}.function_model:fake_model", takes="CLASSES"),
     },
     of=Callable,
 )
-_KIND_OF_FILE = {".onnx": "onnx", ".joblib": "sklearn"}
+_KIND_OF_FILE = {".onnx": "onnx", ".tflite": "tflite", ".joblib": "sklearn"}
 # Libraries whose nets Hardy can also train, from fresh weights.
 NET_LIBRARIES = ("torchvision", "timm")
 

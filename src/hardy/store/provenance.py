@@ -26,6 +26,7 @@ LIBRARIES = (
     "timm",
     "onnxruntime",
     "onnxruntime-gpu",
+    "ai-edge-litert",
     "scikit-learn",
 )
 
