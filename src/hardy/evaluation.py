@@ -17,6 +17,7 @@ from hardy.engine.keys import check_seed
 from hardy.engine.ops import engine_name
 from hardy.errors import InputError
 from hardy.execute import Executor, Serial, Threads, count_workers
+from hardy.images.labels import doubt_order
 from hardy.images.source import Fault, count_left_out
 from hardy.metrics import stratified_subset
 from hardy.models import Model, Override, Preprocessing
@@ -83,7 +84,9 @@ class Evaluation:
         names, own, told = subject.classes.names, self.own_classes, {}
         for model in self.models:
             warning = check_trained_on(facts_of(model).class_names, names, model.name, own=own)
-            told[model.name] = [warning] if warning else []
+            # Trained by Hardy on classes of these names, it has them in this order.
+            doubt = None if facts_of(model).class_names == names else doubt_order(names)
+            told[model.name] = [text for text in (warning, doubt) if text]
         return told
 
     def check(self) -> dict[str, Checked]:
@@ -152,6 +155,7 @@ class Evaluation:
                 checked_accuracy=accuracy.get(model.name),
                 warnings=(doubts or {}).get(model.name, ()),
                 unchecked=self._unchecked(model) if accuracy.get(model.name) is None else None,
+                images=len(self.subject.variants),
                 left_out=self.left_out,
                 **said(facts_of(model)),
             )
@@ -323,7 +327,7 @@ def evaluate(
     found = evaluation.check()
     for its_name, checked in found.items():
         doubts[its_name] += checked.warnings
-    for warning in (text for some in doubts.values() for text in some):
+    for warning in dict.fromkeys(text for some in doubts.values() for text in some):
         (warn or _warn)(warning)
     accuracy = {its_name: checked.accuracy for its_name, checked in found.items()}
     outcome = evaluation.run(track, accuracy, doubts, warn)

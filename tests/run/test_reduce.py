@@ -12,10 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hardy.errors import InputError
+from hardy.images.labels import Classes
 from hardy.metrics.frame_distance import zipf_columns
 from hardy.run import reduce as module
 from hardy.run.batching import check_finite, check_shape
 from hardy.run.reduce import reduce
+from hardy.suites import load
 
 
 def slowly(logits: list[float], label: int) -> dict[str, Any]:
@@ -104,11 +106,15 @@ def test_what_cannot_be_reduced(logits: Any, labels: list[Any], message: str) ->
 
 
 def test_a_models_mistakes_are_said_in_its_name() -> None:
-    check_shape(np.zeros((5, 10)), model="m", rows=5, width=10)
-    with pytest.raises(InputError, match=r"^timm:x: expected logits for 1,000 classes, got 10;"):
-        check_shape(np.zeros((5, 10)), model="timm:x", rows=5, width=1000)
+    known: Any = {
+        "classes": Classes(np.arange(5, dtype=np.int32), None, 10),
+        "suite": load("cifar10_c"),
+    }
+    check_shape(np.zeros((5, 10)), model="m", rows=5, **known)
+    with pytest.raises(InputError, match=r"^timm:x: expected logits for 10 classes, got 1,000;"):
+        check_shape(np.zeros((5, 1000)), model="timm:x", rows=5, **known)
     with pytest.raises(InputError, match=r"^m: expected logits \(5, classes\).*64 \(10, 5\)"):
-        check_shape(np.zeros((10, 5)), model="m", rows=5, width=10)
+        check_shape(np.zeros((10, 5)), model="m", rows=5, **known)
     ids = ["a", "b\n", "c", "d", "e"]
     check_finite(np.ones(5, np.bool_), model="m", ids=ids)
     with pytest.raises(InputError, match=r"^m: .* for 4 of 5 images: b\\n, c, d, \.\.\.; look at"):

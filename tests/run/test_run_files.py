@@ -46,9 +46,54 @@ def test_files_of_another_build_are_another_run(tmp_path: Path) -> None:
         runs.append(one(evaluate("fake:10", files=files, store=tmp_path / "runs", **what)))
     assert runs[0].folder != runs[1].folder
     assert runs[0].stored.details["made"] == "files of hardy build, npy"
-    for option in ({"seed": 3}, {"labels": "labels.txt"}, {"labels": np.arange(20)}):
-        with pytest.raises(InputError, match="with files, which bring their own"):
+    for option in ({"seed": 3}, {"labels": Path("labels.txt")}, {"labels": np.arange(20)}):
+        with pytest.raises(InputError, match="with files, which bring their own") as caught:
             evaluate("fake:10", files=tmp_path / "7", store=tmp_path, **what, **option)
+        assert "PosixPath" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["photos", "rows"])
+def test_files_that_were_built_without_labels(kind: str, tmp_path: Path) -> None:
+    """They take those that are named, by the images' names or in their order, or the clean images'
+    own."""
+    rows = np.load(write_rows(tmp_path, 4))["images"]
+    clean = tmp_path / "clean.npy"
+    (tmp_path / "labels.csv").write_text("5\n6\n7\n0\n")
+    np.save(clean, rows)
+    if kind == "photos":
+        clean = tmp_path / "clean"
+        clean.mkdir()
+        for number, row in enumerate(rows):
+            Image.fromarray(row).save(clean / f"{number}.png")
+        (tmp_path / "labels.csv").write_text("id,label\n3,0\n1,6\n2,7\n0,5\n")
+    told: list[Any] = []
+    out = tmp_path / "built"
+    hardy.build("cifar10_c", images=clean, out=out, only=["contrast"], announce=told.append)
+    assert "these images have no labels; to evaluate on the files, name" in str(told[0])
+    what: dict[str, Any] = {"suite": "cifar10_c", "files": out, "only": ["contrast"]}
+    with pytest.raises(InputError, match=r"expected labels, got .* name a file with `labels`"):
+        evaluate("fake:10", store=tmp_path / "runs", **what)
+    labels = tmp_path / "labels.csv"
+    alone = one(evaluate("fake:10", labels=labels, store=tmp_path / "runs", **what))
+    assert alone.stored.labels.tolist() == [5, 6, 7, 0]
+    numbers = np.array([5, 6, 7, 0])
+    again = one(evaluate("fake:10", labels=numbers, store=tmp_path / "runs", **what))
+    assert again.folder == alone.folder
+    if kind == "photos":
+        (clean / "labels.csv").write_text(labels.read_text())
+        both = one(evaluate("fake:10", images=clean, store=tmp_path / "both", **what))
+        assert both.stored.labels.tolist() == [5, 6, 7, 0]
+        assert CLEAN in both.stored.cells
+        labels.write_text("1.png,6\n3.png,0\n")
+        part = one(evaluate("fake:10", labels=labels, store=tmp_path / "part", **what))
+        assert (part.stored.ids, part.stored.labels.tolist()) == ([1, 3], [6, 0])
+        assert "2 of 4 images" in str(part.score())
+        made = alone.stored.read([Cell("contrast", 3)], ["top5"])["top5"]
+        assert (part.stored.read([Cell("contrast", 3)], ["top5"])["top5"] == made[[1, 3]]).all()
+    else:
+        (tmp_path / "labels.csv").write_text("5\n6\n")
+        with pytest.raises(InputError, match="expected one label per image, 4 in all, got 2"):
+            evaluate("fake:10", labels=labels, store=tmp_path / "part", **what)
 
 
 def test_official_files_that_were_changed_are_noticed(tmp_path: Path) -> None:

@@ -185,6 +185,62 @@ def test_what_a_listing_leaves_out_is_said_with_every_score(tmp_path: Path) -> N
     assert note in page.read_text()
 
 
+def test_images_that_a_later_call_has_no_labels_for_are_not_counted_twice(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for k in range(6):
+        Image.fromarray(np.full((32, 32, 3), 20 * k, np.uint8)).save(folder / f"{k}.png")
+    labels = [f"{k}.png,{k}\n" for k in range(6)]
+    for number in (5, 6, 4):
+        (folder / "labels.csv").write_text("".join(labels[:number]))
+        score = one(evaluate("fake:10", images=folder, store=tmp_path / "runs", **FEW)).score()
+        assert ("5 of 6 images" in str(score)) == (number == 5)
+    assert ", 6 images," in str(score)
+    assert not any("left out" in note for note in score.notes)
+
+
+def _numbered_folders(folder: Path, *names: str) -> Path:
+    for k, name in enumerate(names):
+        (folder / name).mkdir(parents=True)
+        Image.fromarray(np.full((32, 32, 3), 20 * k, np.uint8)).save(folder / name / f"{k}.png")
+    return folder
+
+
+def test_folders_called_by_numbers_in_the_order_of_text_are_doubted(tmp_path: Path) -> None:
+    heard: list[str] = []
+    what: dict[str, Any] = {"own_classes": True, "warn": heard.append, **FEW}
+    images = _numbered_folders(tmp_path / "three", "1", "2", "10")
+    runs = evaluate(["fake:3", "fake:3:1"], images=images, store=tmp_path / "runs", **what)
+    (doubt,) = heard
+    assert doubt.startswith("the classes 1, 10, 2 are in the order of text")
+    assert "as 1, 2, 10, its scores mean nothing" in doubt
+    assert isinstance(runs, list)
+    assert all(doubt in run.score().notes for run in runs)
+    images = _numbered_folders(tmp_path / "two", "1", "2")
+    evaluate("fake:2", images=images, store=tmp_path / "runs", **what)
+    assert heard == [doubt], "as text and as numbers these are in one order"
+
+
+def test_a_model_of_more_classes_than_the_images_show(tmp_path: Path) -> None:
+    images = _numbered_folders(tmp_path / "images", "cats", "dogs")
+    what: dict[str, Any] = {"images": images, "store": tmp_path / "runs", **FEW}
+    with pytest.raises(InputError, match=r"for 2 classes, got 5; if it tells .*`classes=5`.* map"):
+        evaluate("fake:5", own_classes=True, **what)
+    (tmp_path / "map.csv").write_text("cats,4\ndogs,0\n")
+    what |= {"own_classes": True, "classes": 5, "labels": tmp_path / "map.csv"}
+    assert one(evaluate("fake:5", **what)).stored.labels.tolist() == [4, 0]
+
+
+def test_an_empty_class_folder_is_named(tmp_path: Path) -> None:
+    images = _numbered_folders(tmp_path / "images", "cats", "dogs")
+    (images / "emus").mkdir()
+    what: dict[str, Any] = {"images": images, "store": tmp_path / "runs", **FEW}
+    with pytest.raises(InputError, match=r"for 3 classes, got 2; no image is of the class emus"):
+        evaluate("fake:2", own_classes=True, **what)
+    run = one(evaluate("fake:3", own_classes=True, **what))
+    assert "emus has no image files, and counts as a class all the same" in run.faults[0]
+
+
 def test_doubts_are_stored_and_said_wherever_scores_are(tmp_path: Path) -> None:
     """The accuracy on 4 images tells nothing; that a row has probabilities is seen at once."""
 

@@ -28,3 +28,13 @@ def test_images_left_out_are_the_most_of_any_session() -> None:
     part = {"left_out": {"without a label": 1, UNREADABLE: 1}}
     assert read_left_out([whole, part, {}]) == {"without a label": 5, UNREADABLE: 1}
     assert read_left_out([{"left_out": "none"}, {}]) == {}
+
+
+def test_images_that_a_session_leaves_out_may_be_there_by_another() -> None:
+    """Those of fewer labels are stored already; with more labels, what was left out came in."""
+    every = {"images": 12, "left_out": {"beside the class folders": 1}}
+    fewer = {"images": 11, "left_out": {"without a label": 1, UNREADABLE: 3}}
+    assert read_left_out([every, fewer]) == {"beside the class folders": 1, UNREADABLE: 3}
+    assert read_left_out([fewer, every]) == {"beside the class folders": 1}
+    of_0_1_0 = {"left_out": {"without a label": 2}}
+    assert read_left_out([of_0_1_0, every])["without a label"] == 2

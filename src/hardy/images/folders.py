@@ -54,7 +54,10 @@ class _ClassFolders(Reader):
         for number, name in zip(numbers, top.folders, strict=True):
             inside = list(_tree(os.fspath(root), name, faults))
             if not inside:
-                reason = f"the class folder {root / name} has no image files; fill or remove it"
+                reason = (
+                    f"the class folder {root / name} has no image files, and counts as a class all "
+                    "the same; fill or remove it"
+                )
                 refuse(faults, reason, images=0)
             files += inside
             classes += [number] * len(inside)

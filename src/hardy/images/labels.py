@@ -105,6 +105,36 @@ def classes_of(
     return Classes(labels.astype(np.int32), names, width)
 
 
+def doubt_order(names: Names | None) -> str | None:
+    """What is to be said of classes that are called by numbers and sorted as text."""
+    if names is None or not all(name.isdecimal() for name in names):
+        return None
+    by_number = sorted(names, key=int)
+    if list(names) == by_number:
+        return None
+    return (
+        f"the classes {_some(names)} are in the order of text, as by ImageFolder, since there is "
+        f"no 0 that makes them class numbers: if the model has them as {_some(by_number)}, its "
+        "scores mean nothing; then give it a label map"
+    )
+
+
+def advise_width(classes: Classes, suite: Suite, got: int) -> str:
+    """What may be wrong where a model tells another number of classes apart than the images."""
+    if classes.width == suite.classes:
+        return "is it trained for these images? If their classes are its own, `own_classes=True`"
+    seen = set(np.unique(classes.labels).tolist())
+    empty = [name for n, name in enumerate(classes.names or ()) if n not in seen]
+    unseen = f"no image is of the class {_some(empty)}, which counts too; " if empty else ""
+    if got > classes.width:
+        return (
+            f"{unseen}if it tells more classes apart than these images show, say how many, "
+            f"`classes={got}`, and give labels that are its numbers, such as a label map of class "
+            "folders, with `labels`"
+        )
+    return f"{unseen}is it trained for these images?"
+
+
 def _known_classes(suite: Suite) -> tuple[str, tuple[str, ...]] | None:
     """What the classes of a data set with names of its own are called, in words and one by one."""
     if suite.classes == IMAGENET:

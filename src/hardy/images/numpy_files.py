@@ -138,14 +138,17 @@ def source_of_array(images: UInt8, labels: Any) -> ArraySource:
     """The images of an array in memory; the id of an image is its row."""
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
         raise InputError(f"{EXPECTED}, got {images.dtype} {images.shape}")
-    given = None
-    if labels is not None:
-        given = np.asarray(labels)
-        if given.ndim != 1 or given.dtype.kind not in "iu":
-            raise InputError(f"{_EXPECTED_LABELS}, got {given.dtype} {given.shape}")
-        given = given.astype(np.int64)
+    given = None if labels is None else class_numbers(labels)
     where = Path(f"of {images.shape[1]} x {images.shape[2]} pixels")
     return _array_source("array", where, images, images.shape, given, None, "row_index")
+
+
+def class_numbers(labels: Any) -> Labels:
+    """Labels that somebody has in memory."""
+    given = np.asarray(labels)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise InputError(f"{_EXPECTED_LABELS}, got {given.dtype} {given.shape}")
+    return given.astype(np.int64)
 
 
 def numbered(count: int) -> list[str]:

@@ -145,7 +145,7 @@ def open_images(
     if request.labels is not None and reader.brings_labels:
         raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
     if request.labels is not None:
-        _check_label_file(request.labels)
+        check_label_file(request.labels)
     if split is not None and reader.splits is not None and split not in reader.splits:
         raise no_splits(request, name, f"{split} set" if reader.splits else "splits")
     return reader.open(request)
@@ -187,11 +187,13 @@ def _text(path: str | os.PathLike[str], expected: str) -> str:
     return text
 
 
-def _check_label_file(path: Path) -> None:
+def check_label_file(labels: str | os.PathLike[str]) -> Path:
+    path = Path(labels)
     if not path.exists():
         raise InputError(f"there is no file {path}; expected the labels of the images")
     if path.is_dir():
         raise InputError(f"{path}: expected a file with the labels of the images, got a folder")
+    return path
 
 
 def _split(text: str) -> tuple[str, str | None]:

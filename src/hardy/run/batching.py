@@ -26,7 +26,7 @@ import numpy.typing as npt
 from hardy.engine.ops import is_tensor
 from hardy.errors import InputError, printable
 from hardy.execute import Executor
-from hardy.images.labels import Classes
+from hardy.images.labels import Classes, advise_width
 from hardy.models import Model
 from hardy.models.calling import check_logits
 from hardy.models.model import facts_of
@@ -35,6 +35,7 @@ from hardy.run.subject import Loaded, Piece, Rows, Subject
 from hardy.store.parts import Columns
 from hardy.store.writer import RunWriter
 from hardy.suites.cells import Cell
+from hardy.suites.suite import Suite
 
 PIECES = 16  # of a block for a device
 # Batches that a device is ahead of the store: enough that it never waits for the host.
@@ -90,33 +91,39 @@ def answers(model: Model, images: Any, rows: Rows, subject: Subject) -> Any:
     """The logits of each image, or of each frame of each image, of these rows."""
     width, size = subject.classes.width, facts_of(model).adapts_in
     if size is None:
-        return _ask(model, images.reshape(-1, *images.shape[-3:]), width)
+        return _ask(model, images.reshape(-1, *images.shape[-3:]), subject)
     said = []
     for part in _cut(rows, size, subject):
         batch = images[part]
         frames = [batch] if batch.ndim == IMAGES else [batch[:, at] for at in range(batch.shape[1])]
-        by_frame = [_ask(model, frame, width) for frame in frames]
+        by_frame = [_ask(model, frame, subject) for frame in frames]
         said.append(_library(by_frame[0]).stack(by_frame, 1).reshape(-1, width))
     return _library(said[0]).concatenate(said)
 
 
-def _ask(model: Model, images: Any, width: int) -> Any:
+def _ask(model: Model, images: Any, subject: Subject) -> Any:
     if not is_tensor(images):
         images.flags.writeable = False  # no model can change what others see after it
     logits = model.logits(images)
-    check_shape(logits, model=model.name, rows=len(images), width=width)
+    check_shape(
+        logits,
+        model=model.name,
+        rows=len(images),
+        classes=subject.classes,
+        suite=subject.suite,
+    )
     return logits
 
 
-def check_shape(logits: Any, *, model: str, rows: int, width: int) -> None:
+def check_shape(logits: Any, *, model: str, rows: int, classes: Classes, suite: Suite) -> None:
     """Refuse logits that are not a row per image and a column per class."""
     name = printable(model)
     check_logits(logits, rows, name)
     got = logits.shape[1]
-    if got != width:
+    if got != classes.width:
         raise InputError(
-            f"{name}: expected logits for {width:,} classes, got {got:,}; is it trained for these "
-            "images?"
+            f"{name}: expected logits for {classes.width:,} classes, got {got:,}; "
+            f"{advise_width(classes, suite, got)}"
         )
 
 

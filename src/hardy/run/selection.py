@@ -17,12 +17,11 @@ from hardy.images.numpy_files import source_of_array
 from hardy.images.source import Fault, Faults
 from hardy.metrics import stratified_subset
 from hardy.run.subject import Rows, Subject
-from hardy.schema import brief
 from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
 from hardy.variants import Variants
 from hardy.variants.generated import Generated
-from hardy.variants.stored import Stored, open_stored
+from hardy.variants.stored import Stored, open_stored, with_labels
 
 
 class Dataset(Protocol):
@@ -55,17 +54,18 @@ def open_subject(
     named = list(only)
     just_clean = named == [CLEAN.name] and severities is None
     cells = () if just_clean else choose_cells(suite, named, severities)
-    if files is not None and (labels is not None or seed):
-        option, got = ("labels", labels) if labels is not None else ("seed", seed)
-        raise InputError(
-            f"expected no {option} with files, which bring their own, got {option}={brief(got)}"
-        )
+    if files is not None and seed:
+        raise InputError(f"expected no seed with files, which bring their own, got `seed={seed}`")
     if files is not None and images is not None and suite.kind == "perturbations":
         raise InputError(
             f"expected no `images` with the files of {suite.name}: its sequences need no clean "
             "images; leave them out"
         )
     stored = None if files is None else open_stored(files, suite)
+    if stored is not None and labels is not None:
+        if stored.labels is not None:
+            raise InputError("expected no `labels` with files, which bring their own")
+        stored, labels = with_labels(stored, labels, faults), None
     # A stem may be that of one image in each class; of stored ones the ids are decided.
     by_path = own_classes if stored is None else "/" in str(stored.ids[0])
     rule = "relative_path" if by_path and suite.id_rule == "file_stem" else suite.id_rule
@@ -80,7 +80,7 @@ def open_subject(
             faults.append(Fault(reason, kind=kind, images=stored.unbuilt))
         if source is not None and suite.kind == "corruptions":
             _check_same_ids(variants, source)
-            variants = replace(variants, clean=Generated(suite, source))
+            variants = replace(_labelled(variants, source), clean=Generated(suite, source))
     elif source is not None:
         variants = Generated(suite, source, seed)
     else:
@@ -135,6 +135,15 @@ def _check_stored(stored: Stored, cells: tuple[Cell, ...], files: Path) -> None:
             f"{files} lacks {len(absent)} of the cells asked for ({', '.join(absent[:3])}"
             f"{', …' if len(absent) > 3 else ''}); name with `only` and `severities` what is there"
         )
+
+
+def _labelled(stored: Stored, source: Source) -> Stored:
+    """Stored images with the labels of their clean ones, where they have none themselves."""
+    if stored.labels is not None or source.labels is None:
+        return stored
+    place = {id: number for number, id in enumerate(source.ids)}
+    rows = [place[id] for id in stored.ids]
+    return replace(stored, labels=source.labels[rows], classes=source.classes)
 
 
 def _check_same_ids(stored: Stored, source: Source) -> None:

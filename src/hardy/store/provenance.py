@@ -61,14 +61,18 @@ def read_seen(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
 
 
 def read_left_out(sessions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many images of which kind were left out: the most of any session, since one of a part of
-    the images finds fewer; but what cannot be read is tried again, and the last session says."""
-    stated = [one["left_out"] for one in sessions if TABLE.fits(one.get("left_out"))]
+    """How many images of which kind were left out of all that the run was ever given: by the
+    sessions that could use the most, since one of a part of them finds fewer, and one with fewer
+    labels leaves out what is stored. (Sessions of Hardy 0.1.0 do not say how many they could use.)
+    What cannot be read is tried again, and the last session says."""
+    stated = [one for one in sessions if TABLE.fits(one.get("left_out"))]
+    used = [n if is_whole(n := one.get("images")) else None for one in stated]
+    widest = max((n for n in used if n is not None), default=None)
     most: dict[str, int] = {}
-    for some in stated:
+    for number, one in zip(used, stated, strict=True):
         most.pop(UNREADABLE, None)
-        for kind, n in some.items():
-            if is_whole(n):
+        for kind, n in one["left_out"].items():
+            if is_whole(n) and (kind == UNREADABLE or number in (None, widest)):
                 most[kind] = max(n, most.get(kind, 0))
     return most
 

@@ -24,10 +24,19 @@ import numpy as np
 
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
-from hardy.images.image_files import read_image
-from hardy.images.numpy_files import read_labels
-from hardy.images.readers import open_images
-from hardy.images.source import Ids, Labels, Listing, identify
+from hardy.images.image_files import SUFFIXES, read_image
+from hardy.images.label_files import read_file_labels
+from hardy.images.numpy_files import class_numbers, read_labels
+from hardy.images.readers import check_label_file, open_images
+from hardy.images.source import (
+    Faults,
+    Ids,
+    Labels,
+    Listing,
+    check_label_count,
+    identify,
+    number_labels,
+)
 from hardy.suites import load, suite_in
 from hardy.suites.cells import CLEAN, Cell, cell_folder, choose_cells, levels
 from hardy.suites.suite import Suite
@@ -58,6 +67,7 @@ class Stored:
     seed: int | None = None  # of what was built here; of official files it is not known
     clean: Generated | None = None
     unbuilt: int = 0  # images that could not be read when these were built
+    files: Sequence[str] = ()  # the name of each image, where images have names
     device_can_make: ClassVar[bool] = False
 
     def __len__(self) -> int:
@@ -134,6 +144,34 @@ def open_stored(folder: Path, suite: Suite | None = None) -> Stored:
     return _open_files(folder, suite)
 
 
+def with_labels(stored: Stored, labels: Any, faults: Faults) -> Stored:
+    """Stored images that came without labels, by a file of labels or class numbers; those that get
+    none are left out."""
+    classes: tuple[str, ...] | None = None
+    if not isinstance(labels, str | os.PathLike):
+        numbers = class_numbers(labels)
+    elif stored.files:
+        path = check_label_file(labels)
+        found = read_file_labels(path, stored.files, Path(stored.where), faults)
+        kept = [place for place, file in enumerate(stored.files) if found.get(file)]
+        stored = _part(stored, kept)
+        numbers, classes = number_labels(found[file] for file in stored.files)
+    else:
+        numbers, classes = read_labels(check_label_file(labels))
+    check_label_count(len(numbers), len(stored), stored.where)
+    return replace(stored, labels=numbers, classes=classes)
+
+
+def _part(stored: Stored, places: list[int]) -> Stored:
+    read = stored.read_cell
+    return replace(
+        stored,
+        ids=[stored.ids[place] for place in places],  # type: ignore[arg-type]  # of one kind
+        files=[stored.files[place] for place in places],
+        read_cell=lambda cell, indices: read(cell, [places[index] for index in indices]),
+    )
+
+
 class ListedSource(Listing):
     """Names and labels out of a manifest; the pixels are not at hand."""
 
@@ -173,7 +211,13 @@ def _open_built(folder: Path, header: dict[str, Any], suite: Suite) -> Stored:
         f"files of hardy build, {header['format']}",
         header["seed"],
         unbuilt=len(bad),
+        files=_named([source.files[index] for index in good]),
     )
+
+
+def _named(files: list[str]) -> list[str]:
+    """The names, unless the images were rows of an array, which have numbers for names."""
+    return files if all(file.lower().endswith(SUFFIXES) for file in files) else []
 
 
 def _open_arrays(folder: Path, suite: Suite) -> Stored:
@@ -253,7 +297,8 @@ def _open_files(folder: Path, suite: Suite) -> Stored:
     def read(cell: Cell, indices: Sequence[int]) -> UInt8:
         return stack_files([places[cell] / files[index] for index in indices], read_one)
 
-    return Stored(suite, tuple(places), _ids(files, suite), labels, classes, str(folder), read)
+    about = (suite, tuple(places), _ids(files, suite), labels, classes, str(folder), read)
+    return Stored(*about, files=files)
 
 
 def _ids(files: list[str], suite: Suite) -> Ids:

@@ -111,7 +111,7 @@ def build(
     if subset is not None:
         labels_or_none = np.zeros(len(source)) if source.labels is None else source.labels
         source = part_of(source, stratified_subset(labels_or_none, source.ids, size=subset))
-    foreign = () if own_classes else _foreign(its_suite, source)
+    doubts = _doubts(its_suite, source, own_classes)
     outcome = build_cells(
         its_suite,
         source,
@@ -120,16 +120,19 @@ def build(
         executor=executor(workers),
         seed=seed,
         format=format,
-        announce=lambda plan: announce(plan._replace(notes=plan.notes + foreign)),
+        announce=lambda plan: announce(plan._replace(notes=plan.notes + doubts)),
         track=track,
     )
     return outcome._replace(faults=[fault.reason for fault in faults] + outcome.faults)
 
 
-def _foreign(suite: Suite, source: Source) -> tuple[str, ...]:
-    """A note where the images are of other classes than the suite's."""
+def _doubts(suite: Suite, source: Source, own_classes: bool) -> tuple[str, ...]:
+    """A note where images have no labels, or are of other classes than the suite's."""
+    if source.labels is None:
+        todo = "to evaluate on the files, name them with `labels`, now or then"
+        return () if suite.kind == "perturbations" else (f"these images have no labels; {todo}",)
     try:
-        if source.labels is not None:
+        if not own_classes:
             classes_of(suite, source.labels, source.classes, len(source))
     except InputError:
         todo = "to evaluate on them, say `own_classes=True`"
