@@ -61,7 +61,7 @@ test-browser: $(READY)
 	$(BIN)/python -m pytest -q -m browser
 
 # Every test of the GPU engine, by this machine's own Python: the point is its torch and its Triton.
-GPU_TESTS := tests/corrupt/test_torch_parity.py tests/run/test_device.py \
+GPU_TESTS := tests/corrupt/test_torch_parity.py tests/corrupt/test_c_bar_vectors.py tests/run/test_device.py \
 	$(wildcard tests/engine/test_torch_*.py tests/engine/test_triton_*.py)
 GPU_HERE = $(PYTHON) -c "import torch; torch.cuda.is_available() or exit('torch finds no GPU here')"
 test-gpu:

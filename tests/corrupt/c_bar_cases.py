@@ -26,6 +26,7 @@ FORMULAS = {
     "caustics": "caustic_refraction",
     "refract": "caustic_refraction",
     "displace": "pinch_and_twirl",
+    "fringe": "transverse_chromatic_abberation",
     "spin": "circular_motion_blur",
 }
 

@@ -7,11 +7,12 @@ and kernels; each takes the image, Hardy's draws and the parameters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import atan2, ceil, cos, floor, hypot, pi, radians, sin, sqrt, trunc
+from math import atan2, cos, floor, hypot, pi, radians, sin, sqrt, trunc
 from typing import Any
 
 import numpy as np
 from scipy import ndimage
+from skimage.draw import line_aa
 
 Image = np.ndarray
 Fields = dict[str, Any]
@@ -228,47 +229,52 @@ def circular_motion_blur(image: Image, fields: Fields, degrees: float) -> Image:
 
 def lines(image: Image, fields: Fields, density: float) -> Image:
     side = min(image.shape[:2])
-    levels = image.astype(float)
+    result = image.copy()
     for k in range(max(1, floor(density * side))):
         angle = fields["angle"][0] + 2 * pi * fields["spread"][0] * fields["turn"][k]
-        for y, x in pixels(image):
-            dy, dx = y - fields["row"][k], x - fields["column"][k]
-            if abs(dx * cos(angle) + dy * sin(angle)) <= side:
-                cover = max(0, 1 - abs(dx * sin(angle) - dy * cos(angle)))
-                levels[y, x] += cover * (128 - levels[y, x])
-    return truncated(levels)
+        down, along = side * cos(angle), side * sin(angle)
+        row, column = fields["row"][k], fields["column"][k]
+        ends = (row - down, column - along, row + down, column + along)
+        rows, columns, cover = line_aa(*(trunc(end) for end in ends))
+        inside = (rows >= 0) & (rows < image.shape[0]) & (columns >= 0) & (columns < image.shape[1])
+        place, weight = (rows[inside], columns[inside]), cover[inside, None]
+        result[place] = truncated((1 - weight) * result[place] + weight * 128)
+    return result
 
 
 def transverse_chromatic_abberation(image: Image, fields: Fields, spread: float) -> Image:
-    result = np.empty(image.shape)
-    centre = [(side - 1) / 2 for side in image.shape[:2]]
+    result = np.empty_like(image)
     for channel in range(3):
         zoom = (1, 1 + spread, 1 + 2 * spread)[fields["order"][channel]]
-        for y, x in pixels(image):
-            place = [(v - c) / zoom + c for v, c in zip((y, x), centre, strict=True)]
-            result[y, x, channel] = bilinear(image[..., channel : channel + 1], *place)[0]
-    return truncated(result)
+        larger = ndimage.zoom(image[..., channel], zoom, order=3, prefilter=False)
+        top, left = ((a - b) // 2 for a, b in zip(larger.shape, image.shape, strict=False))
+        result[..., channel] = larger[top : top + image.shape[0], left : left + image.shape[1]]
+    return result
 
 
 def pinch_and_twirl(
     image: Image, fields: Fields, tiles: float, twirl: float, pinch: float
 ) -> Image:
-    result = np.empty(image.shape)
-    count, sides = int(tiles), image.shape[:2]
-    for y, x in pixels(image):
-        tile = [ceil((v + 0.5) * count / side) - 1 for v, side in zip((y, x), sides, strict=True)]
-        centre = [(t + 0.5) * side / count - 0.5 for t, side in zip(tile, sides, strict=True)]
-        radius = [side / count / 2 for side in sides]
-        dy, dx = ((v - c) / r for v, c, r in zip((y, x), centre, radius, strict=True))
-        d = hypot(dy, dx)
-        if 0 < d < 1:
-            way = 1 if fields["turns"][tile[0], tile[1]] else -1
-            angle = way * radians(twirl) * (1 - d) ** 2
-            factor = sin(pi * d / 2) ** -pinch
-            dy, dx = dy * cos(angle) + dx * sin(angle), dx * cos(angle) - dy * sin(angle)
-            dy, dx = dy * factor, dx * factor
-        result[y, x] = bilinear(image, centre[0] + dy * radius[0], centre[1] + dx * radius[1])
-    return truncated(result)
+    """Tile after tile in place, as the original goes; tiles of images that are not square too."""
+    count = int(tiles)
+    state = image.astype(np.float32)
+    height, width = image.shape[0] // count, image.shape[1] // count
+    for i, j in ((i, j) for i in range(count) for j in range(count)):
+        source = state.astype(float)
+        top, left = j * height, i * width
+        centre = top + height / 2, left + width / 2
+        for y in range(top, top + height):
+            for x in range(left, left + width):
+                dy, dx = (y - centre[0]) / (height / 2), (x - centre[1]) / (width / 2)
+                d = hypot(dy, dx)
+                if d > 1 or round(d, 4) == 0:
+                    continue
+                angle = (1 if fields["turns"][j, i] else -1) * radians(twirl) * (1 - d) ** 2
+                factor = sin(pi * d / 2) ** -pinch
+                down = factor * (cos(angle) * dy - sin(angle) * dx) * height / 2
+                along = factor * (sin(angle) * dy + cos(angle) * dx) * width / 2
+                state[y, x] = bilinear(source, centre[0] + down, centre[1] + along)
+    return truncated(state)
 
 
 REFERENCES: dict[str, Callable[..., Image]] = {

@@ -13,7 +13,8 @@ import triton.language as tl
 
 from hardy.engine import portable
 from hardy.engine.ops import cpu_ops
-from hardy.engine.tables.c_bar_waves import turn_table, wave_plan
+from hardy.engine.tables import frozen
+from hardy.engine.tables.c_bar_waves import fringe_taps, turn_table, wave_plan
 from hardy.engine.triton import c_bar_noise, c_bar_shapes, c_bar_warps, maths
 from hardy.engine.triton.launch import launch
 from tests.engine.torch_device import BATCHES, assert_same, moved
@@ -59,7 +60,7 @@ def few_turns(degrees: float) -> np.ndarray:
     """The interpreter would take minutes for all 21."""
     turns = turn_table(degrees)[::5].copy()
     turns[:, 2] /= turns[:, 2].sum()
-    return turns
+    return frozen(turns)
 
 
 def arguments(name: str, images: np.ndarray) -> list[tuple]:
@@ -101,8 +102,17 @@ def arguments(name: str, images: np.ndarray) -> list[tuple]:
         "stripe": [(uniform(-3, 3), uniform(-3, 3), uniform(0, 6.28), s) for s in (19.6, 98.0)],
         "sparkle": [(*stars, uniform(1, 9, 5, 199))],
         "window": [(*(a[:, 0].copy() for a in stars), uniform(-1, 9, 199), e) for e in (0.13, 4.0)],
-        "rule": [(uniform(0, height, 7), uniform(0, width, 7), uniform(0, 6.28, 7))],
-        "displace": [(rows, columns), (tenths, ahead)],
+        "rule": [(np.trunc(uniform(-side, 2 * side, 9, 4)),), (np.zeros((n, 2, 4)),)],
+        "displace": [
+            (rows, columns, False),
+            (rows, columns, True),
+            (tenths, ahead, False),
+            (tenths, ahead, True),
+        ],
+        "fringe": [
+            (uniform(0, 1, 3).argsort(1), *fringe_taps(height, s), *fringe_taps(width, s))
+            for s in (0.025, 0.25)
+        ],
         "caustics": [(uniform(0.5, 2), uniform(0.75, 1.25) * side)],
         "refract": [(net, 0.3 * side, 0.4), (net * 0.05, 0.1 * side, 0.1)],
         "spin": [(few_turns(40.0),)],
@@ -114,15 +124,17 @@ def arguments(name: str, images: np.ndarray) -> list[tuple]:
 def test_formula(name, batch):
     images = BATCHES[batch] if name != "spin" else BATCHES[batch][:1, :20]
     for given in arguments(name, images):
-        on_device = [moved(a) if isinstance(a, np.ndarray) and name != "spin" else a for a in given]
+        # Host tables, which nobody can write to, go there by themselves.
+        drawn = [isinstance(a, np.ndarray) and a.flags.writeable for a in given]
+        on_device = [moved(a) if own else a for a, own in zip(given, drawn, strict=True)]
         assert_same(FUSED[name](moved(images), *on_device), CPU.fused[name](images, *given))
 
 
 def test_displace_one_channel():
     images = random_images(2, 9, 20)[..., :1]
-    given = arguments("displace", images)[0]
-    result = c_bar_warps.displace(moved(images), *(moved(a) for a in given))
-    assert_same(result, CPU.fused["displace"](images, *given))
+    rows, columns, single = arguments("displace", images)[0]
+    result = c_bar_warps.displace(moved(images), moved(rows), moved(columns), single)
+    assert_same(result, CPU.fused["displace"](images, rows, columns, single))
 
 
 def test_spin_leaves_flat_areas_flat():

@@ -44,6 +44,9 @@ def suite_of(run: StoredRun) -> Suite:
     """The suite as it was when the run was made."""
     suite = run.own_suite or load(run.suite)
     if run.details["suite_hash"] != suite.content_hash():
+        before = suite.unrevised(run.details["suite_version"])
+        if run.details["suite_hash"] == before.content_hash():
+            return before
         if run.own_suite is not None:
             raise InputError(
                 f"{run.folder / copy_name(suite)}, the copy of the suite that {run.model} was run "

@@ -100,6 +100,8 @@ class Edition:
     source: str
     corruptions: dict[str, tuple[dict[str, float], ...]]
     perturbations: dict[str, Steps]
+    # How often a formula has changed the bytes it gives, where it has: {"corruptions.lines": 1}.
+    revisions: dict[str, int] = field(default_factory=dict)
 
     def __contains__(self, name: object) -> bool:
         """Whether it has a corruption or a perturbation of that name."""
@@ -173,6 +175,10 @@ class Suite:
         """Whether there are severities; in some suites each image draws a strength of its own."""
         return any(len(self.edition.severities(name)) > 1 for name in self.corruptions)
 
+    def unrevised(self, version: int) -> Suite:
+        """This suite in an earlier version, when all formulas gave the bytes they gave at first."""
+        return replace(self, version=version, edition=replace(self.edition, revisions={}))
+
     def content_hash(self) -> str:
         """sha256 of everything that decides a pixel or a score, the edition's constants included.
 
@@ -185,6 +191,10 @@ class Suite:
         # Nor are those of names that it has not; and the usual score goes without saying.
         constants, own = content["edition"][self.kind], self.counted + self.validation
         content["edition"][self.kind] = {name: constants[name] for name in own}
+        revised = content["edition"].pop("revisions")
+        ours = {f"{self.kind}.{name}" for name in own} & revised.keys()
+        if ours:
+            content["edition"]["revisions"] = {name: revised[name] for name in ours}
         if self.score == _RATIOS[0]:
             del content["score"]
         del content["toml"]
@@ -193,7 +203,7 @@ class Suite:
 
 
 def parse_edition(data: Mapping[str, Any], where: str) -> Edition:
-    check_table(data, _EDITION, where, optional={"perturbations": TABLE})
+    check_table(data, _EDITION, where, optional={"perturbations": TABLE, "revisions": TABLE})
     _check_name(data["name"], where)
     tables, sequences = data["corruptions"].items(), data.get("perturbations", {}).items()
     return Edition(
@@ -204,6 +214,7 @@ def parse_edition(data: Mapping[str, Any], where: str) -> Edition:
         perturbations={
             name: parse_steps(table, f"{where} [perturbations.{name}]") for name, table in sequences
         },
+        revisions=data.get("revisions", {}),
     )
 
 

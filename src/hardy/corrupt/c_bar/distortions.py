@@ -1,8 +1,7 @@
 """Warps of ImageNet-C-bar: caustics, ripples, whirls, colour fringes, circular blur; see `waves`.
 
-Not published, and decided here: what lies outside of an image is black, tap by tap; the smoothing
-of caustics mirrors the edge, as SciPy's does; a fringe is a bilinear zoom about the middle; a
-ripple draws wavelength and phase for each axis; a whirl's disc touches the edges of its tile.
+What lies outside of an image is black, tap by tap; the smoothing of caustics mirrors the edge, as
+SciPy's does; a ripple draws wavelength and phase for each axis.
 """
 
 from hardy.corrupt.c_bar.waves import grid, of_each
@@ -10,7 +9,7 @@ from hardy.corrupt.corruption import Fields, Size, corruption, formula
 from hardy.engine.ops import Array, Ops
 from hardy.engine.portable import PI, cosine, sine
 from hardy.engine.rng import Draws
-from hardy.engine.tables.c_bar_waves import turn_table
+from hardy.engine.tables.c_bar_waves import fringe_taps, turn_table
 
 _CAUSTIC_ROUNDS = 5
 _CAUSTIC_SOFTNESS = 1.0
@@ -40,9 +39,13 @@ def sampled(ops: Ops, values: Array, rows: Array, columns: Array) -> Array:
 
 
 @formula
-def displace(ops: Ops, images: Array, rows: Array, columns: Array) -> Array:
-    """Each pixel (N, H, W, C) from its place (N, H, W), truncated."""
-    return ops.to_levels(sampled(ops, ops.cast(images, "float64"), rows, columns) + _NEARLY)
+def displace(ops: Ops, images: Array, rows: Array, columns: Array, single: bool) -> Array:
+    """Each pixel (N, H, W, C) from its place (N, H, W), truncated.
+
+    What lacks next to nothing of a whole level has reached it: with `single`, as a float32.
+    """
+    values = sampled(ops, ops.cast(images, "float64"), rows, columns)
+    return ops.to_levels(ops.cast(values, "float32") if single else values + _NEARLY)
 
 
 def _draw_caustics(draws: Draws, size: Size, **_: float) -> Fields:
@@ -138,7 +141,7 @@ def ripple(ops: Ops, images: Array, fields: Fields, *, reach: float) -> Array:
 
     rows, columns = grid(ops, images)
     down, along = pressed(rows, 0), pressed(columns, 1)
-    return displace(ops, images, down + along * 0.0, along + down * 0.0)
+    return displace(ops, images, down + along * 0.0, along + down * 0.0, False)
 
 
 def _draw_whirls(draws: Draws, size: Size, *, tiles: float, **_: float) -> Fields:
@@ -152,53 +155,80 @@ def pinch_and_twirl(
     """A whirl in each of tiles x tiles discs, one way or the other, drawn towards its middle.
 
     At a relative radius d below 1 a pixel comes from sin(pi d / 2)^-pinch as far out, turned by
-    `twirl` degrees (1 - d)^2. A tile's disc touches its edges; coordinates go from -1 to 1 there.
+    `twirl` degrees (1 - d)^2. Tiles are side // tiles long, so rows and columns may be left over.
+    A disc is about the pixel in the middle of its tile, or next after it, and reaches one pixel
+    into the tiles that follow. The original whirls tile after tile in place; none reads what
+    an earlier one wrote, so here all read the image.
     """
     count = int(tiles)
 
     def tiled(places: Array, side: int) -> tuple[Array, Array, Array, float]:
         """Tile and its middle, the place from there in halves of a tile, and that length."""
-        half = 0.5 * side / count
-        tile = ops.floor((places + 0.5) * float(count) / ops.float64(side))
-        middle = (2.0 * tile + 1.0) * half - 0.5
-        return tile, middle, (places - middle) * (1.0 / half), half
+        half = 0.5 * (side // count)
+        tile = ops.floor(places / ops.float64(2.0 * half))
+        middle = (2.0 * tile + 1.0) * half
+        return tile, middle, (places - middle) / ops.float64(half), half
 
     rows, columns = grid(ops, images)
     tile_y, middle_y, dy, half_height = tiled(rows, images.shape[1])
     tile_x, middle_x, dx, half_width = tiled(columns, images.shape[2])
     radius = ops.sqrt(dy * dy + dx * dx)
-    touched = (radius > 0) & (radius < 1)
+    touched = (radius > 0) & (radius < 1) & (tile_y < count) & (tile_x < count)
     d = ops.where(touched, radius, 1.0)
     further = ops.power(sine((0.5 * PI) * d), -float(pinch))
-    place = ops.cast(tile_y, "int64") * count + ops.cast(tile_x, "int64")
+    place = ops.cast(ops.where(touched, tile_y * count + tile_x, 0.0), "int64")
     ways = 2.0 * ops.cast(fields["turns"], "float64").reshape((-1, count * count)) - 1.0
-    way = ways[:, place]
-    angle = way * ((twirl * PI / 180.0) * ((1.0 - d) * (1.0 - d)))
+    angle = ways[:, place] * ((twirl * PI / 180.0) * ((1.0 - d) * (1.0 - d)))
     cos, sin = cosine(angle), sine(angle)
-    down = middle_y + (further * (dy * cos + dx * sin)) * half_height
-    along = middle_x + (further * (dx * cos - dy * sin)) * half_width
-    return displace(ops, images, ops.where(touched, down, rows), ops.where(touched, along, columns))
+    down = middle_y + (further * (dy * cos - dx * sin)) * half_height
+    along = middle_x + (further * (dx * cos + dy * sin)) * half_width
+    down, along = ops.where(touched, down, rows), ops.where(touched, along, columns)
+    return displace(ops, images, down, along, True)
 
 
 def _draw_fringes(draws: Draws, size: Size, **_: float) -> Fields:
     return {"order": draws.permutation("order", (3,))}
 
 
+@formula
+def fringe(
+    ops: Ops, images: Array, order: Array, down: Array, down_weights: Array, along: Array,
+    along_weights: Array,
+) -> Array:  # fmt: skip
+    """Channel c under zoom order[:, c] of three, rounded: 16 taps a value, summed as SciPy does.
+
+    Host tables (3, side, 4) have the places and the weights of each zoom's taps along an axis.
+    """
+    count, height, width = images.shape[:3]
+    first = ops.cast(ops.host(list(range(count))), "int64").reshape((-1, 1, 1)) * height
+    tables = [ops.host(table) for table in (down, down_weights, along, along_weights)]
+    channels = []
+    for channel in range(3):
+        rows, row_weights, columns, column_weights = (t[order[:, channel]] for t in tables)
+        flat = ops.cast(images[..., channel], "float64").reshape((-1,))
+        total: Array = 0.0
+        for a in range(4):
+            line = (first + rows[:, :, a, None]) * width
+            for b in range(4):
+                values = flat[line + columns[:, None, :, b]]
+                total = total + values * row_weights[:, :, a, None] * column_weights[:, None, :, b]
+        channels.append(ops.to_levels(total + 0.5))
+    return ops.stack(channels)
+
+
 @corruption("geometry", draw=_draw_fringes)
 def transverse_chromatic_abberation(
     ops: Ops, images: Array, fields: Fields, *, spread: float
 ) -> Array:
-    """Colour fringes: channels zoomed by 1, 1 + spread and 1 + 2 spread, in any order."""
-    height, width = images.shape[1:3]
-    rows, columns = grid(ops, images)
-    channels = []
-    for channel in range(3):
-        zoom = of_each(1.0 + spread * ops.cast(fields["order"][:, channel], "float64"))
-        down = (rows - 0.5 * (height - 1)) / zoom + 0.5 * (height - 1)
-        along = (columns - 0.5 * (width - 1)) / zoom + 0.5 * (width - 1)
-        one = images[..., channel : channel + 1]
-        channels.append(displace(ops, one, down + along * 0.0, along + down * 0.0)[..., 0])
-    return ops.stack(channels)
+    """Colour fringes: channels zoomed by 1, 1 + spread and 1 + 2 spread, in any order.
+
+    Cubic B-splines weigh the levels themselves, not what a spline through them is made of. So all
+    channels are blurred, also the one that keeps its size.
+    """
+    # A replayed order may be anything; none may read outside the tables.
+    order = ops.minimum(ops.maximum(ops.cast(fields["order"], "int64"), 0), 2)
+    taps = (fringe_taps(side, spread) for side in images.shape[1:3])
+    return fringe(ops, images, order, *(table for axis in taps for table in axis))
 
 
 def spline(ops: Ops, lines: list[Array]) -> Array:

@@ -242,26 +242,46 @@ def _draw_lines(draws: Draws, size: Size, *, density: float, **_: float) -> Fiel
 
 
 @formula
-def rule(ops: Ops, images: Array, row: Array, column: Array, angle: Array) -> Array:
-    """v + W (128 - v), line after line; W falls from 1 on the line to 0 a pixel beside it.
+def rule(ops: Ops, images: Array, ends: Array) -> Array:
+    """(1 - W) v + 128 W, truncated, line after line; ends (N, lines, 4): two rows and columns.
 
-    All are (N, lines): a line's middle and direction. It ends N pixels from there.
+    The lines of scikit-image's line_aa: W = 1 - the distance. Step k along the longer side, of
+    `long`, has a pixel q = floor((k + 1/2) short / long) aside. Beside it lies one towards the end
+    of the line, but at the last step, and one on the other side if q has just grown.
     """
     rows, columns = grid(ops, images)
     levels = ops.cast(images, "float64")
-    reach = float(min(images.shape[1:3]))
-    for k in range(row.shape[1]):
-        cos, sin = of_each(cosine(angle[:, k])), of_each(sine(angle[:, k]))
-        dy, dx = rows - of_each(row[:, k]), columns - of_each(column[:, k])
-        beside, along = dx * sin - dy * cos, dx * cos + dy * sin
-        cover = ops.maximum(1.0 - ops.maximum(beside, -beside), 0.0)
-        weight = ops.where(ops.maximum(along, -along) <= reach, cover, 0.0)[..., None]
-        levels = levels + weight * (float(GREY) - levels)
+    for line in range(ends.shape[1]):
+        top, left, bottom, right = (of_each(ends[:, line, k]) for k in range(4))
+        down, along = bottom - top, right - left
+        y = ops.where(down < 0, top - rows, rows - top)
+        x = ops.where(along < 0, left - columns, columns - left)
+        height, width = ops.maximum(down, -down), ops.maximum(along, -along)
+        upright = height >= width
+        k, q = ops.where(upright, y, x), ops.where(upright, x, y)
+        long, short = ops.maximum(height, width), ops.minimum(height, width)
+        step = 2.0 * ops.maximum(long, 1.0)
+        here = ops.floor((2.0 * k + 1.0) * short / step)
+        before = ops.floor((2.0 * k - 1.0) * short / step)
+        drawn = (q == here) | ((q == here + 1.0) & (k < long))
+        drawn = drawn | ((q == here - 1.0) & (q == before) & (k > 0))
+        off = q * long - k * short
+        length = ops.maximum(ops.sqrt(long * long + short * short), 1.0)
+        cover = ops.maximum(1.0 - ops.maximum(off, -off) / length, 0.0)
+        weight = ops.where(drawn & (k >= 0) & (k <= long), cover, 0.0)[..., None]
+        levels = ops.floor((1.0 - weight) * levels + weight * float(GREY))
     return ops.to_levels(levels)
 
 
 @corruption("pattern", draw=_draw_lines)
 def lines(ops: Ops, images: Array, fields: Fields, *, density: float) -> Array:
-    """Grey lines, `density` times N of them, more or less in one direction."""
+    """Grey lines, `density` times N of them, more or less in one direction.
+
+    A line goes through its place and ends N pixels from there on either side, at whole pixels.
+    """
     angle = fields["angle"] + (2.0 * PI) * (fields["spread"] * fields["turn"])
-    return rule(ops, images, fields["row"], fields["column"], angle)
+    reach = float(min(images.shape[1:3]))
+    down, along = reach * cosine(angle), reach * sine(angle)
+    row, column = fields["row"], fields["column"]
+    ends = ops.stack([row - down, column - along, row + down, column + along])
+    return rule(ops, images, ops.where(ends < 0, ops.ceil(ends), ops.floor(ends)))

@@ -129,23 +129,28 @@ def window(images, row, column, rays, lengths, exponent, out):
 
 
 @kernel
-def rule(images, row, column, angle, out):
+def rule(images, ends, out):
     n, height, width, _ = images.shape
-    reach = np.float64(min(height, width))
+    out[:] = images
     for i in range(n):
-        levels = images[i].astype(np.float64)
-        for k in range(row.shape[1]):
-            cos, sin = cosine(angle[i, k]), sine(angle[i, k])
-            for y in range(height):
-                dy = y - row[i, k]
-                for x in range(width):
-                    dx = x - column[i, k]
-                    beside, along = dx * sin - dy * cos, dx * cos + dy * sin
-                    if abs(beside) < 1.0 and abs(along) <= reach:
-                        weight = 1.0 - abs(beside)
+        for line in range(ends.shape[1]):
+            top, left, bottom, right = ends[i, line]
+            down, along = abs(bottom - top), abs(right - left)
+            upright = down >= along
+            long, short = max(down, along), min(down, along)
+            length = max(np.sqrt(long * long + short * short), 1.0)
+            before = -1.0
+            for k in range(np.int64(long) + 1):
+                here = np.floor((2.0 * k + 1.0) * short / (2.0 * max(long, 1.0)))
+                first = here - 1.0 if k > 0 and before == here - 1.0 else here
+                last = here + 1.0 if k < long else here
+                for q in range(np.int64(first), np.int64(last) + 1):
+                    y, x = (k, q) if upright else (q, k)
+                    row = top - y if bottom < top else top + y
+                    column = left - x if right < left else left + x
+                    if 0.0 <= row < height and 0.0 <= column < width:
+                        weight = max(1.0 - abs(q * long - k * short) / length, 0.0)
+                        goal = out[i, np.int64(row), np.int64(column)]
                         for c in range(3):
-                            levels[y, x, c] += weight * (128.0 - levels[y, x, c])
-        for y in range(height):
-            for x in range(width):
-                for c in range(3):
-                    out[i, y, x, c] = level(levels[y, x, c])
+                            goal[c] = level((1.0 - weight) * goal[c] + weight * 128.0)
+                before = here

@@ -35,7 +35,7 @@ def _mixed(canvas, y, x, u, t, c):
 
 
 @kernel
-def displace(images, rows, columns, out):
+def displace(images, rows, columns, single, out):
     n, height, width, channels = images.shape
     canvas = np.zeros((height + 4, width + 4, channels))
     for i in range(n):
@@ -46,7 +46,25 @@ def displace(images, rows, columns, out):
                 u, t = rows[i, y, x] - top, columns[i, y, x] - left
                 row, column = _corner(top, height), _corner(left, width)
                 for c in range(channels):
-                    out[i, y, x, c] = level(_mixed(canvas, row, column, u, t, c) + _NEARLY)
+                    value = _mixed(canvas, row, column, u, t, c)
+                    out[i, y, x, c] = level(np.float32(value) if single else value + _NEARLY)
+
+
+@kernel
+def fringe(images, order, down, down_weights, along, along_weights, out):
+    n, height, width, _ = images.shape
+    for i in range(n):
+        for c in range(3):
+            zoom = order[i, c]
+            for y in range(height):
+                for x in range(width):
+                    total = 0.0
+                    for a in range(4):
+                        line, weight = images[i, down[zoom, y, a]], down_weights[zoom, y, a]
+                        for b in range(4):
+                            value = line[along[zoom, x, b], c] * weight
+                            total += value * along_weights[zoom, x, b]
+                    out[i, y, x, c] = level(total + 0.5)
 
 
 @kernel

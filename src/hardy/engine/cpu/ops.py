@@ -76,7 +76,7 @@ _FUSED: dict[str, Callable[..., Array]] = {
         *(c_bar_noise.blacken, c_bar_noise.add_noises, c_bar_noise.stir, c_bar_noise.cloud),
         *(c_bar_shapes.chequer, c_bar_shapes.ring, c_bar_shapes.stripe, c_bar_shapes.sparkle),
         *(c_bar_shapes.window, c_bar_shapes.rule),
-        *(c_bar_warps.displace, c_bar_warps.refract, c_bar_warps.spin),
+        *(c_bar_warps.displace, c_bar_warps.fringe, c_bar_warps.refract, c_bar_warps.spin),
     )
 } | {"caustics": _caustics}
 

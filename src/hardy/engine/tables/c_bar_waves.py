@@ -1,4 +1,4 @@
-"""Fixed tables of ImageNet-C-bar: where a noise's waves come from, and the turns of a blur."""
+"""Fixed tables of ImageNet-C-bar: where a noise's waves come from, turns of a blur, zooms."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine import portable
-from hardy.engine.portable import Float64
+from hardy.engine.portable import Float64, Int64
 from hardy.engine.tables import frozen
 
 Int32 = NDArray[np.int32]
@@ -68,3 +68,27 @@ def turn_table(degrees: float) -> Float64:
     total = portable.pairwise_sum(np.array(weights))
     turns = [portable.cos_sin(s * degrees * portable.PI / 180.0) for s in places]
     return frozen(np.array([(*turn, w / total) for turn, w in zip(turns, weights, strict=True)]))
+
+
+@lru_cache(maxsize=64)
+def fringe_taps(side: int, spread: float) -> tuple[Int64, Float64]:
+    """Taps of zooms by 1, 1 + spread and 1 + 2 spread, cut to `side`: two tables (3, side, 4).
+
+    The places of four taps, mirrored about the outermost pixels, and their weights: cubic B-splines
+    in SciPy's arithmetic, which takes the last weight as what the others leave of 1.
+    """
+    places, weights = [], []
+    for factor in (1.0, 1.0 + spread, 1.0 + 2.0 * spread):
+        out = round(side * factor)
+        first = (out - side) // 2
+        place = np.arange(first, first + side) * ((side - 1) / (out - 1))
+        whole = np.floor(place)
+        t = place - whole
+        z = 1.0 - t
+        before = z * z * z / 6.0
+        near = (t * t * (t - 2.0) * 3.0 + 4.0) / 6.0
+        far = (z * z * (z - 2.0) * 3.0 + 4.0) / 6.0
+        weights.append(np.stack([before, near, far, 1.0 - before - near - far], axis=1))
+        taps = np.abs(whole.astype(np.int64)[:, None] + np.arange(-1, 3))
+        places.append(np.minimum(taps, 2 * (side - 1) - taps))
+    return frozen(np.stack(places)), frozen(np.stack(weights))

@@ -172,33 +172,40 @@ def window(
 
 
 @triton.jit
-def _rule(
-    images, out, pixels, pieces, width, row, column, cosines, sines, lines,
-    reach: tl.float64, BLOCK: tl.constexpr,
-):  # fmt: skip
+def _on_grey(level, weight):
+    return tl.floor((1.0 - weight) * level + weight * 128.0)
+
+
+@triton.jit
+def _rule(images, out, pixels, pieces, width, ends, lines, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
-    y, x = place_of(pixel, width)
+    row, column = place_of(pixel, width)
     start = image * pixels * 3 + 3 * pixel
     r, g, b = colours_of(images + start, inside)
-    for k in range(lines):
-        line = image * lines + k
-        cos, sin = tl.load(cosines + line), tl.load(sines + line)
-        dy, dx = y - tl.load(row + line), x - tl.load(column + line)
-        beside, along = tl.abs(dx * sin - dy * cos), tl.abs(dx * cos + dy * sin)
-        weight = tl.where(along <= reach, tl.maximum(1.0 - beside, 0.0), 0.0)
-        r += weight * (128.0 - r)
-        g += weight * (128.0 - g)
-        b += weight * (128.0 - b)
+    for number in range(lines):
+        line = ends + (image * lines + number) * 4
+        top, left = tl.load(line), tl.load(line + 1)
+        down, along = tl.load(line + 2) - top, tl.load(line + 3) - left
+        y = tl.where(down < 0.0, top - row, row - top)
+        x = tl.where(along < 0.0, left - column, column - left)
+        down, along = tl.abs(down), tl.abs(along)
+        upright = down >= along
+        k, q = tl.where(upright, y, x), tl.where(upright, x, y)
+        long, short = tl.maximum(down, along), tl.minimum(down, along)
+        step = 2.0 * tl.maximum(long, 1.0)
+        here = tl.floor(quotient((2.0 * k + 1.0) * short, step))
+        before = tl.floor(quotient((2.0 * k - 1.0) * short, step))
+        drawn = (q == here) | ((q == here + 1.0) & (k < long))
+        drawn = drawn | ((q == here - 1.0) & (q == before) & (k > 0.0))
+        length = tl.maximum(tl.sqrt(long * long + short * short), 1.0)
+        cover = tl.maximum(1.0 - quotient(tl.abs(q * long - k * short), length), 0.0)
+        weight = tl.where(drawn & (k >= 0.0) & (k <= long), cover, 0.0)
+        r, g, b = _on_grey(r, weight), _on_grey(g, weight), _on_grey(b, weight)
     put_colours(out + start, r, g, b, inside)
 
 
-def rule(images: Tensor, row: Tensor, column: Tensor, angle: Tensor) -> Tensor:
-    """Sines of the few angles by torch: in the kernel every lane would work them out again."""
-    height, width = images.shape[1:3]
-    return by_pixel(
-        _rule, images, width, row, column, portable.cosine(angle), portable.sine(angle),
-        row.shape[1], float(min(height, width)),
-    )  # fmt: skip
+def rule(images: Tensor, ends: Tensor) -> Tensor:
+    return by_pixel(_rule, images, images.shape[2], ends, ends.shape[1])
 
 
 FUSED: dict[str, Callable[..., Tensor]] = {

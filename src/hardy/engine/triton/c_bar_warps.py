@@ -51,7 +51,7 @@ def _mixed(image, y, x, u, t, height, width, channels, inside, UNIT: tl.constexp
 @triton.jit
 def _displace(
     images, out, pixels, pieces, height, width, rows, columns,
-    CHANNELS: tl.constexpr, BLOCK: tl.constexpr,
+    SINGLE: tl.constexpr, CHANNELS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     field, start = image * pixels + pixel, image * pixels * CHANNELS
@@ -60,12 +60,52 @@ def _displace(
     for c in tl.static_range(CHANNELS):
         source = images + start + c
         value = _mixed(source, y, x, u, t, height, width, CHANNELS, inside, False)
-        tl.store(out + start + CHANNELS * pixel + c, level_of(value + _NEARLY), mask=inside)
+        value = value.to(tl.float32).to(tl.float64) if SINGLE else value + _NEARLY
+        tl.store(out + start + CHANNELS * pixel + c, level_of(value), mask=inside)
 
 
-def displace(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+def displace(images: Tensor, rows: Tensor, columns: Tensor, single: bool) -> Tensor:
     _, height, width, channels = images.shape
-    return by_pixel(_displace, images, height, width, rows, columns, CHANNELS=channels)
+    return by_pixel(
+        _displace, images, height, width, rows, columns, SINGLE=single, CHANNELS=channels
+    )
+
+
+@triton.jit
+def _fringe(
+    images, out, pixels, pieces, height, width, order, down, down_weights, along, along_weights,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
+    y, x = pixel // width, pixel % width
+    for c in tl.static_range(3):
+        zoom = tl.load(order + image * 3 + c)
+        rows, columns = (zoom * height + y) * 4, (zoom * width + x) * 4
+        source = images + image * pixels * 3 + c
+        total = tl.zeros((BLOCK,), tl.float64)
+        for a in tl.static_range(4):
+            line = tl.load(down + rows + a, mask=inside, other=0) * width
+            weight = tl.load(down_weights + rows + a, mask=inside, other=0.0)
+            for b in tl.static_range(4):
+                place = (line + tl.load(along + columns + b, mask=inside, other=0)) * 3
+                value = whole64(tl.load(source + place, mask=inside, other=0)) * weight
+                total += value * tl.load(along_weights + columns + b, mask=inside, other=0.0)
+        goal = out + image * pixels * 3 + 3 * pixel + c
+        tl.store(goal, level_of(total + 0.5), mask=inside)
+
+
+def fringe(
+    images: Tensor,
+    order: Tensor,
+    down: NDArray[np.int64],
+    down_weights: NDArray[np.float64],
+    along: NDArray[np.int64],
+    along_weights: NDArray[np.float64],
+) -> Tensor:
+    height, width = images.shape[1:3]
+    tables = (down, down_weights, along, along_weights)
+    moved = (constant(table, images.device) for table in tables)
+    return by_pixel(_fringe, images, height, width, order, *moved)
 
 
 @triton.jit
@@ -262,5 +302,5 @@ def spin(images: Tensor, turns: NDArray[np.float64]) -> Tensor:
 
 
 FUSED: dict[str, Callable[..., Tensor]] = {
-    formula.__name__: formula for formula in (displace, caustics, refract, spin)
+    formula.__name__: formula for formula in (displace, fringe, caustics, refract, spin)
 }
