@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 import hardy
 from hardy.errors import InputError
@@ -207,3 +207,59 @@ def test_a_source_that_is_gone_is_listed_and_its_output_kept() -> None:
     assert (made.done, made.kept) == (0, 2)
     assert made.bad == [f"cannot read {source}: No such file or directory"]
     assert lines() == before
+
+
+def test_the_same_images_in_two_formats_are_not_mixed() -> None:
+    hardy.corrupt_files("coco", "out", "contrast:1-2")
+    before = stamps("out")
+    what = {"keep_format": True}
+    with pytest.raises(InputError, match=r"0001\.png is there already, and 3 more are"):
+        hardy.corrupt_files("coco", "out", "contrast:1-2", **what)
+    assert stamps("out") == before
+    assert hardy.corrupt_files("coco", "out", "contrast:1-2", **what, overwrite=True).done == 4
+    hardy.corrupt_files("coco", "kept", "contrast:1-2", **what)
+    assert tree("out") == tree("kept")
+    assert sorted(map(str, lines())) == sorted(map(str, lines("kept")))
+
+
+def test_what_is_there_is_compared_under_the_eyes_of_the_track() -> None:
+    seen: list[tuple[str, int]] = []
+
+    def track(items, total, unit, *_):
+        seen.append((unit, total))
+        return items
+
+    hardy.corrupt_files("coco", "out", "contrast:1", track=track)
+    hardy.corrupt_files("coco", "out", "contrast:1-2", track=track, overwrite=True)
+    hardy.corrupt_files("coco", "out", "contrast:1-2", track=track)
+    assert seen[-2:] == [("images compared", 3), ("images", 3)]
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "tif", "webp"])
+@pytest.mark.parametrize("alone", [True, False])
+def test_viewers_turn_a_corrupted_image_as_they_do_the_clean_one(suffix: str, alone: bool) -> None:
+    """Its pixels lie as they did: the note of EXIF is kept, and not applied."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image = Image.fromarray(DRAWS.integers(0, 256, (16, 24, 3), dtype=np.uint8))
+    Path("turned").mkdir()
+    image.save("turned/photo.jpg", exif=exif)
+    if alone:
+        made = hardy.corrupt_files("turned/photo.jpg", f"photo.{suffix}", "contrast", 1).written
+    else:
+        image.save(f"turned/photo2.{suffix}", exif=exif)
+        hardy.corrupt_files("turned", "out", "contrast", 1, keep_format=True)
+        made = Path(f"out/photo2.{suffix}")
+    with Image.open(made) as corrupted:
+        assert ImageOps.exif_transpose(corrupted).size == (16, 24)
+        if suffix == "png" and alone:
+            clean = pixels("turned/photo.jpg")
+            expected = hardy.corrupt(clean, "contrast", 1, ids="photo")
+            np.testing.assert_array_equal(np.asarray(corrupted), expected)
+
+
+def test_a_broken_note_of_exif_is_no_orientation() -> None:
+    Image.new("RGB", (16, 16)).save("photo.jpg", exif=b"Exif\x00\x00broken beyond repair")
+    hardy.corrupt_files("photo.jpg", "out.jpg", "contrast", 1)
+    with Image.open("out.jpg") as image:
+        assert "exif" not in image.info

@@ -4,11 +4,15 @@ Reading is Pillow's `open(path).convert("RGB")`, as ImageNet code reads: the EXI
 applied, colour profiles are not applied, CMYK and palettes are converted by Pillow. On top of that
 the door (`engine/door.py`) knows few formats, and refuses what this line would cut silently: more
 than 8 bits, transparency, further frames.
+
+An image that is written in the place of another keeps its orientation, by which viewers turn it:
+the pixels lie as they did.
 """
 
 import io
 import os
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -36,6 +40,9 @@ WRITERS |= {".tif": "TIFF", ".tiff": "TIFF", ".webp": "WEBP"}
 SETTINGS: dict[str, Any] = {"JPEG": {"quality": 85, "optimize": True}, "WEBP": {"lossless": True}}
 
 
+_ORIENTATION = 0x0112  # EXIF's number for it
+
+
 def rgb(picture: Picture) -> UInt8:
     """RGB pixels (H, W, 3) of a PIL image by the door's rules; an array has them already."""
     return picture if isinstance(picture, np.ndarray) else from_pil(picture)
@@ -54,6 +61,21 @@ def read_image(path: Path, convert: Convert = rgb) -> UInt8:
     if S_ISDIR(status.st_mode):
         raise InputError(f"cannot read {path}: expected an image file, got a folder")
     return decode_image(path if status.st_size else b"", str(path), convert)
+
+
+def read_oriented(path: Path) -> tuple[UInt8, int]:
+    """`read_image`, and the orientation by which viewers turn the image: 1 is as it lies."""
+    noted = 1
+
+    def convert(picture: Picture) -> UInt8:
+        nonlocal noted
+        pixels = rgb(picture)  # first: it looks at what is not decoded yet
+        if not isinstance(picture, np.ndarray):
+            with suppress(Exception):  # a broken note is as good as none
+                noted = int(picture.getexif().get(_ORIENTATION, 1))
+        return pixels
+
+    return read_image(path, convert), noted
 
 
 def decode_image(file: Path | bytes, name: str, convert: Convert = rgb) -> UInt8:
@@ -90,14 +112,20 @@ def check_output(
         raise InputError(f"cannot write {path}: it is the input itself; name another output")
 
 
-def encode_image(path: Path, pixels: UInt8) -> bytes:
-    """The file that belongs to the path, whose suffix picks the format."""
+def encode_image(path: Path, pixels: UInt8, orientation: int = 1) -> bytes:
+    """The file that belongs to the path, whose suffix picks the format. BMP and PPM have no place
+    for an orientation."""
     from PIL import Image
 
     check_output(path)
     data, format = io.BytesIO(), WRITERS[path.suffix.lower()]
+    settings = SETTINGS.get(format, {})
+    if orientation in range(2, 9):
+        exif = Image.Exif()
+        exif[_ORIENTATION] = orientation
+        settings = {**settings, "exif": exif}
     try:
-        Image.fromarray(pixels).save(data, format, **SETTINGS.get(format, {}))
+        Image.fromarray(pixels).save(data, format, **settings)
     except (OSError, ValueError) as error:  # such as too large for the format
         raise HardyError(f"cannot write {path}: {error}") from error
     return data.getvalue()

@@ -15,7 +15,14 @@ from hardy.corrupt.calls import corrupt, draw
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.files import check_apart, write_file
-from hardy.images.image_files import WRITERS, check_output, encode_image, read_image, walk
+from hardy.images.image_files import (
+    WRITERS,
+    check_output,
+    encode_image,
+    read_image,
+    read_oriented,
+    walk,
+)
 from hardy.progress import Track, watch
 from hardy.suites import SEVERITIES, load
 from hardy.suites.cells import Cell
@@ -156,9 +163,9 @@ def _corrupt_file(job: _Job) -> Mirrored:
     source, target = job.source, job.target
     if os.path.isdir(target):
         target = target / job.output(Path(source.name), job.cells[0])
-    clean = read_image(source)
+    clean, orientation = read_oriented(source)
     check_output(target, source)
-    content = encode_image(target, job.corrupt(clean, source.stem, job.cells[0]))
+    content = encode_image(target, job.corrupt(clean, source.stem, job.cells[0]), orientation)
     if os.path.lexists(target):
         if os.path.isfile(target) and target.read_bytes() == content:
             return Mirrored(target, 0, [], 0, 1)
@@ -177,7 +184,7 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
         ]
         images = [path for path in images if path not in unwritten]
     manifest = MirrorManifest(job.target)
-    kept, made = _divide(job, images, manifest, bad)
+    kept, made = _divide(job, images, manifest, bad, track)
     manifest.forget(made)
     done = 0
     for path in track(images, len(images), "images"):
@@ -185,23 +192,20 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
         if not todo:
             continue
         try:
-            clean = read_image(job.source / path)
+            clean, orientation = read_oriented(job.source / path)
             source_hash = file_hash(job.source / path)
         except InputError as error:
             bad.append(str(error))
             continue
         for cell in todo:
             output = job.target / job.output(path, cell)
-            if not output.parent.resolve().is_relative_to(job.target.resolve()):
-                raise InputError(
-                    f"{output.parent} is a link that leads out of {job.target}; remove it first"
-                )
+            _check_inside(output, job.target)
             try:
                 pixels = job.corrupt(clean, path.with_suffix("").as_posix(), cell)
             except InputError as error:
                 bad.append(f"{job.source / path}: {error}")
                 continue
-            content = encode_image(output, pixels)
+            content = encode_image(output, pixels, orientation)
             manifest.add(job.work(path, cell, source_hash), content)
             write_file(output, content, wait=False)  # there may be thousands
             done += 1
@@ -209,24 +213,41 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
 
 
 def _divide(
-    job: _Job, images: list[Path], manifest: MirrorManifest, bad: list[str]
+    job: _Job, images: list[Path], manifest: MirrorManifest, bad: list[str], track: Track
 ) -> tuple[set[str], set[str]]:
-    """The outputs that are there by the same work, and those to make; others there are refused."""
-    kept, made, strange = set[str](), set[str](), list[str]()
-    for path in images:
-        there = [cell for cell in job.cells if os.path.lexists(job.target / job.output(path, cell))]
+    """The outputs that are there by the same work, and those to make; others there are refused, and
+    so are the same images in another format."""
+    made = {job.output(path, cell) for path in images for cell in job.cells}
+    there = {
+        path: found
+        for path in images
+        if (found := [c for c in job.cells if os.path.lexists(job.target / job.output(path, c))])
+    }
+    kept, strange = set[str](), list[str]()
+    for path in track(there, len(there), "images compared") if there else ():
         try:
-            source_hash = file_hash(job.source / path) if there else ""
+            source_hash = file_hash(job.source / path)
         except InputError as error:
             bad.append(str(error))
+            made -= {job.output(path, cell) for cell in job.cells}
             continue
-        made |= {job.output(path, cell) for cell in job.cells}
-        for cell in there:
+        for cell in there[path]:
             work = job.work(path, cell, source_hash)
             (kept.add if manifest.lists(work) else strange.append)(work["output"])
-    if strange and not job.overwrite:
-        raise _in_the_way(job.target / strange[0], len(strange) - 1)
+    twins = sorted(manifest.twins(made))
+    if (strange or twins) and not job.overwrite:
+        first, *others = (*strange, *twins)
+        raise _in_the_way(job.target / first, len(others))
+    manifest.forget(twins)
+    for twin in twins:
+        _check_inside(job.target / twin, job.target)
+        (job.target / twin).unlink()
     return kept, made - kept
+
+
+def _check_inside(output: Path, folder: Path) -> None:
+    if not output.parent.resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"{output.parent} is a link that leads out of {folder}; remove it first")
 
 
 def _in_the_way(path: Path, others: int = 0) -> InputError:

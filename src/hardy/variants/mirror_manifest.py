@@ -9,7 +9,7 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hardy.errors import InputError
@@ -53,10 +53,19 @@ class MirrorManifest:
         hash = line.get("sha256")
         return line == {**work, "sha256": hash} and file_hash(self._folder / work["output"]) == hash
 
+    def twins(self, outputs: Collection[str]) -> set[str]:
+        """What is there of the same images in another format, by another suffix."""
+        names = {_without_suffix(output) for output in outputs}
+        return {
+            output
+            for output in self._lines.keys() - set(outputs)
+            if _without_suffix(output) in names and os.path.lexists(self._folder / output)
+        }
+
     def forget(self, outputs: Collection[str]) -> None:
         """Drop the lines of files that will be made anew, and a line that a kill cut short."""
-        kept = [line for name, line in self._lines.items() if name not in outputs]
-        content = b"".join(map(_encoded, kept))
+        self._lines = {name: line for name, line in self._lines.items() if name not in outputs}
+        content = b"".join(map(_encoded, self._lines.values()))
         if self._path.exists() and self._path.read_bytes() != content:
             write_file(self._path, content)
 
@@ -78,6 +87,10 @@ class MirrorManifest:
                 "move the file away, or name another folder"
             )
         return found
+
+
+def _without_suffix(output: str) -> str:
+    return str(PurePosixPath(output).with_suffix(""))
 
 
 def _encoded(line: Work) -> bytes:
