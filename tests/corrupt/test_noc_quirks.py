@@ -198,6 +198,15 @@ def test_shear_keeps_rows():
     assert corner in (([True, False], [False, True]), ([False, True], [True, False]))
 
 
+def test_shear_is_about_the_row_after_the_middle():
+    # Pixel 112 has its centre half a pixel past the middle; rows above and below mirror each other.
+    line = np.zeros((224, 224, 3), np.uint8)
+    line[:, 112] = 255
+    result = replay(line, "shear", strength=39, negative=0)[..., 0]
+    for k in range(100):
+        assert np.argmax(result[112 + k]) + np.argmax(result[112 - k]) == 224
+
+
 @pytest.mark.parametrize("name", ["rotation", "shear", "translation"])
 def test_nearest_neighbours_make_no_new_colours(name):
     image = photos(224)[0]
@@ -206,13 +215,16 @@ def test_nearest_neighbours_make_no_new_colours(name):
     assert {tuple(pixel) for pixel in result.reshape(-1, 3).tolist()} <= known
 
 
-def test_rotation_is_about_the_middle():
-    """Half a turn's worth of angles: a rotation and its opposite meet in the middle."""
-    image = photos(224)[0]
-    for negative in (0, 1):
-        result = replay(image, "rotation", strength=7, negative=negative)
-        assert (result[112, 112] == image[112, 112]).all()
-        assert not result[0, 0].any() or not result[0, -1].any()
+@pytest.mark.parametrize("negative", [0, 1])
+def test_rotation_is_about_the_pixel_after_the_middle(negative):
+    """Half a turn about pixel 112 before it or after is the same, but for ties in fixed point."""
+    image = np.zeros((224, 224, 3), np.uint8)
+    image[1:, 1:] = photos(223)[0]
+    turned = image.copy()
+    turned[1:, 1:] = image[:0:-1, :0:-1]
+    one, two = (replay(i, "rotation", strength=7, negative=negative) for i in (image, turned))
+    inside = np.s_[30:195, 30:195]  # 112 - 82 .. 112 + 82
+    assert np.mean((one[inside] == two[inside][::-1, ::-1]).all(-1)) > 0.99
 
 
 @pytest.mark.parametrize("axis", [0, 1])

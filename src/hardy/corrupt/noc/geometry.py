@@ -48,14 +48,14 @@ def chosen(fields: Fields, low: float, high: float) -> Array:
 
 @corruption("geometry", draw=_draw_turn, looked_up=("strength", "negative"))
 def noc_shear(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
-    """Sheared along the rows by whole degrees, about the middle."""
+    """Sheared along the rows by whole degrees, about half a pixel past the middle."""
     maps = ops.host(shears(int(low), int(high), *images.shape[1:3]))
     return ops.nearest(images, maps[chosen(fields, low, high)])
 
 
 @corruption("geometry", draw=_draw_turn, looked_up=("strength", "negative"))
 def noc_rotation(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
-    """Rotated by whole degrees about the middle."""
+    """Rotated by whole degrees about half a pixel past the middle."""
     maps = ops.host(turns(int(low), int(high), *images.shape[1:3]))
     return ops.nearest(images, maps[chosen(fields, low, high)])
 

@@ -89,14 +89,14 @@ def _thick(places: Iterable[int], side: int, upright: bool) -> Int64:
 def turns(low: int, high: int, height: int, width: int) -> Int64:
     """Maps (angles, 6) that rotate by low .. high degrees, then by the negative angles."""
     pairs = _cosines_and_sines(low, high)
-    return _about_the_middle([(c, s, -s, c) for c, s in pairs], height, width)
+    return _about_the_centre([(c, s, -s, c) for c, s in pairs], height, width)
 
 
 @lru_cache(maxsize=64)
 def shears(low: int, high: int, height: int, width: int) -> Int64:
     """Maps (angles, 6) that shear along rows by low .. high degrees, then by the negative ones."""
     pairs = _cosines_and_sines(low, high)
-    return _about_the_middle([(1.0, s / c, 0.0, 1.0) for c, s in pairs], height, width)
+    return _about_the_centre([(1.0, s / c, 0.0, 1.0) for c, s in pairs], height, width)
 
 
 def _cosines_and_sines(low: int, high: int) -> list[tuple[float, float]]:
@@ -104,11 +104,14 @@ def _cosines_and_sines(low: int, high: int) -> list[tuple[float, float]]:
     return [portable.cos_sin(radians(degrees)) for degrees in angles]
 
 
-def _about_the_middle(
+def _about_the_centre(
     matrices: list[tuple[float, float, float, float]], height: int, width: int
 ) -> Int64:
-    """Maps from an output pixel to its source in Pillow's 16-bit fixed point, at pixel centres."""
-    x, y = width / 2, height / 2
+    """Maps from an output pixel to its source in Pillow's 16-bit fixed point, at pixel centres.
+
+    The centre is half a pixel past the middle of the image, where torchvision 0.6 had it.
+    """
+    x, y = width / 2 + 0.5, height / 2 + 0.5
     maps = []
     for a, b, d, e in matrices:
         c, f = x - a * x - b * y, y - d * x - e * y
