@@ -2,7 +2,7 @@
 
 | what                                  | what it says                                             |
 |---------------------------------------|----------------------------------------------------------|
-| CSV, or words with spaces             | file,label; the file with or without folder and suffix   |
+| CSV, tabs, or two words with a space  | file,label; the file with or without folder and suffix   |
 | Kaggle's LOC_val_solution.csv         | the first WordNet name of each row                       |
 | a label map: JSON, or CSV as above    | class folder -> class number or name                     |
 | one label per line                    | in the order of the files, or of ILSVRC2012_val_00000001 |
@@ -220,8 +220,9 @@ def _read_csv(path: Path, text: str, known: set[str], faults: Faults) -> dict[st
     """Name -> label, from the first two columns or those that a first line names."""
     named: dict[str, str] = {}
     columns = (0, 1)
-    commas = "," in text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text)) if commas else map(str.split, text.splitlines())
+    first = text.partition("\n")[0]
+    commas, tabs = "," in first, "\t" in first
+    reader = csv.reader(io.StringIO(text)) if commas else map(_words, text.splitlines())
     try:
         rows = list(reader)
         for number, row in enumerate(rows, 1):
@@ -231,7 +232,7 @@ def _read_csv(path: Path, text: str, known: set[str], faults: Faults) -> dict[st
                 continue
             if not row:
                 continue
-            if len(row) <= max(columns) or (len(row) > 2 and not commas):
+            if len(row) <= max(columns) or (len(row) > 2 and not commas and not tabs):
                 raise InputError(f"{path}, line {number}: expected file,label, got {row}")
             file, label = (row[column].strip() for column in columns)
             boxed = _BOXES.match(label)
@@ -245,6 +246,11 @@ def _read_csv(path: Path, text: str, known: set[str], faults: Faults) -> dict[st
             f"cannot read {path}: expected a CSV file of lines file,label ({error})"
         ) from error
     return named
+
+
+def _words(line: str) -> list[str]:
+    """A line that has no commas: tabs are between its columns, or else spaces."""
+    return line.split("\t") if "\t" in line else line.split()
 
 
 def _header(rows: list[list[str]], path: Path, known: set[str]) -> tuple[int, int] | None:

@@ -111,6 +111,7 @@ READERS: Registry[Reader] = Registry(
         "tar": Row("hardy.images.tars:READER"),
         "Hugging Face": Row("hardy.images.parquet:SAVED"),
         "Parquet": Row("hardy.images.parquet:READER"),
+        "Tiny ImageNet": Row("hardy.images.tiny_imagenet:READER"),
         "class folders": Row("hardy.images.folders:CLASSES"),
         "folder": Row("hardy.images.folders:FLAT"),
     },
