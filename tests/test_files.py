@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from hardy.errors import HardyError, InputError
-from hardy.files import begin, whole_file, write_file, write_quickly
+from hardy.files import begin, hold, let_go, whole_file, write_file
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -43,11 +44,35 @@ def test_a_folder_is_made_for_a_file_and_a_refusal_says_what_to_do(tmp_path: Pat
         write_file(tmp_path / "new" / "mine" / "x", b"", "go away")
 
 
-def test_very_many_files_share_a_temporary_name(tmp_path: Path) -> None:
-    for name in ("a", "below/b"):
-        write_quickly(f"{tmp_path}/{name}", memoryview(name.encode()), f"{tmp_path}/temporary")
-        assert (tmp_path / name).read_bytes() == name.encode()
-    assert sorted(os.listdir(tmp_path)) == ["a", "below"]
+@pytest.mark.parametrize("change", ["replaced", "gone"])
+def test_a_lock_on_a_file_that_has_made_way_holds_nothing(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process may pause between opening and locking, while another takes the name."""
+    path, acquire = tmp_path / "lock", FileLock.acquire
+
+    def paused(lock: FileLock, **named: Any) -> object:
+        got = acquire(lock, **named)
+        os.rename(path, tmp_path / "old")
+        if change == "replaced":
+            path.touch()
+        return got
+
+    monkeypatch.setattr(FileLock, "acquire", paused)
+    with pytest.raises(InputError, match="it is busy"):
+        hold(path, "it is busy")
+    monkeypatch.undo()
+    lock = hold(path, "it is busy")
+    with pytest.raises(InputError, match="it is busy"):
+        hold(path, "it is busy")
+    let_go(lock)
+
+
+def test_a_lock_is_no_link(tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to("elsewhere")
+    with pytest.raises(InputError, match="lock: expected a file or folder of its own, got a link"):
+        hold(tmp_path / "lock", "it is busy")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 WANTED = {

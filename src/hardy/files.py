@@ -1,6 +1,6 @@
 """Files that are there whole or not at all, and folders in which work goes on.
 
-Files are written under a temporary name, then renamed: by `whole_file`, or by `write_quickly` where
+Files are written under a temporary name, then renamed: by `whole_file`, or by `inside.py` where
 they are thousands. A folder's record says what work lies there: it is written once, compared when
 the work is resumed (`check_same`), and held by one process at a time.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from hardy.errors import HardyError, InputError
+from hardy.inside import refuse_link
 from hardy.schema import brief
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ UNFINISHED = ".hardy-unfinished"
 RECORD = "run.json"  # the record of a run's folder
 CHECKPOINT_SECONDS = 5.0
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # how a file system says that
-# Windows would write line ends of its own into bytes that are not said to be such.
-_WRITE_BYTES = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
 
 
 @contextmanager
@@ -140,8 +139,15 @@ def hold(path: Path, busy: str) -> FileLock:
 
     lock = FileLock(path, thread_local=False, fallback_to_soft=False)
     try:
+        if os.path.lexists(path):
+            refuse_link(str(path))
         lock.acquire(timeout=0)
-    except Timeout as error:
+        # Between opening and locking, the file may have made way for that of another process.
+        locked = lock._context.lock_file_fd  # filelock has no other way to say which file it is
+        if locked is None or not os.path.samestat(os.fstat(locked), os.stat(path)):
+            raise FileNotFoundError(path)
+    except (Timeout, FileNotFoundError) as error:
+        lock.release()
         raise InputError(busy) from error
     except OSError as error:
         if error.errno not in _NO_LOCKS:
@@ -231,26 +237,6 @@ def write_file(
     except OSError as error:
         why = error.strerror or error
         raise HardyError(f"{path} could not be written ({why}); {todo}") from error
-
-
-def write_quickly(target: str, data: bytes | memoryview, temporary: str) -> None:
-    """Write one whole file of very many: `temporary` is the one name that a process needs for it.
-
-    Nothing waits for the disk; who writes so many sees to that once for thousands of them.
-    """
-    # By the system's own calls: Python's file objects cost as much again for a file this small.
-    handle = os.open(temporary, _WRITE_BYTES, 0o666)
-    try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
-    finally:
-        os.close(handle)
-    try:
-        os.replace(temporary, target)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.replace(temporary, target)
 
 
 def check_target(target: Path) -> None:

@@ -19,6 +19,7 @@ from hardy.images.datasets import CLASSES
 from hardy.models import load_model as load_model
 from hardy.run.runner import list_tasks
 from hardy.run.selection import open_subject
+from hardy.store.worst_images import read_worst
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
 from tests.run.runs import FEW, Counting, one
@@ -349,6 +350,25 @@ def test_tasks_keep_their_blocks(tmp_path: Path) -> None:
         (int(t.rows[0]), int(t.rows[-1]), len(t.rows), len(t.lacking)) for t in tasks
     ]
     assert spans == [(0, 1023, 1023, 6), (1024, 2047, 1024, 4), (2048, 2399, 352, 6)]
+
+
+def test_worst_images_of_old_predictions_do_not_outlive_a_kill(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*given: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    def again(only: str) -> int:
+        run = one(evaluate("fake:10", images=rows, store=tmp_path, suite="cifar10_c", only=[only]))
+        return len(read_worst(run.folder))
+
+    assert again("fog") == again("fog") == 3
+    monkeypatch.setattr("hardy.run.runner.keep_worst", killed)
+    with pytest.raises(KeyboardInterrupt):
+        again("pixelate")
+    monkeypatch.undo()
+    assert not list(tmp_path.glob("*/worst.parquet"))  # all predictions are there
+    assert again("pixelate") == 6
 
 
 def test_worst_images_are_kept(rows: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from hardy.run.batching import CellImages, Predictor, Prefetch, batches_of, whol
 from hardy.run.preflight import check_unchanged, rehearse
 from hardy.run.shards import Shard
 from hardy.run.subject import Loaded, Rows, Subject
-from hardy.run.worst_choice import keep_worst
+from hardy.run.worst_choice import drop_worst, keep_worst
 from hardy.store.identity import Identity
 from hardy.store.provenance import UNREADABLE
 from hardy.store.writer import RunWriter
@@ -136,6 +136,9 @@ def run_models(
             for task in list_tasks(subject, have)
             if shard is None or shard.has(int(task.rows[0]) // subject.chunk_size)
         ]
+        for writer, there in zip(writers, have, strict=True):
+            if not there.all():
+                drop_worst(writer.folder, subject)
         steps = predict(models, subject, writers, tasks, executor, faults)
         with closing(steps):
             for count in track(steps, _count_predictions(subject, tasks), "predictions", int):

@@ -23,6 +23,13 @@ _PER_CORRUPTION = 3
 SIDE = 96  # of a thumbnail
 
 
+def drop_worst(folder: Path, subject: Subject) -> None:
+    """Forget the worst images before further predictions are stored, if `keep_worst` will make them
+    anew: a session that is killed between the two would leave those of the old predictions."""
+    if (folder / WORST).exists() and len(open_run(folder).ids) <= len(subject):
+        (folder / WORST).unlink(missing_ok=True)  # another shard may have been first
+
+
 def keep_worst(folder: Path, subject: Subject, *, anew: bool) -> None:
     """Keep thumbnails of the worst images beside the predictions.
 

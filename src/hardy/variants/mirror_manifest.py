@@ -14,6 +14,7 @@ from typing import Any
 
 from hardy.errors import InputError
 from hardy.files import hold, let_go, write_file
+from hardy.inside import open_inside
 
 CORRUPTED, LOCK = "corrupted.jsonl", ".corrupted.lock"
 # Everything that a corrupted image depends on, and where it lies.
@@ -70,7 +71,8 @@ class MirrorManifest:
             write_file(self._path, content)
 
     def add(self, work: Work, content: bytes) -> None:
-        with open(self._path, "ab", buffering=0) as file:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        with open(open_inside(str(self._folder), CORRUPTED, flags), "ab", buffering=0) as file:
             file.write(_encoded({**work, "sha256": sha256(content).hexdigest()}))
 
     def _read(self) -> list[Work]:

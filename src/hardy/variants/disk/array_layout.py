@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.source import Labels
+from hardy.inside import open_inside
 from hardy.suites.cells import Cell, cell_folder, levels
 from hardy.suites.suite import Suite
 from hardy.variants.disk.manifest import content_hash, write_built
@@ -47,6 +49,9 @@ class ArrayLayout:
         whole = self.folder / self.path(cell)
         return whole if whole.exists() else whole.with_name(whole.name + _PART)
 
+    def _open(self, cell: Cell, flags: int = 0) -> IO[bytes]:
+        return open(open_inside(str(self.folder), self._place(cell).name, os.O_RDWR | flags), "r+b")
+
     def _whole_shape(self, cell: Cell) -> tuple[int, ...]:
         if self.suite.kind == "corruptions":
             return (self.count * len(levels(self.suite, cell.name)), *self.shape)
@@ -70,7 +75,7 @@ class ArrayLayout:
     def begin(self, cells: Sequence[Cell]) -> None:
         for cell in cells:
             header = self._header(cell)
-            with open(self._place(cell), "r+b", opener=_or_create) as file:
+            with self._open(cell, os.O_CREAT) as file:
                 file.write(header)
                 file.truncate(len(header) + prod(self._whole_shape(cell)))
 
@@ -79,7 +84,7 @@ class ArrayLayout:
             images, some = np.zeros((len(unit), *images.shape[1:]), np.uint8), images
             images[np.asarray(got) - unit.start] = some
         data = np.ascontiguousarray(images).data.cast("B")
-        with open(self._place(cell), "r+b") as file:
+        with self._open(cell) as file:
             file.seek(self._offset(unit, cell))
             file.write(data)
         return content_hash(data)
@@ -146,7 +151,3 @@ def map_array(path: Path) -> UInt8:
             f"got {array.dtype} {array.shape}"
         )
     return array
-
-
-def _or_create(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CREAT, 0o666)

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.files import CheckpointWriter, let_go, remove_unfinished, whole_file, write_quickly
+from hardy.files import CheckpointWriter, let_go, remove_unfinished, whole_file
+from hardy.inside import make_inside, open_inside, write_inside
 from hardy.suites.cells import Cell
 
 HEADER, LINES, WORKSHOP = "manifest.json", "manifest.jsonl", ".unfinished"
@@ -39,7 +40,7 @@ def write_built(folder: str, name: str, data: bytes | memoryview) -> None:
 
     Until it is whole it lies where a `ManifestWriter` in the end sweeps what killed processes left.
     """
-    write_quickly(f"{folder}/{name}", data, f"{folder}/{WORKSHOP}/{os.getpid()}")
+    write_inside(folder, name, data, f"{WORKSHOP}/{os.getpid()}")
 
 
 def read_header(folder: Path) -> dict[str, Any] | None:
@@ -150,15 +151,16 @@ class ManifestWriter(CheckpointWriter):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        (folder / WORKSHOP).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        make_inside(str(folder), WORKSHOP)
         busy = f"another process is building in {folder}; wait for it, or name another folder"
         super().__init__(folder / WORKSHOP / LOCK, busy)
         try:
             remove_unfinished(folder)
-            if (folder / LINES).exists():
-                # A line that a crash cut short must not be glued to the next one.
-                os.truncate(folder / LINES, sum(map(len, _whole_lines(folder / LINES))))
-            self._file = (folder / LINES).open("ab", buffering=0)
+            lines = open_inside(str(folder), LINES, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            self._file = open(lines, "ab", buffering=0)  # noqa: SIM115  # until `__exit__`
+            # A line that a crash cut short must not be glued to the next one.
+            self._file.truncate(sum(map(len, _whole_lines(folder / LINES))))
         except BaseException:
             let_go(self._held)
             raise
