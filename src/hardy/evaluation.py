@@ -108,11 +108,8 @@ class Evaluation:
         if self.subject.suite.kind == "perturbations":
             return None
         named = facts_of(model).class_names and self.subject.classes.names
-        order = "" if named else " and the order of its classes"
-        return (
-            f"not checked, for want of {LEAST} clean images: its clean accuracy, and with it its "
-            f"preprocessing{order}"
-        )
+        order = "" if named else " and class order"
+        return f"preprocessing{order} not checked: that takes {LEAST} clean images"
 
     def _checked(self, model: Model) -> bool:
         identity = runner.identify_run(model, self.subject, own_classes=self.own_classes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,32 +30,59 @@ def test_compare(run, store: Path) -> None:
     assert max(map(len, out.splitlines()[:-2])) <= 80
     (row,) = lines_with(out, "mean error ")
     a, b = (100 * np.mean([some[c] for c in some if c != CLEAN]) for some in (GOOD, BAD))
-    assert row[2] == f"{a:.1f}"
-    assert row[6 if row[3] == "±" else 8] == f"{b:.1f}"
+    assert row[2:6] == [f"{a:.1f}", "%", f"{b:.1f}", "%"]
     assert f"+{b - a:.1f}" in row
     assert row[-2:] == ["≤", "0.002"]
     assert lines_with(out, "CE fog ")
-    assert "A: good" in out
+    assert re.search(r"^A: good @[0-9a-f]{8}$", out, re.MULTILINE)
     only = int((BAD[CLEAN] & ~GOOD[CLEAN]).sum())
     assert f"clean images: 0 only A gets wrong, {only} only B; McNemar's exact p = " in out
     found, verdict = out.splitlines()[-2:]
     assert found.startswith(r"[bold]odd[/bold] \x1b[31m is significantly worse in mCE, ")
     assert found.endswith("than good")
-    assert verdict == "a regression in mCE and clean error (mCE and clean error decide)"
+    assert verdict == "a regression in mCE and clean error"
     assert "\x1b" not in out
 
 
 def test_compare_fails_on_a_regression(run, store: Path) -> None:
     assert run("compare", store, "good", ODD, *COMPARE, "--fail-on-regression")[0] == 1
     assert run("compare", store, ODD, "good", *COMPARE, "--fail-on-regression")[0] == 0
-    assert run("compare", store, "good", "good", *COMPARE, "--fail-on-regression")[0] == 0
     code, out, _ = run("compare", store, "good", "middling", *COMPARE, "--fail-on-regression")
     assert code == 1
     assert out.splitlines()[-2:] == [
         "middling is significantly worse in clean error and significantly better in relative mCE "
         "than good",
-        "a regression in clean error (mCE and clean error decide)",
+        "a regression in clean error, none in mCE",
     ]
+
+
+def test_a_run_beside_itself_is_told(run, store: Path) -> None:
+    code, out, _ = run("compare", store, "good", "good", *COMPARE, "--fail-on-regression")
+    assert code == 0
+    text = " ".join(out.split())
+    assert "A and B are the same run, which cannot differ; name another model" in text
+    assert "where no image tells A and B apart, the interval of B − A is how far others" in text
+    assert "good was compared with itself" in text
+
+
+def test_a_retrained_model_is_told_apart_by_its_runs(run, tmp_path: Path) -> None:
+    for weights in ("old", "new"):
+        write_run(tmp_path / "s", GOOD, model="net", model_identity=weights)
+    old, new = sorted(path.name for path in (tmp_path / "s").iterdir())
+    _, out, _ = run("compare", "s", old, new)
+    assert out.splitlines()[-2] == (
+        f"net @{new[-8:]} and net @{old[-8:]} do not differ significantly"
+    )
+
+
+def test_the_whole_row_fits_however_lopsided(run, tmp_path: Path) -> None:
+    for model, hit in (("a", 1), ("b", 2)):
+        few = {cell: np.arange(12) < hit for cell in GOOD}
+        write_run(tmp_path / "s", few, model=model)
+    _, out, _ = run("compare", "s", "a", "b")
+    rows = lines_with(out, "clean error ")
+    assert "[" in " ".join(rows[0])
+    assert len(rows) == 1, "p is in the same line"
 
 
 def test_fewer_errors_on_clean_images_are_no_regression(run, store: Path) -> None:
@@ -64,7 +92,7 @@ def test_fewer_errors_on_clean_images_are_no_regression(run, store: Path) -> Non
     assert out.splitlines()[-2:] == [
         "good is significantly worse in relative mCE and significantly better in clean error than "
         "middling",
-        "no regression (mCE and clean error decide)",
+        "no regression in mCE and clean error",
     ]
 
 
@@ -98,6 +126,7 @@ def test_compare_as_data(run, store: Path) -> None:
     assert "significantly worse" in err, "beside the data, not in it"
     content: dict[str, Any] = json.loads(out)
     assert (content["first"], content["second"]) == ("good", STORED)
+    assert content["first_run"].startswith("good--imagenet_c--")
     assert "mCE" in content["significantly_worse"]
     assert content["decided_by"] == content["regressions"] == ["mCE", "clean error"]
     assert content["clean_mcnemar"]["only_first"] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -242,6 +243,25 @@ def test_an_empty_class_folder_is_named(tmp_path: Path) -> None:
     assert "emus has no image files, and counts as a class all the same" in run.faults[0]
 
 
+def test_a_run_that_was_stopped_says_so_with_every_score(rows: Path, tmp_path: Path) -> None:
+    def stop(steps, *_):
+        for done, step in enumerate(steps):
+            if done == 5:
+                raise KeyboardInterrupt
+            yield step
+
+    call: dict[str, Any] = {"images": rows, "store": tmp_path / "runs", "workers": 1, **FEW}
+    with pytest.raises(KeyboardInterrupt):
+        evaluate("fake:10", track=stop, **call)
+    (run,) = hardy.runs(tmp_path / "runs")
+    (note,) = [note for note in run.score().notes if note.startswith("unfinished: ")]
+    assert re.fullmatch(r"unfinished: \d of 11 cells; the same `hardy eval` resumes", note)
+    assert note in str(hardy.score(tmp_path / "runs"))
+    assert f"A and B: {note}" in hardy.compare(run, run).tables()[0].notes
+    assert note in hardy.report(tmp_path / "runs", tmp_path / "report.html").read_text()
+    assert "unfinished" not in str(one(evaluate("fake:10", **call)).score())
+
+
 def test_doubts_are_stored_and_said_wherever_scores_are(tmp_path: Path) -> None:
     """The accuracy on 4 images tells nothing; that a row has probabilities is seen at once."""
 
@@ -255,10 +275,7 @@ def test_doubts_are_stored_and_said_wherever_scores_are(tmp_path: Path) -> None:
     runs = evaluate([sure, "fake:10"], warn=heard.append, **what, **FEW)
     (warning,) = heard
     assert "sure: its outputs are probabilities, not logits" in warning
-    open_question = (
-        "not checked, for want of 30 clean images: its clean accuracy, and with it its "
-        "preprocessing and the order of its classes"
-    )
+    open_question = "preprocessing and class order not checked: that takes 30 clean images"
     assert isinstance(runs, list)
     doubted, plain = (run.score() for run in runs)
     assert doubted.notes == (warning, open_question)
@@ -266,7 +283,7 @@ def test_doubts_are_stored_and_said_wherever_scores_are(tmp_path: Path) -> None:
     assert warning in " ".join(str(hardy.score(tmp_path / "runs")).split())
     compared = hardy.compare(doubted, plain)
     assert f"A: {warning}" in compared.tables()[0].notes
-    expected = [f"A: {warning}", f"A: {open_question}", f"B: {open_question}"]
+    expected = [f"A and B: {open_question}", f"A: {warning}"]
     assert json.loads(compared.as_json())["notes"] == expected
     hardy.report(tmp_path / "runs", tmp_path / "results.json")
     board = hardy.leaderboard([tmp_path / "results.json"], tmp_path / "board")

@@ -50,6 +50,7 @@ def write_run(
     labels: Any = None,
     subset: dict[str, Any] | None = None,
     top: float = 0.7,
+    session: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> StoredRun:
     """`wrong` has per cell a flag for each image; an image with -1 lacks the cell.
@@ -61,7 +62,7 @@ def write_run(
     labels = np.arange(number) % CLASSES if labels is None else np.asarray(labels)
     this = identity(model, suite, **changes)
     with RunWriter(store, this, ids=ids, labels=labels, classes=None) as writer:
-        writer.add_session({"subset": subset, "hardy": "0"})
+        writer.add_session({"subset": subset, "hardy": "0", **(session or {})})
         writer.set_width(CLASSES)
         for cell, flags in wrong.items():
             flags = np.asarray(flags, np.int64)

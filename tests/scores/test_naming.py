@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hardy.errors import InputError
@@ -56,6 +58,25 @@ def test_without_the_kind_of_model(runs: list[StoredRun]) -> None:
     assert {run.model for run in choose_all(runs, ["resnet50"])} == {"timm:resnet50"}
     with pytest.raises(InputError, match="got 2; name one of timm:resnet50, timm:resnet50d"):
         choose(runs, "resnet", "imagenet_c")
+
+
+def test_by_any_part_that_one_has(runs: list[StoredRun]) -> None:
+    assert choose(runs, "50d").model == "timm:resnet50d"
+    with pytest.raises(InputError, match="got 2; name one of timm:resnet50, timm:resnet50d"):
+        choose(runs, "net50", "imagenet_c")
+
+
+def test_runs_of_one_name_are_listed_with_their_dates(tmp_path: Path) -> None:
+    when = ["2026-01-02T03:04:05+00:00", "2026-02-03T04:05:06+00:00"]
+    for started in when:
+        write_run(
+            tmp_path, WRONG, model="net", model_identity=started, session={"started": started}
+        )
+    with pytest.raises(InputError) as refused:
+        choose(find_runs(tmp_path), "net")
+    text = str(refused.value)
+    assert "(2026-01-02 03:04)" in text
+    assert "(2026-02-03 04:05)" in text
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,24 @@ def test_a_narrow_terminal_still_gets_every_number(
     assert all(number in out for number in ("1.23 ± 4.5", "2.0", "3.0"))
 
 
+def test_names_break_between_their_words(narrow: None, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "torchvision:efficientnet_b0.IMAGENET1K_V1"
+    to_terminal([TextTable("t", (name, name), [("torch:some/long/folder/net.py:make", "1.0")])])
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines()[1:4]]
+    assert lines[0] == ["torchvision:"]
+    assert lines[1] == ["torchvision:efficientnet_b0.IMAGENET1K_", "efficientnet_b0."]
+    assert lines[2] == ["V1", "IMAGENET1K_V1"]
+
+
+def test_words_stand_on_the_left() -> None:
+    rows = [("a", "1.0", "≤ 0.002", "no numbers"), ("b", "–", "0.5", "2 words")]
+    made = TextTable("t", ("", "mCE", "p", "which"), rows)
+    assert "| --- | ---: | ---: | --- |" in to_markdown([made])
+    assert to_text([made]).splitlines()[3].endswith("no numbers")
+    assert to_text([made]).splitlines()[4].rstrip().endswith("  2 words")
+
+
 def test_text_has_no_colours() -> None:
     text = to_text([TextTable("t", ("a", "b"), [("x", "1")], frozenset({(0, 1)}))])
     assert "\x1b" not in text

@@ -57,7 +57,7 @@ def score_runs(
 ) -> None:
     """Score the stored runs: a table per suite, a row per model.
 
-    Names may be cut short where that is clear, and do without their kind:
+    Of a name any part will do that only one model has, such as
     resnet50 for timm:resnet50. Intervals are 95 %. md has more tables, csv a
     line per model and score; json is the result file that can be kept,
     submitted and ranked, without runs on clean images only. Runs that cannot
@@ -102,7 +102,7 @@ def compare_models(
 ) -> None:
     """Compare two models on the same images, pair by pair.
 
-    Names may be cut short where that is clear, and do without their kind:
+    Of a name any part will do that only one model has, such as
     resnet50 for timm:resnet50.
 
     B − A is above 0 where B is worse, of scores that are better when higher

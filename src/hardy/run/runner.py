@@ -127,7 +127,8 @@ def run_models(
             check_unchanged(model, writer, subject)
             if model.name in named:
                 writer.rename(model.name)
-            writer.add_session({**session, "subset": subject.subset, "warnings": doubts})
+            asked = {"cells": list(map(str, subject.cells)), "subset": subject.subset}
+            writer.add_session({**session, **asked, "warnings": doubts})
             keep_beside(writer.folder, subject.suite)
         have = [writer.have(subject.cells) for writer in writers]
         faults |= whole_batches(models, subject, have)

@@ -13,7 +13,7 @@ from hardy.metrics import error, wrong
 from hardy.metrics.bootstrap import LEVEL
 from hardy.metrics.statistics import McNemar, mcnemar
 from hardy.progress import Track, watch
-from hardy.scores.naming import choose, readable_runs
+from hardy.scores.naming import choose, distinct_name, first_run, readable_runs
 from hardy.scores.paired_scores import ScoreDifference, compare_scores, differences
 from hardy.scores.run_scores import Scores, deciding_metrics, score_run
 from hardy.scores.scoring import Run
@@ -74,11 +74,14 @@ class Compared(Shown):
 
     @property
     def verdict(self) -> str:
-        """Whether it is a regression, and what decides that."""
-        names = " and ".join(one.first.name for one in self.deciding)
-        worse = " and ".join(one.first.name for one in self.regressions)
-        found = f"a regression in {worse}" if worse else "no regression"
-        return f"{found} ({names} decide{'s' if len(self.deciding) == 1 else ''})"
+        """Whether it is a regression, and in which of the scores that decide."""
+        worse = [one.first.name for one in self.regressions]
+        others = [one.first.name for one in self.deciding if one.first.name not in worse]
+        parts = [f"a regression in {' and '.join(worse)}"] if worse else []
+        parts += (
+            [f"{'none' if worse else 'no regression'} in {' and '.join(others)}"] if others else []
+        )
+        return ", ".join(parts)
 
     @property
     def worse(self) -> tuple[ScoreDifference, ...]:
@@ -90,13 +93,14 @@ class Compared(Shown):
         return tuple(one for one in self.headline if self.tells(one) and one.loss < 0)
 
     def tables(self, *, brief: bool = False) -> list[TextTable]:
-        """One table; what differs significantly stands out."""
+        """One table; what differs significantly stands out. In brief only the differences have
+        intervals, so that it fits into a terminal."""
         lines = (*self.headline, *self.singles)
         rows = [
             (
                 one.first.name,
-                self.first.figure(one.first),
-                self.second.figure(one.second),
+                self.first.figure(one.first, bare=brief),
+                self.second.figure(one.second, bare=brief),
                 one.figure(),
                 one.chance().removeprefix("= "),
             )
@@ -110,11 +114,16 @@ class Compared(Shown):
     def _told(self) -> list[str]:
         first = self.headline[0].first
         told = [
-            f"A: {self.first.model}",
-            f"B: {self.second.model}",
+            f"A: {_dated(self.first)}",
+            f"B: {_dated(self.second)}",
             f"{first.name}: {first.circumstances}; 95 % intervals, p not corrected for their "
             "number",
         ]
+        if any(one.alike for one in (*self.headline, *self.singles)):
+            told.append(
+                "where no image tells A and B apart, the interval of B − A is how far others could "
+                "bring them"
+            )
         if self.clean:
             told.append(
                 f"clean images: {self.clean.only_first:,} only A gets wrong, "
@@ -123,9 +132,13 @@ class Compared(Shown):
         return told + self._all_notes()
 
     def _all_notes(self) -> list[str]:
-        """Notes on both, and those on either behind its letter."""
-        ours = [f"A: {note}" for note in self.first.notes]
-        return [*self.notes, *ours, *(f"B: {note}" for note in self.second.notes)]
+        """Notes on the comparison, those on both models once, and those on either, each behind its
+        letter."""
+        ours, theirs = self.first.notes, self.second.notes
+        both = [f"A and B: {note}" for note in ours if note in theirs]
+        either = [f"A: {note}" for note in ours if note not in theirs]
+        either += [f"B: {note}" for note in theirs if note not in ours]
+        return [*self.notes, *both, *either]
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain values, a row per score."""
@@ -146,6 +159,8 @@ class Compared(Shown):
             "suite": self.first.run.suite,
             "first": self.first.model,
             "second": self.second.model,
+            "first_run": self.first.run.folder.name,
+            "second_run": self.second.run.folder.name,
             "comparisons": self.rows(),
             "clean_mcnemar": self.clean and self.clean._asdict(),
             "significantly_worse": [one.first.name for one in self.worse],
@@ -167,9 +182,14 @@ class Compared(Shown):
             for word, some in (("worse", self.worse), ("better", self.better))
             if some
         ]
+        first, second = self.first.model, self.second.model
+        if self.first.run.folder == self.second.run.folder:
+            return f"{first} was compared with itself"
+        if first == second:  # retrained, or run in another way
+            first, second = distinct_name(self.first.run), distinct_name(self.second.run)
         if not parts:
-            return f"{self.second.model} and {self.first.model} do not differ significantly"
-        return f"{self.second.model} is {' and '.join(parts)} than {self.first.model}"
+            return f"{second} and {first} do not differ significantly"
+        return f"{second} is {' and '.join(parts)} than {first}"
 
 
 def compare(
@@ -182,8 +202,8 @@ def compare(
 ) -> Compared:
     """Compare two models on the same images, pair by pair; printed, what differs significantly.
 
-    Each is a run, its scores, or with a `store` the name of a model in it, which may be cut short
-    where that is clear; name the `suite` where a model was run on several. Runs that were not made
+    Each is a run, its scores, or with a `store` the name of a model in it, or any part of
+    it that only one has; name the `suite` where a model was run on several. Runs that were not made
     alike are refused, and the difference is named. Where one has more images than the other, both
     are scored on those of the other.
 
@@ -222,6 +242,8 @@ def compare_runs(first: Scores | StoredRun, second: Scores | StoredRun) -> Compa
     """
     one, two = (some if isinstance(some, Scores) else score_run(some) for some in (first, second))
     one, two, notes = _on_common_images(one, two)
+    if one.run.folder == two.run.folder:
+        notes = (*notes, "A and B are the same run, which cannot differ; name another model")
     leading = [
         score.name
         for score in one.headline
@@ -258,6 +280,12 @@ def _on_common_images(one: Scores, two: Scores) -> tuple[Scores, Scores, tuple[s
     if more is one:
         return one.on(theirs), two, (note,)
     return one, two.on(ours), (note,)
+
+
+def _dated(scores: Scores) -> str:
+    """A model with its run, since one that was retrained has the same name."""
+    when = first_run(scores.run)
+    return distinct_name(scores.run) + (f", run on {when}" if when else "")
 
 
 def _clean_errors(scores: Scores) -> npt.NDArray[np.bool_]:

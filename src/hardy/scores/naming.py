@@ -21,7 +21,8 @@ def readable_runs(store: str | os.PathLike[str]) -> tuple[list[StoredRun], list[
 
 def choose(runs: Sequence[StoredRun], name: str, suite: str | None = None) -> StoredRun:
     """Find the run that goes by a name: the model's, with its kind or without (`resnet50` for
-    timm:resnet50), the folder's, the one in tables, or the start of any where just one has it."""
+    timm:resnet50), the folder's, the one in tables, or the start of any, or else any part, where
+    just one has it."""
     fitting = of_suite(runs, suite)
     found = _called(fitting, name)
     if not found:
@@ -61,11 +62,18 @@ def _called(runs: Sequence[StoredRun], name: str) -> list[StoredRun]:
     if exact or not name:
         return exact
     plain = [run for run in runs if name == _plain(run.model)]
-    return plain or [
-        run
-        for run in runs
-        if any(one.startswith(name) for one in (run.model, run.folder.name, _plain(run.model)))
-    ]
+    starts = [run for run in runs if any(one.startswith(name) for one in _names(run))]
+    return plain or starts or [run for run in runs if any(name in one for one in _names(run))]
+
+
+def _names(run: StoredRun) -> tuple[str, ...]:
+    return run.model, run.folder.name, _plain(run.model)
+
+
+def first_run(run: StoredRun) -> str:
+    """The day and hour of its first session; "" where none says."""
+    started = [str(one["started"]) for one in run.details["sessions"] if one.get("started")]
+    return started[0][:16].replace("T", " ") if started else ""
 
 
 def distinct_name(run: StoredRun) -> str:
@@ -81,9 +89,14 @@ def _plain(model: str) -> str:
 def _ambiguous(found: list[StoredRun], name: str) -> NoReturn:
     suites = list(dict.fromkeys(run.suite for run in found))
     models = {run.model for run in found}
-    todo = f"name one of the folders: {', '.join(run.folder.name for run in found)}"
+    todo = f"name one of the folders: {', '.join(map(_dated_folder, found))}"
     if len(models) == 1 and len(suites) == len(found):
         todo = f"name a suite: {', '.join(suites)}"
     elif len(models) == len(found):
         todo = f"name one of {', '.join(run.model for run in found)}"
     raise InputError(f'expected one run called "{name}", got {len(found)}; {todo}')
+
+
+def _dated_folder(run: StoredRun) -> str:
+    when = first_run(run)
+    return run.folder.name + (f" ({when})" if when else "")

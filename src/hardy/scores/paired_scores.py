@@ -25,6 +25,11 @@ class ScoreDifference(NamedTuple):
         return enough and not self.interval.low <= 0 <= self.interval.high
 
     @property
+    def alike(self) -> bool:
+        """Whether no image tells the two apart; the interval is then what others could show."""
+        return np.array_equal(self.first.replicates, self.second.replicates)
+
+    @property
     def loss(self) -> float:
         """How much worse the second is: the difference, or minus it where higher is better."""
         return self.difference if self.first.lower_is_better else -self.difference

@@ -106,9 +106,10 @@ class Scores(Mapping[str, Score]):
         """The ones to look at first."""
         return tuple(self.scores[name] for name in _headline(self.kind, self.scores))
 
-    def figure(self, score: Score) -> str:
-        """One of these numbers with its interval, marked where the model was trained on it."""
-        return score.figure() + score.mark(self.run.seen)
+    def figure(self, score: Score, *, bare: bool = False) -> str:
+        """One of these numbers with its interval, if not `bare`, marked where the model was trained
+        on it."""
+        return (score.bare() if bare else score.figure()) + score.mark(self.run.seen)
 
     def singles(self) -> dict[str, dict[str, Score]]:
         """Single corruptions: metric ("CE", or "error" without a reference) -> name -> score."""
@@ -204,7 +205,7 @@ def score_run(
         # Clean scores of the part that counts come first, and stay.
         scores = {**scores, **made, **scores}
     notes += left_out + _trained_on(scores.values(), run) + _defence(run)
-    notes += _left_out(run) + run.doubts
+    notes += _unfinished(run) + _left_out(run) + run.doubts
     leading = {name: scores[name] for name in _headline(suite.kind, scores)}
     return Scores(run, suite.kind, leading | scores, parts[0].images, tuple(notes), reference, how)
 
@@ -223,6 +224,15 @@ def _trained_on(scores: Iterable[Score], run: StoredRun) -> list[str]:
         return [f"what its first weights had seen is not known, and nothing is marked {MARK}"]
     names = dict.fromkeys(name for score in scores for name in score.seen(run.seen))
     return [f"{MARK} trained on {', '.join(names)}: not unseen by this model"] if names else []
+
+
+def _unfinished(run: StoredRun) -> list[str]:
+    """A note on cells that were asked for, and of which no image has been predicted."""
+    there = set(map(str, run.cells))
+    done = len(run.asked & there)
+    if done == len(run.asked):
+        return []
+    return [f"unfinished: {done} of {len(run.asked)} cells; the same `hardy eval` resumes"]
 
 
 def _left_out(run: StoredRun) -> list[str]:

@@ -91,6 +91,10 @@ class Score:
         unit = f" {self.unit}" if self.unit else ""
         return write_figure(self.value, self.interval, abs(self.value)) + unit
 
+    def bare(self) -> str:
+        """The number as `figure` has it, without its interval."""
+        return self.figure().partition(" ")[0] + (f" {self.unit}" if self.unit else "")
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and CSV."""
         kept = {"name": self.name, "value": self.value, "unit": self.unit}

@@ -173,8 +173,8 @@ def score(
 ) -> ScoredStore:
     """Score the runs of a store, or one run; printed, a table per suite with a row per model.
 
-    `model` and `suite` choose among the runs. Names of models may be cut short where that is clear,
-    and do without their kind: resnet50 for timm:resnet50. Ratios such as mCE are to the model that
+    `model` and `suite` choose among the runs. Of a model's name any part will do that only one
+    has, such as resnet50 for timm:resnet50. Ratios such as mCE are to the model that
     `reference` names, a stored one or "none"; if left out, to the suite's own. `published` adds
     what others printed for these suites. `sort` orders the models of a suite: by "name", or by a
     score such as "mCE", the best first. Runs that cannot be scored are among the `faults`.

@@ -31,6 +31,7 @@ WIDTH = 100  # of a file
 BLUE, GREY = "#0072b2", "#7d8785"
 _CELL = 'style="text-align: right; font-variant-numeric: tabular-nums; padding: 2px 12px"'
 NAME = 'style="text-align: left; padding: 2px 12px"'
+_NUMBER = re.compile(r"[<>≤≥= ]*[-+−±]?\d|–$|$")  # how a cell with a number starts, or is empty
 _FORMULA = ("=", "+", "-", "@")  # how a spreadsheet's formulas start
 
 
@@ -101,15 +102,20 @@ def _print(console: Any, table: TextTable) -> None:
     for columns in _pieces(widths, console.width - first):
         grid = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
         for column in (0, *columns):
-            heading = text(table.header[column])
-            if column:
-                grid.add_column(heading, justify="right", width=widths[column])
-            else:
-                grid.add_column(heading, overflow="fold", width=first)
+            width = widths[column] if column else first
+            heading = Text(_folded(table.header[column], width), overflow="fold")
+            grid.add_column(
+                heading,
+                justify="left" if _is_text(table, column) else "right",
+                overflow="fold",
+                width=width,
+            )
         for number, row in enumerate(table.rows):
             marked = ["bold" if (number, c) in table.best else "" for c in (0, *columns)]
-            cells = [row[column] for column in (0, *columns)]
-            grid.add_row(*map(text, cells, marked))
+            cells = [_folded(row[0], first), *(printable(row[column]) for column in columns)]
+            grid.add_row(
+                *(Text(*cell, overflow="fold") for cell in zip(cells, marked, strict=True))
+            )
         console.print(grid)
     for note in table.notes:
         console.print(text(note, "dim"))
@@ -117,10 +123,31 @@ def _print(console: Any, table: TextTable) -> None:
 
 
 def _width(table: TextTable, column: int) -> int:
-    """What its longest cell needs; a heading folds."""
+    """What its longest cell needs; a heading folds, but not within its words."""
     cells = [len(printable(row[column])) for row in table.rows]
-    heading = len(printable(table.header[column]))
-    return max(1, *cells, min(heading, HEADING if column else heading))
+    heading = printable(table.header[column])
+    folded = min(len(heading), max(HEADING, *map(len, _words(heading))))
+    return max(1, *cells, folded if column else len(heading))
+
+
+def _words(text: str) -> list[str]:
+    """The parts of a name that a line does not break."""
+    return re.findall(r"[^\s:/._@-]*[\s:/._@-]*", text)
+
+
+def _folded(text: str, width: int) -> str:
+    """Break a text into lines of that width, between words as far as these are short enough."""
+    lines = [""]
+    for word in _words(printable(text)):
+        if lines[-1] and len((lines[-1] + word).rstrip()) > width:
+            lines.append("")
+        lines[-1] += word
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _is_text(table: TextTable, column: int) -> bool:
+    """Whether it is read from the left: the first column, and any that is not all of numbers."""
+    return column == 0 or not all(_NUMBER.match(row[column]) for row in table.rows)
 
 
 def _first_width(widths: Sequence[int], room: int) -> int:
@@ -146,7 +173,8 @@ def to_markdown(tables: Iterable[TextTable]) -> str:
     parts = []
     for table in tables:
         lines = [f"### {_escape(table.title)}", "", _line(map(_escape, table.header))]
-        lines.append(_line(["---", *("---:" for _ in table.header[1:])]))
+        sides = range(len(table.header))
+        lines.append(_line("---" if _is_text(table, column) else "---:" for column in sides))
         for number, row in enumerate(table.rows):
             cells = map(_escape, row)
             marked = (

@@ -77,6 +77,12 @@ def read_left_out(sessions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return most
 
 
+def read_asked(sessions: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The cells that any session was to predict; older sessions do not say."""
+    told = [one["cells"] for one in sessions if TEXTS.fits(one.get("cells"))]
+    return frozenset(cell for some in told for cell in some)
+
+
 def read_doubts(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
     """What was warned of, by any session; and what could not be checked, if none checked it."""
     told = [one["warnings"] for one in sessions if TEXTS.fits(one.get("warnings"))]

@@ -21,7 +21,7 @@ from hardy.models.model import DefenceFacts, Trained, in_words
 from hardy.registry import unknown
 from hardy.store.identity import Identity
 from hardy.store.parts import COLUMNS, Columns, damaged
-from hardy.store.provenance import read_doubts, read_left_out, read_seen, read_trained
+from hardy.store.provenance import read_asked, read_doubts, read_left_out, read_seen, read_trained
 from hardy.store.records import RUN, read_defences, read_details, read_images
 from hardy.store.scan import Bools, Ints, StoredCells, row_batches, scan_parts
 from hardy.suites import load, suite_in
@@ -132,6 +132,11 @@ class StoredRun:
     def doubts(self) -> list[str]:
         """What was warned of before the run, and what could not be checked."""
         return read_doubts(self.details["sessions"])
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The cells that were to be run, such as "fog:3", as far as a session says."""
+        return read_asked(self.details["sessions"])
 
     @property
     def trained(self) -> Trained | None:
