@@ -16,7 +16,7 @@ from docs.gallery import FOLDER, Strip, strips
 from docs.tables import PLACE
 
 ROOT = Path(__file__).parent.parent
-OUTSIDE = ("C*.md", "results/**/*.md", "results/**/*.png", "bench/results/*.md")
+OUTSIDE = ("[CS]*.md", "results/**/*.md", "results/**/*.png", "bench/results/*.md")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
 AT_FIRST = 3  # of the stops, the one that is shown
 SLIDER = (

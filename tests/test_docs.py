@@ -59,7 +59,7 @@ PROGRAMS = ("docs/torch.md", "docs/training.md", "docs/reference.md")
 INSTALLED = "hardy train cutout --set size=8 --data cifar10 --out cutout"
 RUN = ("hardy ", "make demo")
 # Pages that are on the site though they lie outside docs/.
-OUTSIDE = ("CONTRIBUTING.md", "results/cifar10.md", "results/overlap/README.md")
+OUTSIDE = ("CONTRIBUTING.md", "SECURITY.md", "results/cifar10.md", "results/overlap/README.md")
 SHOWN = [*in_order(), *OUTSIDE]
 
 
@@ -80,7 +80,7 @@ def anchors(text: str) -> list[str]:
     return [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads]
 
 
-@pytest.mark.parametrize("name", [*in_order(), "docs/README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", [*in_order(), "docs/README.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_links_lead_somewhere(name: str) -> None:
     for path, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page(name)):
         target = (ROOT / name).parent / path if path else ROOT / name
@@ -89,7 +89,9 @@ def test_links_lead_somewhere(name: str) -> None:
             assert anchor in anchors(target.read_text(encoding="utf-8")), f"{path}#{anchor}"
 
 
-@pytest.mark.parametrize("name", [*in_order(), "CONTRIBUTING.md", "results/cifar10.md"])
+@pytest.mark.parametrize(
+    "name", [*in_order(), "CONTRIBUTING.md", "SECURITY.md", "results/cifar10.md"]
+)
 def test_files_that_are_named_exist(name: str) -> None:
     for path in re.findall(r"`((?:src|tests|docs|bench|engine|results)/[\w/.-]+)`", page(name)):
         assert (ROOT / path).exists() or (ROOT / "src/hardy" / path).exists(), path
