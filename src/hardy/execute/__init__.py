@@ -3,6 +3,7 @@
 Internal: it may change in any release.
 """
 
+from hardy.execute.crew import Crew as Crew
 from hardy.execute.executor import Executor as Executor
 from hardy.execute.executor import Processes as Processes
 from hardy.execute.executor import Serial as Serial

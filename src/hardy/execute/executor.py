@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 Setup = Callable[[], Callable[[Item], Result]]
 Results = Generator[Result, None, None]
 
-AHEAD = 2  # items per thread
+AHEAD = 2  # items per worker: one at work, and the next
 
 
 class Executor(Protocol):
@@ -93,7 +93,7 @@ class Processes:
             running: set[futures.Future[Result]] = set()
             while True:
                 free = 2 * self.workers - len(running)
-                with _without_interrupts():
+                with without_interrupts():
                     running |= {pool.submit(_work, item) for item in islice(queue, free)}
                 if not running:
                     pool.shutdown()
@@ -152,7 +152,7 @@ def _interrupts_later() -> Iterator[None]:
 
 
 @contextmanager
-def _without_interrupts() -> Iterator[None]:
+def without_interrupts() -> Iterator[None]:
     """Hide Ctrl-C, which reaches the whole group, from processes that are started meanwhile.
 
     The parent gets it at the end, and decides what it means. Windows hides nothing.
@@ -173,9 +173,14 @@ _worker: Callable[[Any], Any] | None = None
 def _begin(setup: Setup[Any, Any], parent: Connection, speaks: bool) -> None:
     global _worker
     progress.speaks = speaks
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's matter, also on Windows
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    begin_worker(parent)
     _worker = setup()
+
+
+def begin_worker(parent: Connection) -> None:
+    """Leave Ctrl-C to the parent, also on Windows, and end when the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent: Connection) -> None:

@@ -59,6 +59,7 @@ class RunWriter(CheckpointWriter):
         wanted = _images_of(ids, labels)
         self.folder = identity.folder_in(store)
         _check_own(self.folder)
+        self._arrived: list[str] = []  # parts that are written and not committed yet
         self._merged = 0  # of the session's parts, those at the front that need no merging
         with self._disk():
             (self.folder / FOLDER).mkdir(parents=True, exist_ok=True)
@@ -203,12 +204,21 @@ class RunWriter(CheckpointWriter):
         self.checkpoint_if_due()
 
     def write_waiting(self) -> None:
-        if len(self._waiting):
-            with self._disk():
+        with self._disk():
+            if len(self._waiting):
                 name = self._waiting.name()
                 write_part(self.folder / FOLDER, name, self._waiting.table())
-                self.commit([name])
+                self._arrived.append(name)
                 self._waiting.clear()
+            if self._arrived:
+                self.commit(self._arrived)
+                self._arrived.clear()
+
+    def add_part(self, name: str, rows: npt.NDArray[Any], pixels: npt.NDArray[np.uint64]) -> None:
+        """Take over a part that a worker wrote, of images with these hashes."""
+        self.check_pixels(rows, pixels)
+        self._arrived.append(name)
+        self.checkpoint_if_due()
 
     def commit(self, names: Sequence[str]) -> None:
         """Make parts that were written count."""
