@@ -18,7 +18,7 @@ from hardy.evaluation import evaluate
 from hardy.images import RECIPES, open_images
 from hardy.images.datasets import CLASSES
 from hardy.models import load_model as load_model
-from hardy.run.runner import list_tasks
+from hardy.run.predicting import list_tasks
 from hardy.run.selection import open_subject
 from hardy.store.worst_images import read_worst
 from hardy.suites import load

@@ -18,7 +18,7 @@ from dataclasses import replace
 from hashlib import sha256
 from itertools import chain, pairwise
 from math import lcm
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,6 @@ from hardy.models.model import facts_of
 from hardy.run.reduce import reduce
 from hardy.run.subject import Loaded, Piece, Rows, Subject
 from hardy.store.parts import Columns
-from hardy.store.writer import RunWriter
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
 
@@ -148,9 +147,19 @@ def _library(array: Any) -> Any:
     return torch
 
 
+class Taker(Protocol):
+    """Takes predictions: the writer of a run, or of one block of it."""
+
+    def set_width(self, width: int, /) -> None: ...
+    def check_pixels(self, rows: Rows, pixels: npt.NDArray[np.uint64], /) -> None: ...
+    def add(
+        self, rows: Rows, cell: Cell, columns: Columns, pixels: npt.NDArray[np.uint64], /
+    ) -> None: ...
+
+
 class _Pending(NamedTuple):
     model: Model
-    writer: RunWriter
+    writer: Taker
     shown: CellImages
     columns: dict[str, Any]  # on their way from the device
     ready: Any  # an event of the device
@@ -163,7 +172,7 @@ class Predictor:
         self._subject = subject
         self._pending: deque[_Pending] = deque()
 
-    def show(self, model: Model, writer: RunWriter, shown: CellImages) -> None:
+    def show(self, model: Model, writer: Taker, shown: CellImages) -> None:
         frames = self._subject.frames(shown.cell)
         labels = np.repeat(self._subject.classes.labels[shown.loaded.rows], frames or 1)
         logits = answers(model, shown.images, shown.loaded.rows, self._subject)
@@ -201,7 +210,7 @@ class Predictor:
         ids = [self._subject.ids[row] for row in shown.loaded.rows for _ in range(frames)]
         check_finite(finite, model=model.name, ids=ids)
 
-    def _store(self, writer: RunWriter, shown: CellImages, columns: Columns) -> None:
+    def _store(self, writer: Taker, shown: CellImages, columns: Columns) -> None:
         writer.set_width(self._subject.classes.width)
         writer.add(shown.loaded.rows, shown.cell, columns, shown.loaded.pixels)
 

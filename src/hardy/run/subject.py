@@ -93,6 +93,11 @@ class Subject:
         return self.suite.edition.steps(cell.name).frames
 
     @property
+    def sequences(self) -> dict[Cell, int]:
+        """The cells that are sequences, and how many frames each has."""
+        return {cell: frames for cell in self.cells if (frames := self.frames(cell))}
+
+    @property
     def predictions(self) -> int:
         """How many predictions one model makes: one for each image and cell, or for each frame."""
         return len(self) * sum(self.frames(cell) or 1 for cell in self.cells)

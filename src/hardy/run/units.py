@@ -4,8 +4,10 @@ images after the other, and writes what they say of it as a part. What it return
 The part's name follows from the block, so a block that is done twice is there once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,11 +16,11 @@ import numpy.typing as npt
 
 from hardy.execute import Executor, Serial, Threads
 from hardy.models import Model
-from hardy.run.runner import RunTask, predict
+from hardy.run.predicting import RunTask, predict
 from hardy.run.subject import Rows, Subject
 from hardy.store.parts import FOLDER, Columns, write_part
 from hardy.store.waiting_rows import WaitingRows
-from hardy.store.writer import frames_of
+from hardy.store.writer import RunWriter
 from hardy.suites.cells import Cell
 
 
@@ -31,6 +33,35 @@ class UnitJob:
     folders: tuple[Path, ...]  # of their runs
     identities: tuple[str, ...]  # their hashes
     threads: int = 1  # that read and corrupt images
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Where blocks are done, and how models are loaded there."""
+
+    executor: Executor
+    loaders: tuple[Callable[[], Model], ...]
+    threads: int = 1  # of each worker
+
+    def predict(
+        self,
+        subject: Subject,
+        writers: Sequence[RunWriter],
+        identities: Sequence[str],
+        tasks: Iterable[RunTask],
+        faults: dict[int, str],
+    ) -> Generator[int, None, None]:
+        """Have the blocks done; yields how many predictions were made or given up."""
+        folders = tuple(writer.folder for writer in writers)
+        job = UnitJob(subject, self.loaders, folders, tuple(identities), self.threads)
+        with closing(self.executor.run(partial(begin_units, job), tasks)) as receipts:
+            for receipt in receipts:
+                faults |= receipt.faults
+                for writer, part in zip(writers, receipt.parts, strict=True):
+                    if part is not None:
+                        writer.set_width(subject.classes.width)
+                        writer.add_part(part, receipt.rows, receipt.pixels)
+                yield receipt.predictions
 
 
 class Receipt(NamedTuple):
@@ -48,8 +79,9 @@ class UnitWriter:
 
     def __init__(self, folder: Path, identity: str, subject: Subject) -> None:
         self.folder = folder
-        frames = frames_of(subject)
-        self._waiting = WaitingRows(identity, subject.ids, subject.classes.labels, frames)
+        self._waiting = WaitingRows(
+            identity, subject.ids, subject.classes.labels, subject.sequences
+        )
         self.pixels: dict[int, int] = {}  # by row
 
     def check_pixels(self, rows: Rows, pixels: npt.NDArray[np.uint64]) -> None:
