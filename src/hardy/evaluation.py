@@ -3,172 +3,35 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from hardy import models as adapters
 from hardy.engine.keys import check_seed
-from hardy.engine.ops import engine_name
 from hardy.errors import InputError
-from hardy.execute import Executor, Serial, Threads, count_workers
-from hardy.images.labels import doubt_order
+from hardy.execute import Crew, count_workers
 from hardy.images.source import Fault, count_left_out
-from hardy.metrics import stratified_subset
 from hardy.models import Model, Override, Preprocessing
-from hardy.models.defences import defend as behind
-from hardy.models.model import facts_of, in_words
 from hardy.models.model_lists import list_models, refuse_lone_list
 from hardy.progress import Track, watch
 from hardy.run import runner
 from hardy.run.batching import mixed
-from hardy.run.plan import RunPlan, plan_run
-from hardy.run.preflight import Checked, check, check_trained_on
+from hardy.run.device_places import find_places
+from hardy.run.plan import RunPlan
+from hardy.run.prepared import Evaluation as Evaluation
+from hardy.run.prepared import load_defended, warn_user
 from hardy.run.selection import Images, open_subject
-from hardy.run.subject import Subject
+from hardy.run.shards import read_shard
+from hardy.run.units import Elsewhere, check_travels
 from hardy.scores.scoring import Run
-from hardy.store.provenance import said, session
 from hardy.store.reader import open_run
-from hardy.store.records import read_details
 from hardy.suites import load
 
-# Enough to tell 7 points of accuracy from chance; with fewer than the least, nothing is told.
-CHECKED, LEAST = 256, 30
-
 AnyModel = str | Callable[..., Any] | Model
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Everything that is known before the first prediction."""
-
-    models: tuple[Model, ...]
-    subject: Subject
-    store: Path
-    workers: int
-    own_classes: bool
-    named: frozenset[str] = frozenset()  # names that users gave; a stored run takes them on
-    # Images that could not be used, so many of each kind.
-    left_out: Mapping[str, int] = field(default_factory=dict)
-
-    def describe(self) -> list[str]:
-        """What is shown to whom, in lines for a terminal."""
-        subject = self.subject
-        lines = [subject.variants.describe()]
-        if subject.subset:
-            equal = subject.subset["per_class"]
-            how = "as many of each class" if equal else "classes in proportion"
-            lines.append(f"of which {len(subject):,} images, a fixed part, {how}")
-        cells = len(subject.cells)
-        lines.append(
-            f"{cells} cell{'s' if cells > 1 else ''} of {subject.suite.title}, "
-            f"{subject.predictions:,} predictions per model"
-        )
-        for model in self.models:
-            taken = model.preprocessing or "bytes as they are"
-            lines.append(f"{model.name} on {model.device}, {model.precision}: {taken}")
-            if defences := facts_of(model).defences:
-                lines.append(f"  behind {in_words(defences)}")
-        return lines
-
-    def plan(self) -> RunPlan:
-        return plan_run(self.models, self.subject, workers=self.workers)
-
-    def check_classes(self, subject: Subject) -> dict[str, list[str]]:
-        """Warnings by model, or an error, where one was trained on other classes than these."""
-        names, own, told = subject.classes.names, self.own_classes, {}
-        for model in self.models:
-            warning = check_trained_on(facts_of(model).class_names, names, model.name, own=own)
-            # Trained by Hardy on classes of these names, it has them in this order.
-            doubt = None if facts_of(model).class_names == names else doubt_order(names)
-            told[model.name] = [text for text in (warning, doubt) if text]
-        return told
-
-    def check(self) -> dict[str, Checked]:
-        """Warnings about how models take their images, and their accuracy on some clean ones.
-
-        A run is checked once: one that goes on has been warned already.
-        """
-        labels = self.subject.classes.labels
-        fresh = [model for model in self.models if not self._checked(model)]
-        enough = len(labels) >= LEAST and (labels >= 0).all()
-        sample = self._sample() if fresh and enough else None
-        if sample is None:
-            return {}
-        rows, images = sample
-        return {model.name: check(model, images, labels[rows]) for model in fresh}
-
-    def _unchecked(self, model: Model) -> str | None:
-        """What a model's scores rest on without anybody having looked; of flips it is nothing."""
-        if self.subject.suite.kind == "perturbations":
-            return None
-        named = facts_of(model).class_names and self.subject.classes.names
-        order = "" if named else " and class order"
-        return f"preprocessing{order} not checked: that takes {LEAST} clean images"
-
-    def _checked(self, model: Model) -> bool:
-        identity = runner.identify_run(model, self.subject, own_classes=self.own_classes)
-        details = read_details(identity.folder_in(self.store)) or {"sessions": ()}
-        return any(one.get("checked_accuracy") is not None for one in details["sessions"])
-
-    def _sample(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None:
-        """Some clean images; the run itself tells which images cannot be read."""
-        labels = self.subject.classes.labels
-        rows, images = [], []
-        for row in stratified_subset(labels, self.subject.ids, size=min(CHECKED, len(labels))):
-            try:
-                image = self.subject.clean_images(np.array([row]))
-            except InputError:
-                continue
-            if image is not None:
-                rows.append(row)
-                images.append(image[0])
-        if len(rows) < LEAST or len({image.shape for image in images}) > 1:
-            return None
-        return np.array(rows), np.stack(images)
-
-    def run(
-        self,
-        track: Track,
-        accuracy: Mapping[str, float | None],
-        doubts: Mapping[str, Sequence[str]] | None = None,
-        warn: Callable[[str], None] | None = None,
-    ) -> runner.RunOutcome:
-        """Run all; accuracies and doubts, by model, are stored, and `warn` hears of new ones."""
-        executor: Executor = Serial() if self.workers == 1 else Threads(self.workers)
-        sessions = [
-            session(
-                source=self.subject.variants.describe(),
-                preprocessing=str(model.preprocessing or "none"),
-                device=model.device,
-                precision=model.precision,
-                workers=self.workers,
-                engine=engine_name(self.subject.device),
-                checked_accuracy=accuracy.get(model.name),
-                warnings=(doubts or {}).get(model.name, ()),
-                unchecked=self._unchecked(model) if accuracy.get(model.name) is None else None,
-                images=len(self.subject.variants),
-                left_out=self.left_out,
-                **said(facts_of(model)),
-            )
-            for model in self.models
-        ]
-        return runner.run_models(
-            self.models,
-            self.subject,
-            self.store,
-            executor=executor,
-            sessions=sessions,
-            own_classes=self.own_classes,
-            named=self.named,
-            track=track,
-            warn=warn or _warn,
-        )
 
 
 class RunOptions(TypedDict, total=False):
@@ -194,6 +57,8 @@ class RunOptions(TypedDict, total=False):
     defend: str | None
     name: str | Sequence[str] | None
     workers: int | None
+    devices: str | Iterable[int | str] | None
+    shard: str | None
     announce: Callable[[Evaluation], None]
     warn: Callable[[str], None] | None
     track: Track
@@ -238,6 +103,8 @@ def evaluate(
     defend: str | None = None,
     name: str | Sequence[str] | None = None,
     workers: int | None = None,
+    devices: str | Iterable[int | str] | None = None,
+    shard: str | None = None,
     dry_run: bool = False,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
     warn: Callable[[str], None] | None = None,
@@ -259,6 +126,10 @@ def evaluate(
     such as "clahe". With `dry_run` nothing is stored: the result says what the run would cost, by a
     timed sample.
 
+    `devices` shares the run among processes, one for each GPU of "0,1,3" or "all", or one for each
+    word of "cpu,cpu". With `shard`, such as "1/8", only that share of the images is done: calls
+    with the others, on any machine, fill the same store ("auto" under torchrun and SLURM).
+
     ```python
     import hardy, numpy
 
@@ -276,9 +147,10 @@ def evaluate(
         refuse_lone_list(model)
     wanted = list_models(given, name=name, checkpoint=checkpoint, preprocessing=preprocessing)
     if trust and not any(adapters.heeds_trust(one.model) for one in wanted):
-        (warn or _warn)("`trust=True` changes nothing: it is for joblib files, sklearn:FILE")
+        (warn or warn_user)("`trust=True` changes nothing: it is for joblib files, sklearn:FILE")
     _check_apart(images, Path(store))
     count = count_workers(workers)
+    part = read_shard(shard)
     unusable: list[Fault] = []
     subject = open_subject(
         load(suite),
@@ -294,9 +166,16 @@ def evaluate(
         classes=classes,
         faults=unusable,
     )
-    loaded = tuple(
-        adapters.load_model(
+    several_devices = None if devices is None else find_places(devices)
+    if several_devices is not None:
+        if device is not None:
+            raise InputError(f"expected `device` or `devices`, got both: {device} and {devices}")
+        device = several_devices.device
+    loaders = tuple(
+        partial(
+            load_defended,
             one.model,
+            defend=defend,
             checkpoint=one.checkpoint,
             trust=trust,
             device=device,
@@ -308,15 +187,21 @@ def evaluate(
         )
         for one in wanted
     )
-    if defend is not None:
-        loaded = tuple(behind(one, defend) for one in loaded)
+    elsewhere = None
+    if several_devices is not None:
+        check_travels(loaders)
+        crew = Crew(several_devices.places, warn or warn_user)
+        elsewhere = Elsewhere(crew, loaders, several_devices.threads)
+    loaded = tuple(load() for load in loaders)
     shown = mixed(loaded, subject.near(loaded))
     runner.check_different(loaded, shown, own_classes=own_classes)
     named = frozenset(
         model.name for model, one in zip(loaded, wanted, strict=True) if one.name is not None
     )
     left_out = count_left_out(unusable)
-    evaluation = Evaluation(loaded, shown, Path(store), count, own_classes, named, left_out)
+    evaluation = Evaluation(
+        loaded, shown, Path(store), count, own_classes, named, left_out, part, elsewhere
+    )
     doubts = evaluation.check_classes(shown)
     announce(evaluation)
     if dry_run:
@@ -324,8 +209,8 @@ def evaluate(
     found = evaluation.check()
     for its_name, checked in found.items():
         doubts[its_name] += checked.warnings
-    for warning in dict.fromkeys(text for some in doubts.values() for text in some):
-        (warn or _warn)(warning)
+    for warning in (text for some in doubts.values() for text in some):
+        (warn or warn_user)(warning)
     accuracy = {its_name: checked.accuracy for its_name, checked in found.items()}
     outcome = evaluation.run(track, accuracy, doubts, warn)
     faults = (*(fault.reason for fault in unusable), *outcome.faults)
@@ -338,7 +223,3 @@ def _check_apart(images: Any, store: Path) -> None:
     folder = isinstance(images, str | os.PathLike) and os.path.isdir(images)
     if folder and store.resolve().is_relative_to(Path(images).resolve()):
         raise InputError(f"the store {store} lies in the images' folder; name one elsewhere")
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=3)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from hardy.errors import InputError
-from hardy.store import writer
+from hardy.store import sessions, writer
 from hardy.store.reader import find_runs, open_run
 from hardy.suites.cells import Cell
 from tests.store.stores import CELLS, TILT, extend, identity, opened, pixels_of, predict
@@ -85,6 +85,17 @@ def test_the_same_id_with_other_pixels(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):  # unknown once is not unknown for good
             again.check_pixels(rows, pixels_of(["x", "a"]))
     assert find_runs(tmp_path)[0].cells == (CELLS[0], CELLS[2])
+
+
+def test_a_part_of_other_pixels_is_not_taken_over(tmp_path: Path) -> None:
+    extend(tmp_path, range(3), CELLS[:1])
+    part = f"{7:032x}.parquet"
+    with opened(tmp_path, range(3)) as again:
+        with pytest.raises(InputError, match="image 1 has the same id as before, and other pixels"):
+            again.add_part(part, np.array([1]), np.array([99], np.uint64))
+        again.add_part(part, np.array([1]), pixels_of([1]))
+    assert part in {name for one in sessions.read_sessions(again.folder) for name in one.parts}
+    assert find_runs(tmp_path)[0].cells == (CELLS[0],), "it is listed, and not there"
 
 
 def test_the_number_of_classes(tmp_path: Path) -> None:

@@ -116,6 +116,16 @@ def evaluate_models(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Threads; as many as processors if left out.")
     ] = None,
+    devices: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Share the run: all, GPUs such as 0,1,3, or cpu,cpu."),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N", help="Do this share; others fill the store too. auto: torchrun, SLURM."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost, by a timed sample.")
     ] = False,
@@ -170,6 +180,8 @@ def evaluate_models(
         "preprocessing": _preprocessing(mean, std, size),
         "defend": defend,
         "workers": workers,
+        "devices": devices,
+        "shard": shard,
         "announce": announce,
         "warn": _warn,
         "track": track,

@@ -4,6 +4,7 @@ images after the other, and writes what they say of it as a part. What it return
 The part's name follows from the block, so a block that is done twice is there once.
 """
 
+import pickle
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hardy.errors import InputError
 from hardy.execute import Executor, Serial, Threads
 from hardy.models import Model
 from hardy.run.predicting import RunTask, predict
@@ -129,3 +131,16 @@ def _do_unit(
     rows = np.array(sorted(seen), np.int64)
     pixels = np.array([seen[row] for row in rows.tolist()], np.uint64)
     return Receipt(parts, rows, pixels, faults, made)
+
+
+def check_travels(loaders: Sequence[Callable[[], Model]]) -> None:
+    """Refuse, before anything is loaded, models that other processes cannot be given."""
+    for load in loaders:
+        try:
+            pickle.dumps(load)
+        except Exception as error:
+            raise InputError(
+                f"expected a model that can be loaded in other processes, got one that cannot be "
+                f"sent there ({error}); name it by its file, such as "
+                '"torch:net.py:make@weights.safetensors"'
+            ) from error
