@@ -76,7 +76,7 @@ class Receipt(NamedTuple):
     predictions: int  # made or given up
 
 
-class UnitWriter:
+class _UnitWriter:
     """Takes the predictions of one block, for one model, and makes a part of them."""
 
     def __init__(self, folder: Path, identity: str, subject: Subject) -> None:
@@ -121,7 +121,7 @@ def _do_unit(
     job: UnitJob, models: Sequence[Model], subject: Subject, task: RunTask, executor: Executor
 ) -> Receipt:
     writers = [
-        UnitWriter(folder, identity, subject)
+        _UnitWriter(folder, identity, subject)
         for folder, identity in zip(job.folders, job.identities, strict=True)
     ]
     faults: dict[int, str] = {}
