@@ -83,8 +83,10 @@ def smeared(image: Array, angle: float, radius: float, sigma: float) -> Array:
     weights /= weights.sum()
     reach = len(taps) - 1
     kernel = np.zeros((2 * reach + 1, 2 * reach + 1))
-    dx = np.ceil(taps * np.cos(np.deg2rad(angle)) - 0.5).astype(int)
-    dy = np.ceil(taps * np.sin(np.deg2rad(angle)) - 0.5).astype(int)
+    # Multiplied by the number of taps and divided by the length again, which moves a last bit.
+    along, down = len(taps) * np.cos(np.deg2rad(angle)), len(taps) * np.sin(np.deg2rad(angle))
+    dx = np.ceil(taps * along / np.hypot(along, down) - 0.5).astype(int)
+    dy = np.ceil(taps * down / np.hypot(along, down) - 0.5).astype(int)
     np.add.at(kernel, (reach + dy, reach + dx), weights)
     quanta = np.floor(
         cv2.filter2D(image * 257.0, -1, kernel, borderType=cv2.BORDER_REPLICATE) + 0.5

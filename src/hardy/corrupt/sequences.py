@@ -45,12 +45,17 @@ def shot_noise(ops: Ops, scene: Scene, wanted: Wanted, *, photons: float) -> Ite
 
 
 def _trail(ops: Ops, images: Array, radius: float, sigma: float, degrees: float) -> Array:
-    """ImageMagick's motion blur at a given angle; see corrupt.imagenet_c.blur."""
+    """ImageMagick's motion blur at a given angle; see corrupt.imagenet_c.blur.
+
+    It multiplies a direction by the number of taps and divides by its length again, which leaves
+    -1/2 a hair nearer to 0: at -30 and -150 degrees the hair decides where one tap lies.
+    """
     weights = trail_weights(radius, sigma)
-    cosine, sine = cos_sin(pi * degrees / 180.0)
     taps = range(len(weights))
-    rows = ops.host([[ceil(k * sine - 0.5) for k in taps]] * len(images))
-    columns = ops.host([[ceil(k * cosine - 0.5) for k in taps]] * len(images))
+    cosine, sine = (len(taps) * part for part in cos_sin(pi * degrees / 180.0))
+    length = sqrt(cosine * cosine + sine * sine)
+    rows = ops.host([[ceil(k * sine / length - 0.5) for k in taps]] * len(images))
+    columns = ops.host([[ceil(k * cosine / length - 0.5) for k in taps]] * len(images))
     return ops.trail(images, weights, rows, columns)
 
 
