@@ -17,12 +17,15 @@ from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.images import RECIPES, open_images
 from hardy.images.datasets import CLASSES
+from hardy.images.numpy_files import source_of_array
+from hardy.images.source import part_of
 from hardy.models import load_model as load_model
 from hardy.run.predicting import list_tasks
 from hardy.run.selection import open_subject
 from hardy.store.worst_images import read_worst
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
+from hardy.variants.generated import Generated
 from tests.run.runs import FEW, Counting, one
 from tests.store.stores import contents_hash
 from tests.suites.helpers import write_photos, write_rows
@@ -413,3 +416,43 @@ def test_worst_images_are_kept(rows: Path, tmp_path: Path) -> None:
     assert len(pq.read_table(run.folder / "worst.parquet")) == 9
     evaluate("fake:10", images=rows, store=tmp_path, suite="cifar10_c", only=["fog"], subset=5)
     assert len(pq.read_table(run.folder / "worst.parquet")) == 9
+
+
+def test_arrays_of_the_suites_size_are_taken_as_they_are(tmp_path: Path) -> None:
+    """Others, sequences, and recipes that leave such a square alone, go as before."""
+    photos = np.random.default_rng(0).integers(0, 256, (3, 224, 224, 3), np.uint8)
+    what: dict[str, Any] = {"labels": [0, 1, 2], "store": tmp_path / "runs"}
+    what |= {"suite": "imagenet_c", "only": ["contrast"], "severities": [1]}
+    described: list[str] = []
+    run = one(
+        evaluate(
+            "fake:1000", images=photos, announce=lambda e: described.extend(e.describe()), **what
+        )
+    )
+    assert "taken as they are, imagenet_c on the fly" in described[0]
+    assert run.stored.details["recipe"] == "as_is@1"
+    assert run.score()["mean error"].circumstances.recipe == "as_is@1"
+    top = load_model("fake:1000").logits(photos).argmax(axis=1)
+    assert run.stored.read([CLEAN], ["top5"])["top5"][:, 0, 0].tolist() == top.tolist()
+    wider = np.pad(photos, [(0, 0), (1, 1), (1, 1), (0, 0)])
+    larger = one(evaluate("fake:1000", images=wider, **what))
+    assert larger.stored.details["recipe"] == "resize256_crop224@1"
+    assert larger.folder != run.folder, "enlarged arrays of 0.1.0 are not mixed with these"
+    with pytest.raises(InputError, match="preprocessing recipe"):
+        hardy.compare(run, larger)
+
+
+@pytest.mark.parametrize(
+    ("suite", "side", "recipe"),
+    [
+        ("imagenet_c_299", 299, "as_is@1"),
+        ("imagenet64_c", 64, None),
+        ("tiny_imagenet_c", 64, None),
+        ("cifar10_c", 32, None),
+        ("imagenet_p", 224, None),
+    ],
+)
+def test_which_recipe_arrays_go_by(suite: str, side: int, recipe: str | None) -> None:
+    images = source_of_array(np.zeros((2, side, side, 3), np.uint8), [0, 1])
+    for source in (images, part_of(images, np.array([1]))):
+        assert Generated(load(suite), source).recipe == (recipe or load(suite).recipe)

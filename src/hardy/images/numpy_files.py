@@ -52,6 +52,10 @@ class ArraySource(Listing):
     rows: Rows | UInt8
     shape: tuple[int, int, int]
 
+    @property
+    def size(self) -> tuple[int, int] | None:
+        return self.shape[:2]
+
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
         # A negative or too large index would read another record or none.
         return convert(np.array(self.rows[range(len(self))[index]]).reshape(self.shape))

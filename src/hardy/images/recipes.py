@@ -9,10 +9,14 @@ to the square. To the byte, they are torchvision's `Resize` and `CenterCrop` on 
 * centre crop: offset round((side − crop) / 2), halves to even.
 
 The number behind the @ is the recipe's version: other bytes need another number.
+
+An array whose images are the suite's square already, such as 224 x 224, was prepared by whoever
+made it: it is taken as it is (`recipe_for`), where a recipe would enlarge or crop it once more.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -47,7 +51,19 @@ class Recipe:
         return self.finish(self.base(picture))
 
 
+_AS_IS = "as_is@1"
 RECIPES: Registry[Recipe] = Registry("recipe", "hardy.recipes", of=Recipe)
+
+
+@cache
+def recipe_for(name: str, size: tuple[int, int] | None) -> str:
+    """The recipe of a suite, or that which does nothing, for an array of images (H, W) that are the
+    square already, and would not stay what they are."""
+    recipe = RECIPES[name]
+    if size is None or size != (recipe.side, recipe.side):
+        return name
+    base = recipe.base(np.zeros((*size, 3), np.uint8)).shape[:2]
+    return name if recipe.window(*base) == (0, 0, *size) else _AS_IS
 
 
 def resize(image: UInt8, height: int, width: int) -> UInt8:
@@ -148,6 +164,14 @@ for _recipe in (
         side=64,
         base=lambda picture: _resize_shorter(picture, 64),
         crop=_square(64),
+    ),
+    Recipe(
+        _AS_IS,
+        "None: arrays of images that have the suite's size already are taken as they are.",
+        id_rule="row_index",
+        side=None,
+        base=rgb,
+        crop=_everything,
     ),
     Recipe(
         "none@1",

@@ -86,6 +86,11 @@ class Listing:
     def __len__(self) -> int:
         return len(self.files)
 
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """(H, W) of every image, where images come as one array."""
+        return None
+
     def describe(self) -> str:
         if self.labels is None:
             labels = "without labels"
@@ -102,11 +107,21 @@ class SourcePart(Listing):
     whole: Source
     rows: Labels  # of the source
 
+    @property
+    def size(self) -> tuple[int, int] | None:
+        return size_of(self.whole)
+
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
         return self.whole.read(int(self.rows[index]), convert)
 
     def describe(self) -> str:
         return f"{len(self):,} of {self.whole.describe()}"
+
+
+def size_of(source: Source) -> tuple[int, int] | None:
+    """What `Listing.size` says; sources of other packages need not be listings."""
+    size: tuple[int, int] | None = getattr(source, "size", None)
+    return size
 
 
 def part_of(source: Source, rows: Labels) -> SourcePart:

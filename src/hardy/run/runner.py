@@ -42,7 +42,7 @@ def identify_run(model: Model, subject: Subject, *, own_classes: bool) -> Identi
         suite_version=suite.version,
         suite_hash=suite.content_hash(),
         seed=subject.variants.seed,
-        recipe=suite.recipe,
+        recipe=subject.variants.recipe,
         made=subject.made,
         labels="own" if own_classes else "suite",
         preprocessing=str(model.preprocessing or "none"),

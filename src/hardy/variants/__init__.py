@@ -71,6 +71,10 @@ class Variants(Protocol):
         """How the pixels came about, as scores say it."""
 
     @property
+    def recipe(self) -> str:
+        """How source images were prepared: the suite's recipe, or none for arrays of its size."""
+
+    @property
     def device_can_make(self) -> bool:
         """Whether `Chunk.on` moves the work to a device; what is read stays on the host."""
 

@@ -17,8 +17,8 @@ from hardy.engine.door import SMALLEST_SIDE, UInt8
 from hardy.engine.ops import ops_for, to_device
 from hardy.engine.rng import derive_key, image_id
 from hardy.errors import InputError
-from hardy.images.recipes import RECIPES
-from hardy.images.source import Ids, Labels, Source
+from hardy.images.recipes import RECIPES, recipe_for
+from hardy.images.source import Ids, Labels, Source, size_of
 from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
 from hardy.variants import Chunk, DecodedImage
@@ -38,6 +38,12 @@ class Generated:
 
     def __post_init__(self) -> None:
         RECIPES[self.suite.recipe]  # a suite of the user's may name one that nobody knows
+
+    @property
+    def recipe(self) -> str:
+        # Sequences move the picture within its surroundings, which a square has not.
+        size = size_of(self.source) if self.suite.kind == "corruptions" else None
+        return recipe_for(self.suite.recipe, size)
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -64,7 +70,7 @@ class Generated:
         return len(self.source)
 
     def read(self, index: int) -> DecodedImage:
-        file, recipe = self.source.files[index], RECIPES[self.suite.recipe]
+        file, recipe = self.source.files[index], RECIPES[self.recipe]
         if self.suite.kind == "perturbations":
             to_base: Any = partial(BasePicture.of, recipe=recipe)
             base: Any = self.source.read(index, to_base)
@@ -95,11 +101,12 @@ class Generated:
         return _Corrupted(self, np.stack(made_of), numbers)
 
     def clean_image(self, index: int) -> UInt8:
-        return self.source.read(index, RECIPES[self.suite.recipe].prepare)
+        return self.source.read(index, RECIPES[self.recipe].prepare)
 
     def describe(self) -> str:
         step = f" + {self.suite.storage}" if self.stored and self.suite.storage else ""
-        return f"{self.source.describe()}, {self.suite.name} on the fly{step}"
+        taken = "" if self.recipe == self.suite.recipe else " taken as they are"
+        return f"{self.source.describe()}{taken}, {self.suite.name} on the fly{step}"
 
 
 @dataclass(frozen=True)

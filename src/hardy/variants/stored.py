@@ -67,11 +67,18 @@ class Stored:
     seed: int | None = None  # of what was built here; of official files it is not known
     clean: Generated | None = None
     unbuilt: int = 0  # images that could not be read when these were built
+    built_by: str | None = None  # the recipe, of what was built here
     files: Sequence[str] = ()  # the name of each image, where images have names
     device_can_make: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def recipe(self) -> str:
+        if self.clean is not None:
+            return self.clean.recipe
+        return self.built_by or self.suite.recipe
 
     def read(self, index: int) -> DecodedImage | None:
         return None if self.clean is None else self.clean.read(self._clean_place[self.ids[index]])
@@ -211,6 +218,7 @@ def _open_built(folder: Path, header: dict[str, Any], suite: Suite) -> Stored:
         f"files of hardy build, {header['format']}",
         header["seed"],
         unbuilt=len(bad),
+        built_by=header["recipe"],
         files=_named([source.files[index] for index in good]),
     )
 

@@ -282,7 +282,7 @@ def _describe_build(job: BuildJob) -> dict[str, Any]:
         "suite_hash": suite.content_hash(),
         "seed": job.seed,
         "format": job.format,
-        "recipe": suite.recipe,
+        "recipe": Generated(suite, job.source).recipe,
         "shape": list(job.shape),
         "images": len(job.source),
         "images_hash": ids.hexdigest(),
