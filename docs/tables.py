@@ -12,6 +12,7 @@ from pathlib import Path
 
 import hardy
 from docs.gallery import strips
+from hardy.limits import LIMITS
 from hardy.metrics import METRICS
 from hardy.metrics.metric import CORRUPTIONS
 from hardy.train import METHODS
@@ -74,11 +75,19 @@ def gallery(group: str) -> str:
     return f"| name | formula | constants |\n|---|---|---|\n{''.join(lines)}"
 
 
+def limits() -> str:
+    """What each variable raises, and why there is a limit."""
+    lines = [f"| `{one.variable}` | {one.usual:,} {one.unit} | {one.reason} |\n" for one in LIMITS]
+    return f"| variable | at most | why |\n|---|---|---|\n{''.join(lines)}"
+
+
 def table(kind: str) -> str:
     if kind.startswith("gallery "):
         return gallery(kind.removeprefix("gallery "))
     if kind == "training methods":
         return training_methods()
+    if kind == "limits":
+        return limits()
     if kind == "all metrics":
         return all_metrics()
     lines = [f"| `{name}` | {said} |\n" for name, said in rows(kind)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from filelock import FileLock
 
 from hardy.errors import HardyError, InputError
 from hardy.files import begin, hold, let_go, whole_file, write_file
+from tests.records import read_unsealed
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -88,7 +88,7 @@ def begun(path: Path, **changes: Any) -> None:
     begin(
         path,
         WANTED | changes,
-        lambda path: json.loads(path.read_text()),
+        read_unsealed,
         "a test of it",
         of_the_session=("data",),
     )

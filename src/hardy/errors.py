@@ -2,7 +2,12 @@
 
 import importlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+LONGEST_LINE, MOST_LINES = 1200, 40  # of a message
+SAID = 500  # characters of what a library says
 
 
 class HardyError(Exception):
@@ -15,6 +20,9 @@ class HardyError(Exception):
     ...     print(str(error)[:22])
     unknown kind "planets"
     """
+
+    def __init__(self, message: object = "", *more: object) -> None:
+        super().__init__(_readable(str(message)), *more)
 
 
 class InputError(HardyError, ValueError):
@@ -42,6 +50,38 @@ class MissingResource(HardyError):
     ...     print(str(error)[:48])
     this example needs a_package_nobody_has, which c
     """
+
+
+def _readable(message: str) -> str:
+    """A message that people can read, whatever a file brought into it: what stands in the middle is
+    left out, since the beginning tells where it happened, and the end what to do."""
+    lines = message.split("\n")
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES // 2], "…", *lines[-MOST_LINES // 2 :]]
+    return "\n".join(map(_shorter, lines))
+
+
+def _shorter(line: str) -> str:
+    half = LONGEST_LINE // 2
+    return f"{line[:half]} … {line[-half:]}" if len(line) > LONGEST_LINE else line
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line: its type, and the first line of what it says."""
+    said = str(error).strip().partition("\n")[0][:SAID]
+    return type(error).__name__ + (f": {said}" if said else "")
+
+
+@contextmanager
+def door(what: object, todo: str = "take another copy of it") -> Iterator[None]:
+    """The door of a reader: whatever libraries raise over a broken file is told in one line, with
+    the name of the file."""
+    try:
+        yield
+    except HardyError:
+        raise
+    except Exception as error:
+        raise InputError(f"cannot read {what}: {told(error)}; {todo}") from error
 
 
 def printable(text: str) -> str:

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from hardy.documents import seal
 from hardy.errors import HardyError, InputError
 from hardy.inside import refuse_link
 from hardy.schema import brief
@@ -215,8 +216,8 @@ def remove_unfinished(folder: Path, *, older_than: float = 0.0) -> None:
 
 
 def write_record(path: Path, content: Record) -> None:
-    """Write a record as JSON that people can read too."""
-    write_file(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+    """Write a record as JSON that people can read too, with its sum."""
+    write_file(path, (json.dumps(seal(content), indent=1, allow_nan=False) + "\n").encode())
 
 
 def write_file(

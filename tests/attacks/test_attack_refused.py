@@ -22,6 +22,7 @@ from hardy.report.gathered import gather
 from hardy.report.page import render_report
 from hardy.store.attack_files import read_attacks
 from tests.attacks.coloured import IMAGES, LABELS, QUICK, ByColour, coloured, stored
+from tests.records import read_unsealed
 
 
 def test_images_to_fit_on_have_the_size_of_those_to_measure() -> None:
@@ -128,7 +129,7 @@ def test_a_net_trained_on_filtered_images_is_refused() -> None:
 def test_a_damaged_file_is_named() -> None:
     hardy.attack(ByColour(), images=IMAGES, labels=LABELS, **QUICK)
     (path,) = stored().folder.glob("attack-ant-*.json")
-    content = json.loads(path.read_bytes())
+    content = read_unsealed(path)
     for field, wrong in (
         ("hardy_attack", 1),
         ("measured_hash", None),

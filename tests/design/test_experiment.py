@@ -22,6 +22,7 @@ from hardy.scores import score_run
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites import load
 from hardy.suites.cells import NONE, Cell
+from tests.records import read_unsealed
 from tests.train.small import NARROW, narrow, write_arrays
 from tests.train.test_class_names import write_folders
 
@@ -213,7 +214,7 @@ ONE, OTHERS = "gaussian_noise:1", ["brightness:1", "contrast:1"]
 )
 def test_edited_records(finished, tmp_path, change, message) -> None:
     out = shutil.copytree(finished, tmp_path / "out")
-    record = json.loads((out / "experiment.json").read_text())
+    record = read_unsealed(out / "experiment.json")
     (out / "experiment.json").write_text(json.dumps(record | change))
     with pytest.raises(InputError, match=message):
         summarise(out)
@@ -224,7 +225,7 @@ def test_edited_records(finished, tmp_path, change, message) -> None:
 def test_records_that_cannot_be_written_again(finished, tmp_path, file, text) -> None:
     out = shutil.copytree(finished, tmp_path / "out")
     (out / file).write_text(text)
-    with pytest.raises(InputError, match=r"\.json is damaged \("):
+    with pytest.raises(InputError, match=r"\.json(: expected JSON, but| is damaged \()"):
         summarise(out)
 
 

@@ -104,7 +104,7 @@ def test_animations_are_refused_and_their_frames_taken(tmp_path: Path) -> None:
     frames = [Image.new("RGB", (12, 10), (shade, 0, 0)) for shade in (0, 90, 180)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
     with Image.open(tmp_path / "a.gif") as image:
-        with pytest.raises(InputError, match="still image, got GIF with 3 frames; take one out"):
+        with pytest.raises(InputError, match="still image, got GIF of several frames; take"):
             door.enter(image)
         image.seek(1)
         assert np.asarray(through(image.copy()))[0, 0].tolist() == [90, 0, 0]

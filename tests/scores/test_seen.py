@@ -18,6 +18,7 @@ from hardy.scores.result_files import result_of, write_results
 from hardy.scores.run_scores import Scores
 from hardy.scores.text_tables import to_csv
 from hardy.store.reader import StoredRun
+from tests.records import read_unsealed
 from tests.report.pages import Parsed
 from tests.scores.helpers import FEW, errors, run_in, write_run
 
@@ -27,7 +28,7 @@ NOTE = "† trained on gaussian_noise: not unseen by this model"
 def with_seen(run: StoredRun, *seen: object) -> StoredRun:
     """As if the sessions had said so; None is a session that says nothing."""
     path = run.folder / "run.json"
-    details = json.loads(path.read_text())
+    details = read_unsealed(path)
     details["sessions"] = [
         {"subset": None} if one is None else {"subset": None, "seen_corruptions": one}
         for one in seen

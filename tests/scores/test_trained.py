@@ -14,6 +14,7 @@ from hardy.scores import score_run
 from hardy.scores.result_files import result_of, write_results
 from hardy.store.provenance import read_trained
 from hardy.store.reader import StoredRun
+from tests.records import read_unsealed
 from tests.report.pages import Parsed, check_safe
 from tests.scores.helpers import FEW, errors, run_in, write_run
 
@@ -22,7 +23,7 @@ def with_training(run: StoredRun, *said: Any) -> StoredRun:
     """As if the sessions had said so; None is a session of an older Hardy, which has no such
     field."""
     path = run.folder / "run.json"
-    details = json.loads(path.read_text())
+    details = read_unsealed(path)
     details["sessions"] = [
         {"subset": None} if one is None else {"subset": None, "trained_as": one} for one in said
     ]

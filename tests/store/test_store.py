@@ -15,6 +15,7 @@ from hardy.files import UNFINISHED
 from hardy.store import sessions
 from hardy.store.reader import StoredRun, find_runs, open_run
 from hardy.suites.cells import CLEAN, Cell
+from tests.records import read_unsealed
 from tests.store.stores import (
     CELLS,
     TILT,
@@ -227,7 +228,7 @@ def test_finding_runs(tmp_path: Path) -> None:
 def test_a_run_from_before_there_were_defences(tmp_path: Path) -> None:
     run = extend(tmp_path, range(3), CELLS[:1])
     path = run.folder / "run.json"
-    whole = json.loads(path.read_text())
+    whole = read_unsealed(path)
     del whole["defence"], whole["batches"]
     path.write_text(json.dumps(whole))
     (again,) = find_runs(tmp_path)

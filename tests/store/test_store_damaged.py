@@ -13,6 +13,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.store.reader import find_runs, open_run
+from tests.records import read_unsealed
 from tests.store.stores import CELLS, contents_hash, extend, files, opened
 
 pytestmark = pytest.mark.usefixtures("many_files")
@@ -82,7 +83,7 @@ def test_another_version(text: str, message: str, tmp_path: Path) -> None:
         ({"classes": "cat"}, "classes: expected a list of texts or null, got 'cat'"),
         ({"classes": ["cat", None]}, "classes: expected a list of texts or null"),
         ({"width": 0}, "width: expected a whole number above 0 or null, got 0"),
-        ({"frames": {"tilt:1": None}}, "frames: expected a table of whole numbers above 0"),
+        ({"frames": {"tilt:1": None}}, "frames: expected a table of whole numbers, from 1"),
         ({"frames": []}, "frames: expected a table"),
         ({"sessions": None}, "sessions: expected a list of tables, got None"),
         ({"sessions": [1]}, "sessions: expected a list of tables, got .1."),
@@ -101,7 +102,7 @@ def test_a_field_of_the_wrong_kind(change: dict[str, Any], message: str, tmp_pat
 def test_a_field_that_is_missing(tmp_path: Path) -> None:
     run = extend(tmp_path, range(3), CELLS[:1])
     path = run.folder / "run.json"
-    whole = json.loads(path.read_text())
+    whole = read_unsealed(path)
     for name in whole.keys() - {"store", "defence", "batches"}:
         path.write_text(json.dumps({key: whole[key] for key in whole if key != name}))
         with pytest.raises(InputError, match=f"{path}: {name}: expected .*, got nothing; restore"):

@@ -19,6 +19,7 @@ from hardy.train.loop import run_training
 from hardy.train.record import CHECKPOINT, MODEL, alone_in
 from hardy.train.trained_model import trained_net
 from hardy.train.training_data import Data, read_data
+from tests.records import read_unsealed
 from tests.train.small import CPU, NARROW, narrow, small_data
 from tests.train.test_loop import killed_in
 
@@ -173,7 +174,7 @@ def test_the_record_of_what_was_begun_before_is_kept(tmp_path, narrow) -> None:
 
 def test_a_folder_instead_of_the_record(tmp_path, narrow) -> None:
     (tmp_path / "run" / "run.json").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"got .*run\.json \(it is no file\); name another"):
+    with pytest.raises(InputError, match=r"run\.json: expected JSON, but it is no file; train"):
         run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW)
 
 
@@ -332,7 +333,7 @@ def test_a_finished_net_that_was_damaged_is_not_called_finished(tmp_path, narrow
 def test_a_record_that_was_edited(tmp_path, narrow, place, value, message) -> None:
     run_training("standard", small_data(tmp_path), tmp_path / "run", NARROW)
     path = tmp_path / "run" / "run.json"
-    run = json.loads(path.read_text())
+    run = read_unsealed(path)
     inner = run[place[0]] if len(place) == 2 else run
     inner[place[-1]] = value
     path.write_text(json.dumps(run))

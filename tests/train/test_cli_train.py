@@ -25,6 +25,7 @@ from hardy.train import training_data as data
 from hardy.train.loop import run_training
 from hardy.train.trained_model import trained_net
 from tests.photos import random_images
+from tests.records import read_unsealed
 from tests.train.small import NARROW, narrow, small_data, write_arrays
 
 __all__ = ["narrow"]
@@ -100,7 +101,7 @@ def test_weights_to_start_from(run) -> None:
     init = ("--init", "known/model.safetensors")
     code, out = run("standard", "--epochs", "1", "--out", "further", *init)
     assert out.splitlines()[1].endswith("; corruptions seen: gaussian_noise, noc_gaussian")
-    record = json.loads(Path("known/run.json").read_text())
+    record = read_unsealed(Path("known/run.json"))
     spoiled = record | {"seen_corruptions": ["\ud800", "\x1b[31mred"]}
     Path("known/run.json").write_text(json.dumps(spoiled))
     code, out = run("standard", "--epochs", "1", "--out", "spoiled", *init)
@@ -273,7 +274,7 @@ def test_what_is_no_finished_run_is_refused(tmp_path, monkeypatch) -> None:
     (out / "model.safetensors").write_bytes(weights[:1000])
     with pytest.raises(InputError, match=r"model\.safetensors is no checkpoint that can be"):
         load_model(f"hardy:{out}")
-    described = json.loads((out / "run.json").read_text())
+    described = read_unsealed(out / "run.json")
     described["data"]["classes"] = 4
     (out / "run.json").write_text(json.dumps(described))
     (out / "model.safetensors").write_bytes(weights)

@@ -251,7 +251,7 @@ def test_a_damaged_checkpoint_is_refused(content, tmp_path) -> None:
 def test_a_damaged_sidecar_is_refused(tmp_path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/run.json").write_text('{"format":')
-    with pytest.raises(InputError, match=r"run.json is damaged .*train anew in another folder"):
+    with pytest.raises(InputError, match=r"run.json: expected JSON, but .*train anew in another"):
         run_training("standard", small_data(tmp_path), tmp_path / "out", NARROW)
     (tmp_path / "out/run.json").write_text('{"format": 99}')
     with pytest.raises(InputError, match="expected format 1, got 99; update hardy"):

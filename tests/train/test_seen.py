@@ -23,6 +23,7 @@ from hardy.scores.scoring import Run
 from hardy.train.loop import run_training
 from hardy.train.trained_model import trained_as
 from tests.photos import random_images
+from tests.records import read_unsealed
 from tests.run.runs import one
 from tests.train.small import NARROW, described, make_narrow, narrow, small_data
 
@@ -143,7 +144,7 @@ def test_the_mark_is_that_of_the_first_session(narrow, tmp_path: Path) -> None:
     (first / "run.json").unlink()
     assert run_training("standard", data, second, STILL, init=file).epochs == 0
     assert seen_in_record(second) == ["gaussian_noise", "noc_gaussian"]
-    record = json.loads((second / "run.json").read_text())
+    record = read_unsealed(second / "run.json")
     (second / "run.json").write_text(json.dumps(record | {"seen_corruptions": []}))
     assert run_training("standard", data, second, STILL, init=file).epochs == 0
 

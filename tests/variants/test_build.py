@@ -16,7 +16,8 @@ from hardy.execute import executor
 from hardy.suites import load
 from hardy.variants.disk import build as build_module
 from hardy.variants.disk.build import build_cells
-from hardy.variants.disk.manifest import HEADER, LINES
+from hardy.variants.disk.build_header import HEADER
+from hardy.variants.disk.manifest import LINES
 from hardy.variants.disk.verify import verify
 from hardy.variants.generated import Generated
 from hardy.variants.stored import open_stored

@@ -20,7 +20,8 @@ from hardy.suites import load
 from hardy.variants.disk import manifest
 from hardy.variants.disk.array_layout import ArrayLayout
 from hardy.variants.disk.build import build_cells
-from hardy.variants.disk.manifest import HEADER, LINES, WORKSHOP, ManifestWriter
+from hardy.variants.disk.build_header import HEADER
+from hardy.variants.disk.manifest import LINES, WORKSHOP, ManifestWriter
 from hardy.variants.disk.verify import verify
 from hardy.variants.stored import open_stored
 from tests.suites.helpers import built, cells_of, opened, tree, write_photos, write_rows

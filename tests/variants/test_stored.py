@@ -17,11 +17,12 @@ from hardy.suites import load
 from hardy.suites.cells import Cell
 from hardy.variants import Variants
 from hardy.variants.disk import encode
-from hardy.variants.disk.manifest import HEADER
+from hardy.variants.disk.build_header import HEADER
 from hardy.variants.disk.verify import verify
 from hardy.variants.generated import Generated
 from hardy.variants.stored import open_stored
 from tests.photos import photos
+from tests.records import read_unsealed
 from tests.suites.helpers import built, cells_of, opened, write_photos, write_rows
 
 FILES = ("n01/a_1.JPEG", "n01/a_2.JPEG", "n02/b_1.JPEG", "n02/b_2.JPEG")
@@ -217,6 +218,7 @@ ENCODE = """
 import sys, numpy
 from hardy.suites import load
 from hardy.variants.disk import encode
+from tests.records import read_unsealed
 sys.stdout.buffer.write(encode.video(numpy.load(sys.argv[1]), load("tiny_imagenet_p").storage))
 """
 
@@ -280,9 +282,9 @@ def test_what_was_built_from_another_suite(tmp_path: Path) -> None:
     assert open_stored(out, load("imagenet_c")).cells == (Cell("contrast", 1),)
     with pytest.raises(InputError, match="holds imagenet_c, expected imagenet_c_299"):
         open_stored(out, load("imagenet_c_299"))
-    header = json.loads((out / HEADER).read_text())
-    (out / HEADER).write_text(json.dumps(header | {"suite_hash": "0", "suite_version": 0}))
-    with pytest.raises(InputError, match="was built from version 0 of imagenet_c, and this Hardy"):
+    header = read_unsealed(out / HEADER)
+    (out / HEADER).write_text(json.dumps(header | {"suite_hash": "0", "suite_version": 9}))
+    with pytest.raises(InputError, match="was built from version 9 of imagenet_c, and this Hardy"):
         open_stored(out)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
-from hardy.variants.disk.manifest import HEADER
+from hardy.variants.disk.build_header import HEADER
 from hardy.variants.disk.verify import verify
 from tests.suites.helpers import built, tree, write_photos, write_rows
 

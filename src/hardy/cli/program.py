@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -249,6 +250,8 @@ for _name, _function in _COMMANDS.items():
 
 def main() -> None:
     progress.speaks = True
+    if isinstance(sys.stdout, TextIOWrapper):  # names of files need not be text; errors have that
+        sys.stdout.reconfigure(errors="backslashreplace")
     warnings.formatwarning = lambda message, *_, **__: f"WARNING: {printable(str(message))}\n"
     try:
         app(prog_name="hardy")  # also as `python -m hardy`: shells complete the command

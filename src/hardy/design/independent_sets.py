@@ -16,6 +16,7 @@ import numpy as np
 
 from hardy.design.matrix import Matrix
 from hardy.errors import InputError
+from hardy.limits import SETS
 
 QUICK = 50  # corruptions that take no time to speak of, however they clash
 
@@ -62,6 +63,7 @@ class Search:
     def __init__(self, neighbours: list[int]) -> None:
         self.neighbours = neighbours
         self.known: dict[int, int] = {0: 0}  # set of nodes -> size of its largest set
+        self.most = SETS.value
 
     def after(self, nodes: int, node: int) -> int:
         """The nodes that are left once the node is taken."""
@@ -70,6 +72,10 @@ class Search:
     def largest(self, nodes: int) -> int:
         if nodes not in self.known:
             self.known[nodes] = self._search(nodes)
+            if len(self.known) > self.most:
+                raise SETS.exceeded(
+                    "more", f"the largest set of {len(self.neighbours)} corruptions"
+                )
         return self.known[nodes]
 
     def _search(self, nodes: int) -> int:

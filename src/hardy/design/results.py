@@ -34,10 +34,11 @@ from hardy.design.proxy import (
     shared_errors,
     similarities,
 )
+from hardy.documents import check_record, read_json
 from hardy.errors import InputError
 from hardy.files import begin, write_file, write_record
 from hardy.metrics.classification import Floats
-from hardy.schema import TABLE, TEXT, Field, all_of, check_fields, is_text, is_whole
+from hardy.schema import TABLE, TEXT, Field, all_of, is_text, is_whole
 from hardy.scores.text_tables import to_csv
 from hardy.store.reader import StoredRun, open_run
 from hardy.suites.cells import NONE, Cell
@@ -57,20 +58,20 @@ def begin_overlap(out: Path, wanted: Mapping[str, Any]) -> None:
 
 def _read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str, Any]:
     """A record of which at least the fields of the schema are used."""
+    anew = "begin anew in another folder"
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = read_json(path, "JSON", anew)
         # What JSON has no words for, but is read: NaN, 1e999, half a pair of surrogates.
         json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             f"expected a folder that `hardy overlap` wrote, but {path} is not there"
         ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged ({error}); begin anew in another folder") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path} is damaged (no table); begin anew in another folder")
-    check_fields(found, schema or {}, str(path), "restore the file, or begin anew elsewhere")
-    return found
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}); {anew}") from error
+    return check_record(found, schema or {}, path, "restore the file, or begin anew elsewhere")
 
 
 def _are_cells(value: Any) -> bool:

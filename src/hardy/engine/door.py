@@ -33,6 +33,7 @@ import numpy.typing as npt
 from hardy.engine.keys import is_int
 from hardy.engine.ops import is_tensor
 from hardy.errors import InputError, sides
+from hardy.limits import PIXELS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -100,9 +101,10 @@ def from_pil(image: "Image") -> UInt8:
         )
     # An MPO file is a camera's JPEG with a preview behind the photograph.
     if getattr(image, "is_animated", False) and image.format != "MPO":
+        # How many is not told: to count the pages of a TIFF, Pillow reads all of them.
         raise InputError(
-            f"expected a still image, got {image.format} with {getattr(image, 'n_frames', '?')} "
-            "frames; take one out first: image.seek(0); image = image.copy()"
+            f"expected a still image, got {image.format} of several frames; take one out first: "
+            "image.seek(0); image = image.copy()"
         )
     if deep := _deep_mode(image):
         raise InputError(
@@ -223,6 +225,7 @@ def check_size(size: object) -> tuple[int, int]:
         raise InputError(f"expected a size (height, width) of two ints, got {size!r}")
     if min(size) < SMALLEST_SIDE:
         raise InputError(f"expected sides of at least {SMALLEST_SIDE} pixels, got {size!r}")
+    PIXELS.check(int(size[0]) * int(size[1]), "size")
     return int(size[0]), int(size[1])
 
 

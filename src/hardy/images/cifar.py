@@ -26,6 +26,7 @@ from hardy.images.image_files import Convert, rgb
 from hardy.images.numpy_files import Rows, numbered
 from hardy.images.readers import Reader, Request, no_splits
 from hardy.images.source import Labels, Listing, check_by_row, check_label_count
+from hardy.limits import IMAGES
 
 SHAPE = (3, 32, 32)
 _PIXELS = 3 * 32 * 32
@@ -161,6 +162,7 @@ def _binary(path: Path, layout: _CifarLayout) -> tuple[Rows, Labels]:
             f"{path}: expected records of {record} bytes, got {size:,} bytes, which is no whole "
             "number of them; fetch the file again"
         )
+    IMAGES.check(size // record, path)
     labels = np.memmap(path, np.uint8, "r").reshape(-1, record)[:, layout.head - 1]
     return Rows(path, 0, record, _PIXELS), labels.astype(np.int64)
 

@@ -22,6 +22,7 @@ import numpy as np
 from hardy.engine.door import FORMATS, UInt8, from_pil, open_pil
 from hardy.errors import HardyError, InputError
 from hardy.files import write_file
+from hardy.limits import PIXELS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -82,6 +83,8 @@ def decode_image(file: Path | bytes, name: str, convert: Convert = rgb) -> UInt8
     """`read_image` of a file that may be in memory; `name` is for the message."""
     from PIL import Image, UnidentifiedImageError
 
+    if PIXELS.value > PIXELS.usual:  # Pillow refuses twice what it warns of
+        Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, -(-PIXELS.value // 2))
     try:
         if file == b"":
             raise InputError("the file is empty")
@@ -92,7 +95,8 @@ def decode_image(file: Path | bytes, name: str, convert: Convert = rgb) -> UInt8
         raise InputError(f"cannot read {name}: {known}") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise InputError(
-            f"cannot read {name}: {error}; if you trust it, raise PIL.Image.MAX_IMAGE_PIXELS"
+            f"cannot read {name}: {error}; if you trust it, set the environment variable "
+            f"{PIXELS.variable} higher, or PIL.Image.MAX_IMAGE_PIXELS"
         ) from error
     except Exception as error:  # Pillow's decoders meet broken data with nearly any kind
         raise InputError(f"cannot read {name}: {error or type(error).__name__}") from error

@@ -14,17 +14,18 @@ tell: the development kit's meta.mat or map_clsloc.txt, or a label_map of one's 
 
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hardy.documents import parse_json, read_document
 from hardy.errors import InputError
 from hardy.images.image_files import SUFFIXES
 from hardy.images.labels import imagenet_classes
 from hardy.images.source import UNLABELLED, Faults, refuse, stem
+from hardy.limits import LISTING
 
 # What a first line may call the two columns, in this order of choice, in any case, with or without
 # "_". An id comes last: it may be a number beside the name.
@@ -169,7 +170,7 @@ def _check_wordnet_numbers(path: Path, numbers: Mapping[str, str]) -> None:
 
 def _read_text(path: Path, expected: str) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_document(path, LISTING).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: expected {expected} ({error})") from error
 
@@ -203,8 +204,8 @@ def _read_meta(path: Path) -> dict[str, str]:
 def _read_json(path: Path, text: str) -> dict[str, str]:
     """An object; a class may stand first in a list, as in {"0": ["n01440764", "tench"]}."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = parse_json(text)
+    except ValueError as error:
         raise InputError(f"cannot read {path}: expected JSON ({error})") from error
     pairs = {key: _first(value) for key, value in found.items()} if type(found) is dict else {}
     if not pairs or not all(type(value) in (int, str) for value in pairs.values()):

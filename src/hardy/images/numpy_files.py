@@ -1,12 +1,15 @@
 """Images in `.npy` and `.npz` files: uint8 (N, H, W, 3), read a row at a time.
 
 Nothing is ever unpickled. A row is read from the file when it is asked for, also out of an `.npz`,
-whose members `np.savez` stores as they are; only a member that `np.savez_compressed` wrote has to
-be kept in memory.
+whose members `np.savez` stores as they are. A member that `np.savez_compressed` wrote is unpacked
+into a temporary file first, once for all processes that read it.
 """
 
 import math
+import os
+import tempfile
 import tokenize
+import weakref
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -15,19 +18,19 @@ from typing import IO, Any
 
 import numpy as np
 
+from hardy.documents import read_document
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.image_files import Convert, rgb
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Labels, Listing, check_by_row, check_label_count, number_labels
+from hardy.limits import IMAGES, INFLATED, LISTING
 
 _NO_SOURCE = (SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
 EXPECTED = "expected uint8 images (N, H, W, 3)"
 _EXPECTED_LABELS = "expected class numbers (N,) from 0"
-# Of a compressed member, which stays in memory; a few megabytes of file can claim any size.
-LARGEST_INFLATED = 2_000_000_000
-MOST_INFLATED = 10_000_000  # images, each of which gets a name
+_SPOONFUL = 1 << 22  # bytes that are unpacked at a time
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ def _array_source(
     """`shape` is that of all images, (N, H, W, 3)."""
     check_by_row(id_rule, path)
     count, height, width, channels = shape
+    IMAGES.check(count, path)
     if labels is not None:
         check_label_count(len(labels), count, str(path))
     size = (height, width, channels)
@@ -168,7 +172,7 @@ def read_labels(path: Path) -> tuple[Labels, tuple[str, ...] | None]:
             if stream.read(len(NPY_MAGIC)) == NPY_MAGIC:
                 stream.seek(0)
                 return _load_labels(stream, path.stat().st_size, str(path)), None
-        return number_labels(path.read_text(encoding="utf-8").splitlines())
+        return number_labels(read_document(path, LISTING).decode("utf-8").splitlines())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"cannot read {path}: expected labels as .npy or one per line ({error})"
@@ -177,7 +181,7 @@ def read_labels(path: Path) -> tuple[Labels, tuple[str, ...] | None]:
 
 def _npz_images(
     path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo
-) -> tuple[Rows | UInt8, tuple[int, ...]]:
+) -> tuple[Rows, tuple[int, ...]]:
     where = f"{path}, images"
     size = _size(path, info, where)
     with archive.open(info) as stream:
@@ -189,12 +193,32 @@ def _npz_images(
             lengths = np.frombuffer(raw.read(4), "<u2")
         begin = info.header_offset + 30 + int(lengths.sum()) + start
         return _rows(path, begin, size - start, shape, dtype, fortran, where), shape
-    _rows(path, 0, size - start, shape, dtype, fortran, where)  # for its checks
-    if shape[0] > MOST_INFLATED:
-        raise _too_large(where, f"{MOST_INFLATED:,} images", f"{shape[0]:,}")
+    plain = _rows(path, 0, size - start, shape, dtype, fortran, where)
+    IMAGES.check(shape[0], where)
     with archive.open(info) as stream:
-        images: UInt8 = np.lib.format.read_array(stream, allow_pickle=False)
-    return images, shape
+        stream.seek(start)
+        return _unpack(stream, plain.stride, shape[0] * plain.stride, where), shape
+
+
+def _unpack(stream: IO[bytes], stride: int, size: int, where: str) -> Rows:
+    """The rows in a temporary file, which goes with them, or with the process that unpacked it."""
+    handle, name = tempfile.mkstemp(prefix="hardy-", suffix=".pixels")
+    rows = Rows(Path(name), 0, stride, stride)
+    weakref.finalize(rows, _remove, name, os.getpid())
+    with open(handle, "wb") as file:
+        left = size
+        while left:
+            some = stream.read(min(left, _SPOONFUL))
+            if not some:
+                raise EOFError(f"{where} ends {left:,} bytes too early")
+            left -= file.write(some)
+    return rows
+
+
+def _remove(name: str, process: int) -> None:
+    """Delete it, unless a copy of the rows ends in another process than the one that made it."""
+    if os.getpid() == process:
+        Path(name).unlink(missing_ok=True)
 
 
 def _size(path: Path, info: zipfile.ZipInfo, where: str) -> int:
@@ -203,16 +227,8 @@ def _size(path: Path, info: zipfile.ZipInfo, where: str) -> int:
         return min(info.file_size, path.stat().st_size)
     if info.compress_type != zipfile.ZIP_DEFLATED:
         raise InputError(f"{where}: expected what np.savez writes, got another compression")
-    if info.file_size > LARGEST_INFLATED:
-        raise _too_large(where, f"{LARGEST_INFLATED:,} bytes", f"{info.file_size:,}")
+    INFLATED.check(info.file_size, where)
     return info.file_size
-
-
-def _too_large(where: str, most: str, got: str) -> InputError:
-    return InputError(
-        f"{where}: expected at most {most} in a compressed array, which stays in memory, got "
-        f"{got}; write it with np.savez, which does not compress"
-    )
 
 
 def _header(
@@ -281,6 +297,7 @@ def _load_labels(stream: IO[bytes], size: int, where: str, count: int | None = N
             f"{where}: expected {claimed:,} bytes of labels, got {size - stream.tell():,}: "
             "the file is truncated; fetch or write it again"
         )
+    IMAGES.check(shape[0], where)
     stream.seek(0)
     labels = np.lib.format.read_array(stream, allow_pickle=False).reshape(-1)
     if labels.size and labels.min() < 0:

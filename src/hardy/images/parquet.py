@@ -10,22 +10,23 @@ import re
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from hardy.arrow_files import arrow_path, counted_rows
 from hardy.engine.door import UInt8
-from hardy.errors import HardyError, InputError
+from hardy.errors import HardyError, InputError, told
 from hardy.images.dataset_objects import IMAGE_COLUMNS, LABEL_COLUMNS
 from hardy.images.image_files import Convert, decode_image, rgb
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Labels, Listing, check_by_row, identify, number_labels
+from hardy.limits import IMAGES, ROWS
 
 _MAGIC = b"PAR1"
 GROUPS_KEPT = 2
@@ -72,8 +73,7 @@ class ParquetSource(Listing):
                 file, number = self.groups[group]
                 path = self.paths[file]
                 with _readable(path), _open(path) as opened:
-                    read = partial(opened.read_row_group, number)
-                    self._kept[group] = _values(read, self.columns.data)
+                    self._kept[group] = _values(opened, path, [number], self.columns.data)
                 while len(self._kept) > GROUPS_KEPT:
                     self._kept.popitem(last=False)
             return self._kept[group]
@@ -154,13 +154,17 @@ def _open_parquets(
             if columns is not None and found != columns:
                 raise InputError(f"{path} and {paths[0]} have different columns or class names")
             columns = found
-            groups += [(number, group) for group in range(file.num_row_groups)]
-            counts += [
-                file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)
-            ]
-            rows = file.metadata.num_rows
-            names += _values(file.read, found.path).to_pylist() if found.path else [None] * rows
-            labels += _values(file.read, found.label).to_pylist() if found.label else []
+            every = range(file.num_row_groups)
+            groups += [(number, group) for group in every]
+            held = [file.metadata.row_group(group).num_rows for group in every]
+            _check_rows(held, len(names), path)
+            counts += held
+            places, said = (
+                column and _values(file, path, every, column).to_pylist()
+                for column in (found.path, found.label)
+            )
+            names += [None] * sum(held) if places is None else places
+            labels += said or ()
     if columns is None or not names:
         raise InputError(f"there are no images in {where}")
     named = all(names)
@@ -184,6 +188,17 @@ def _open_parquets(
         list(accumulate(counts)),
         kept,
     )
+
+
+def _check_rows(counts: Sequence[int], before: int, path: Path) -> None:
+    """Refuse more rows than images can be in a file of its size, or than Hardy takes at all."""
+    rows, size = sum(counts), path.stat().st_size
+    if rows > size or min(counts, default=0) < 0:
+        raise InputError(
+            f"{path}: expected images, each of a byte or more, got {rows:,} rows in a file of "
+            f"{size:,} bytes; fetch or write it again"
+        )
+    IMAGES.check(before + rows, path)
 
 
 def _columns(schema: Any, path: Path) -> ParquetColumns:
@@ -249,12 +264,16 @@ def _has_path(kind: Any, where: str) -> bool:
     return True
 
 
-def _values(read: Callable[..., Any], column: Column) -> Any:
-    """One column, or a field of one, of what `read` reads."""
+def _values(file: Any, path: Path, groups: Sequence[int], column: Column) -> Any:
+    """One column, or a field of one, of some row groups of a file."""
     import pyarrow.compute as compute
+    from pyarrow import Table, chunked_array, null
 
     # By the dots pyarrow finds a field; the name of a column may have dots of its own.
-    values = read(columns=[".".join(column)]).column(column[0])
+    batches = list(counted_rows(file, groups, [".".join(column)], path))
+    if not batches:
+        return chunked_array([], null())
+    values = Table.from_batches(batches).column(column[0])
     return compute.struct_field(values, column[1]) if len(column) > 1 else values
 
 
@@ -276,7 +295,7 @@ def _open(path: Path) -> Any:
     # Imported here: it takes as long to load as all other readers together.
     from pyarrow.parquet import ParquetFile
 
-    return _ArrowStream(path) if path.suffix == ".arrow" else ParquetFile(path)
+    return _ArrowStream(path) if path.suffix == ".arrow" else ParquetFile(arrow_path(path))
 
 
 class _ArrowStream(nullcontext[Any]):
@@ -286,17 +305,19 @@ class _ArrowStream(nullcontext[Any]):
         from pyarrow import ipc, memory_map
 
         super().__init__(self)
-        self._table = ipc.open_stream(memory_map(str(path))).read_all()
-        self._batches = self._table.to_batches()
-        self.schema_arrow, self.num_rows = self._table.schema, self._table.num_rows
-        self.num_row_groups, self.metadata = len(self._batches), self
-        self.row_group = self._batches.__getitem__
+        opened = arrow_path(path)
+        stream = ipc.open_stream(memory_map(str(path)) if opened is path else opened)
+        self._batches, taken = [], 0
+        for batch in stream:
+            taken += batch.nbytes
+            if taken > path.stat().st_size:  # compressed, which `datasets` never does
+                ROWS.check(taken, path)
+            self._batches.append(batch)
+        self.schema_arrow, self.metadata = stream.schema, self
+        self.num_row_groups, self.row_group = len(self._batches), self._batches.__getitem__
 
-    def read(self, columns: Sequence[str]) -> Any:
-        return self._table
-
-    def read_row_group(self, number: int, columns: Sequence[str]) -> Any:
-        return self._table.from_batches(self._batches[number : number + 1])
+    def iter_batches(self, rows: int, row_groups: Sequence[int], columns: Sequence[str]) -> Any:
+        return (self._batches[group] for group in row_groups)
 
 
 @contextmanager
@@ -305,6 +326,5 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except HardyError:
         raise
-    # pyarrow's own errors are kinds of these.
-    except (OSError, ValueError, TypeError, NotImplementedError, KeyError) as error:
-        raise InputError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
+    except Exception as error:  # pyarrow meets broken files with nearly any kind
+        raise InputError(f"cannot read {path}: {told(error)}") from error

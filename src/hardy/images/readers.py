@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hardy.errors import InputError
+from hardy.errors import InputError, door
 from hardy.registry import Registry, Row
 
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ def open_images(
         check_label_file(request.labels)
     if split is not None and reader.splits is not None and split not in reader.splits:
         raise no_splits(request, name, f"{split} set" if reader.splits else "splits")
-    return reader.open(request)
+    with door(request.text, "fetch or write it again"):
+        return reader.open(request)
 
 
 def _recognise(request: Request) -> tuple[str, Reader]:

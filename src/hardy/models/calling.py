@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.door import UInt8
-from hardy.errors import HardyError, InputError
+from hardy.errors import HardyError, InputError, told
 from hardy.models.model import Logits, Preprocessing
 
 _WRAP = "wrap the model so that it returns them"
-SAID = 500  # characters of what a model's library says
 
 
 def in_batches(
@@ -61,12 +60,6 @@ def in_its_name(name: str, images: Any, todo: str) -> Iterator[None]:
 def failure(name: str, error: BaseException, images: Any, todo: str) -> HardyError:
     shape = tuple(images.shape)
     return HardyError(f"{name} raised {told(error)}, given images {shape}; {todo}")
-
-
-def told(error: BaseException) -> str:
-    """An exception in one line: its type, and the first line of what it says."""
-    said = str(error).strip().partition("\n")[0][:SAID]
-    return type(error).__name__ + (f": {said}" if said else "")
 
 
 def check_images(images: Any) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
+from hardy.limits import PIXELS
 from hardy.schema import is_whole
 
 Logits = npt.NDArray[np.float32]
@@ -47,8 +48,10 @@ class Preprocessing:
                     f"{', above 0' if name == 'std' else ''}; got {getattr(self, name)}"
                 )
             object.__setattr__(self, name, figures)
-        if self.size is not None and self.size < 1:
-            raise InputError(f"expected a size of at least 1 pixel, got {self.size}")
+        if self.size is not None:
+            if self.size < 1:
+                raise InputError(f"expected a size of at least 1 pixel, got {self.size}")
+            PIXELS.check(self.size**2, f"images resized to {self.size}")
         if self.interpolation not in _INTERPOLATIONS:
             raise InputError(
                 f"expected an interpolation of {', '.join(_INTERPOLATIONS)}, "

@@ -7,11 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hardy.documents import read_toml
 from hardy.errors import InputError
 from hardy.models import MODELS
 from hardy.models.model import Override, Preprocessing
 from hardy.schema import TABLES, TEXT, WHOLE, Field, all_of, check_table, is_number
-from hardy.suites import parse_toml
 
 # What follows the last @ of a model is weights if it is a file, or is called like one: revisions
 # of a library's models have an @ too.
@@ -102,11 +102,7 @@ def _weighted(one: WantedModel, checkpoint: str | PathLike[str]) -> WantedModel:
 
 def _read(file: Path, preprocessing: Prepared) -> list[WantedModel]:
     """A file of tables [[model]]; paths in it are those one would type."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the models in {file} ({error})") from error
-    data = parse_toml(text, file)
+    _, data = read_toml(file, "the models in")
     check_table(data, {"model": Field("tables [[model]]", TABLES.fits)}, str(file))
     found = []
     for place, entry in enumerate(data["model"]):

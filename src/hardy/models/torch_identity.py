@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from hardy.errors import InputError
 from hardy.models import NET_LIBRARIES
 
 TORCH_LIBRARIES = ("torch", *NET_LIBRARIES)
@@ -32,6 +33,12 @@ def _feed(together: hashlib._Hash, name: str, value: Any) -> None:
             _feed(together, f"{name}[{place}]", inner)
     elif isinstance(value, torch.Tensor):
         together.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        if value.is_meta or value.layout != torch.strided:
+            kind = "on the device meta, without values" if value.is_meta else "sparse"
+            raise InputError(
+                f"expected plain tensors as weights, got {name}, which is {kind}; load the weights "
+                "before the model is given to Hardy, and make them dense: tensor.to_dense()"
+            )
         plain = value.dequantize() if value.is_quantized else value
         together.update(plain.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     else:  # get_extra_state

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hardy.errors import InputError, need
-from hardy.models.calling import SAID, told
+from hardy.errors import SAID, InputError, need, told
 from hardy.models.model import existing
 
 # Where training scripts put the weights among other things; under any name where they are alone.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hardy.documents import read_json, why_unread
 from hardy.errors import InputError
 from hardy.metrics import Interval
 from hardy.metrics.bootstrap import LEVEL
@@ -217,10 +218,13 @@ def write_results(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_results(path: Path) -> list[ResultFile]:
+    todo = "correct the file"
     try:
-        content = json.loads(path.read_bytes(), object_pairs_hook=_each_once)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected a result file in JSON, but {error}") from error
+        content = read_json(path, "a result file in JSON", todo, pairs=_each_once)
+    except OSError as error:
+        raise InputError(
+            f"{path}: expected a result file in JSON, but {why_unread(error)}"
+        ) from error
     if not isinstance(content, list):
         return [parse_result(content, str(path))]
     if not content:

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hardy.documents import check_record, read_json, seal, why_unread
 from hardy.errors import HardyError, InputError
 from hardy.files import whole_file
-from hardy.schema import TABLE, TEXT, WHOLE, Field, all_of, check_fields, is_number, is_whole
+from hardy.schema import TABLE, TEXT, WHOLE, Field, all_of, is_number, is_whole
 from hardy.store.reader import StoredRun
 
 VERSION = 2
@@ -120,7 +121,7 @@ _ATTACK_FIELDS |= dict.fromkeys(("values", "images"), WHOLE)
 def write_attack(folder: Path, attacked: Attacked) -> Path:
     """Write the record; the same attack again replaces its own file, and no other's."""
     path = folder / FILES.replace("*", f"{attacked.noise}-{attacked.digest}")
-    content = {"hardy_attack": VERSION, **asdict(attacked)}
+    content = seal({"hardy_attack": VERSION, **asdict(attacked)})
     try:
         with whole_file(path) as file:
             file.write(json.dumps(content, indent=1, allow_nan=False).encode())
@@ -143,13 +144,13 @@ def read_attacks(run: StoredRun) -> tuple[Attacked, ...]:
 def _read(path: Path) -> Attacked:
     todo = "delete it, and `hardy eval --attack` makes it again"
     try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected JSON, but {error}; {todo}") from error
+        content = read_json(path, "JSON", todo)
+    except OSError as error:  # it has gone since it was listed
+        raise InputError(f"{path}: expected JSON, but {why_unread(error)}; {todo}") from error
     version = content.get("hardy_attack") if isinstance(content, dict) else None
     if version != VERSION:
         raise InputError(f"{path}: expected an attack of version {VERSION}, got {version}; {todo}")
-    check_fields(content, _ATTACK_FIELDS, str(path), todo)
+    content = check_record(content, _ATTACK_FIELDS, path, todo)
     if len(content["edges"]) != len(content["shares"]) + 1:
         raise InputError(f"{path}: edges: expected one more than shares; {todo}")
     return Attacked(**{one.name: _plain(one.name, content) for one in fields(Attacked)})

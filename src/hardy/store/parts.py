@@ -19,8 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hardy.errors import InputError
+from hardy.arrow_files import arrow_path
+from hardy.errors import HardyError, InputError, told
 from hardy.files import whole_file
+from hardy.limits import ROWS
 
 Columns = dict[str, npt.NDArray[Any]]  # what is known of each prediction, by name
 
@@ -153,10 +155,19 @@ def read_groups(
         for name in columns:
             _check_type(name, file.schema_arrow)
         for group in range(file.num_row_groups):
+            ROWS.check(file.metadata.row_group(group).total_byte_size, path)
+            _check_count(file.metadata.row_group(group).num_rows, path)
             rows = file.read_row_group(group, columns=list(columns))
             for name in columns:
                 _check_values(name, rows[name])
             yield rows
+
+
+def _check_count(rows: int, path: Path) -> None:
+    """Refuse a group of more rows than Hardy writes: equal ones take no room in a file."""
+    most = max(2 * GROUP, path.stat().st_size)
+    if not 0 <= rows <= most:
+        raise pa.ArrowInvalid(f"expected up to {most:,} rows in a group, got {rows:,}")
 
 
 def _check_type(name: str, schema: pa.Schema) -> None:
@@ -180,7 +191,9 @@ def _check_values(name: str, values: pa.ChunkedArray) -> None:
 
 
 def _open(path: Path, dictionaries: Sequence[str] = ()) -> Any:
-    return pq.ParquetFile(path, read_dictionary=list(dictionaries), page_checksum_verification=True)
+    return pq.ParquetFile(
+        arrow_path(path), read_dictionary=list(dictionaries), page_checksum_verification=True
+    )
 
 
 @contextmanager
@@ -190,10 +203,10 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(path, str(error)) from error
-    except KeyError as error:
-        raise damaged(path, f"there is no column {error}") from error
+    except HardyError:
+        raise
+    except Exception as error:  # pyarrow meets broken files with nearly any kind
+        raise damaged(path, str(error) or told(error)) from error
 
 
 def damaged(path: Path, why: str) -> InputError:

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from hardy import limits
+from hardy.documents import check_record, read_json, seal
 from hardy.errors import InputError
 from hardy.files import RECORD, whole_file
 from hardy.images.source import Ids
@@ -36,6 +38,7 @@ VERSION = 2
 # A run of version 1 had one writer at a time, which kept in run.json what sessions say now.
 _READABLE = (1, VERSION)
 _SAID: dict[str, Any] = {"classes": None, "width": None, "frames": {}, "sessions": []}
+_ADDED = {"defence": None, "batches": None}  # what older records have not
 
 # A sentence of Hardy 0.1.0: "clahe: what it does; bn_adapt:16: what it does".
 _SENTENCE = re.compile(r"(?:^|; )([\w.-]+)(?::([\w.-]+))?: ")
@@ -64,11 +67,15 @@ _FIELDS = {
     "batches": or_null(TEXT),
     "defence": defences_of(TEXT),
     "frames": Field(
-        "a table of whole numbers above 0",
-        lambda value: isinstance(value, dict) and all(map(is_whole, value.values())),
+        f"a table of whole numbers, from 1 to {limits.FRAMES.usual:,} ({limits.FRAMES.variable})",
+        lambda value: TABLE.fits(value) and all(map(_are_frames, value.values())),
     ),
     "sessions": TABLES,
 }
+
+
+def _are_frames(value: Any) -> bool:
+    return is_whole(value) and value <= limits.FRAMES.value
 
 
 def check_store(store: Path) -> None:
@@ -81,22 +88,18 @@ def read_details(folder: Path) -> dict[str, Any] | None:
     path = folder / RUN
     todo = "restore the file, or name another store"
     try:
-        details = json.loads(path.read_bytes())
-    except FileNotFoundError:
+        details = read_json(path, "JSON", todo)
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected JSON, but {error}; {todo}") from error
     version = details.get("store") if isinstance(details, dict) else None
     if not is_whole(version) or version not in _READABLE:
         raise InputError(
             f"{path}: expected a store of version {VERSION}, got {version}; read it with the "
             "version of Hardy that made it, or name another store"
         )
-    details = {"defence": None, "batches": None, **details}  # older ones have neither
-    if version == VERSION:
-        details = _SAID | details
-    check_fields(details, _FIELDS, str(path), todo)
-    joined: dict[str, Any] = details
+    absent = _ADDED | (_SAID if version == VERSION else {})
+    wanted = {name: _FIELDS[name] for name in _FIELDS if name in details or name not in absent}
+    joined: dict[str, Any] = absent | check_record(details, wanted, path, todo)
     for number, record in enumerate(read_sessions(folder), 1):
         joined = _joined(joined, record)
         check_fields(joined, _FIELDS, f"{folder / SESSIONS}, session {number}", todo)
@@ -131,7 +134,7 @@ def read_defences(said: Any) -> tuple[DefenceFacts, ...]:
 
 def write_details(folder: Path, details: Mapping[str, Any]) -> None:
     with whole_file(folder / RUN) as file:
-        file.write(json.dumps({"store": VERSION, **details}, indent=1).encode())
+        file.write(json.dumps(seal({"store": VERSION, **details}), indent=1).encode())
 
 
 def read_images(folder: Path) -> tuple[list[int] | list[str], npt.NDArray[np.int32]]:

@@ -8,16 +8,16 @@ the moment its session's file is replaced, on file systems that cannot rename as
 import json
 import secrets
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hardy.documents import check_record, read_json, seal, why_unread
 from hardy.errors import InputError
 from hardy.files import remove_unfinished, whole_file
-from hardy.schema import TABLE, Field, check_fields, or_null
+from hardy.schema import TABLE, Field, or_null
 from hardy.store.parts import FOLDER, LISTED, names_in, numbered_parts
 
 SESSIONS = "sessions"
@@ -56,7 +56,7 @@ def new_session_path(folder: Path) -> Path:
 def write_session(path: Path, record: SessionRecord) -> None:
     path.parent.mkdir(exist_ok=True)
     with whole_file(path) as file:
-        file.write(json.dumps(asdict(record), indent=1).encode())
+        file.write(json.dumps(seal(asdict(record)), indent=1).encode())
 
 
 def read_sessions(folder: Path) -> list[SessionRecord]:
@@ -67,12 +67,10 @@ def read_sessions(folder: Path) -> list[SessionRecord]:
 
 def _read(path: Path) -> SessionRecord:
     try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected JSON, but {error}; {_TODO}") from error
-    if not isinstance(found, Mapping):
-        found = {}
-    check_fields(found, _SCHEMA, str(path), _TODO)
+        content = read_json(path, "JSON", _TODO)
+    except OSError as error:  # it has gone since it was listed
+        raise InputError(f"{path}: expected JSON, but {why_unread(error)}; {_TODO}") from error
+    found = check_record(content, _SCHEMA, path, _TODO)
     return SessionRecord(**{name: found[name] for name in _SCHEMA})
 
 

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple, get_type_hints
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hardy.errors import InputError
+from hardy.arrow_files import arrow_path, counted_rows
+from hardy.errors import HardyError, InputError, told
 from hardy.files import whole_file
 
 WORST = "worst.parquet"
+MOST = 100_000  # a page shows a few of each corruption
 
 
 class WorstImage(NamedTuple):
@@ -31,7 +33,8 @@ _COLUMN_TYPES = get_type_hints(WorstImage) | {"image": str | int}
 
 def write_worst(folder: Path, images: Iterable[WorstImage]) -> None:
     with whole_file(folder / WORST) as file:
-        pq.write_table(pa.Table.from_pylist([one._asdict() for one in images]), file)
+        rows = pa.Table.from_pylist([one._asdict() for one in images])
+        pq.write_table(rows, file, write_page_checksum=True)
 
 
 def read_worst(folder: Path) -> list[WorstImage]:
@@ -40,14 +43,25 @@ def read_worst(folder: Path) -> list[WorstImage]:
     if not path.exists():
         return []
     try:
-        rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise damaged_worst(path, error) from error
+        with pq.ParquetFile(arrow_path(path), page_checksum_verification=True) as file:
+            every, columns = range(file.num_row_groups), file.schema_arrow.names
+            _check_count(file.metadata.num_rows)
+            batches = list(counted_rows(file, every, columns, path))
+        rows: list[dict[str, Any]] = [row for batch in batches for row in batch.to_pylist()]
+    except HardyError:
+        raise
+    except Exception as error:  # pyarrow meets broken files with nearly any kind
+        raise damaged_worst(path, told(error)) from error
     for name in WorstImage._fields:
         if not all(name in row and isinstance(row[name], _COLUMN_TYPES[name]) for row in rows):
             raise damaged_worst(path, f"its column {name} is missing or holds something else")
     ordered = ([row[name] for name in WorstImage._fields] for row in rows)
     return [WorstImage(str(image), *rest) for image, *rest in ordered]
+
+
+def _check_count(rows: int) -> None:
+    if rows > MOST:
+        raise ValueError(f"expected up to {MOST:,} images, got {rows:,}")
 
 
 def damaged_worst(path: Path, why: object) -> InputError:

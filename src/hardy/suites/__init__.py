@@ -4,13 +4,13 @@ A new suite or edition is a new TOML file; nothing else lists them.
 """
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hardy.documents import parse_toml, read_toml
 from hardy.errors import InputError
 from hardy.files import write_file
 from hardy.registry import unknown
@@ -50,20 +50,24 @@ def _load(name: str) -> Suite:
 
 
 def _load_file(file: Path) -> Suite:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the suite {file} ({error})") from error
-    return _parse(text, file)
+    _check_free(file)
+    return _finish(*read_toml(file, "the suite"), file)
 
 
 def _parse(text: str, file: Path) -> Suite:
-    """A suite that is no part of Hardy, so it cannot have the name of one that is."""
+    _check_free(file)
+    return _finish(text, parse_toml(text, file), file)
+
+
+def _check_free(file: Path) -> None:
+    """A suite that is no part of Hardy cannot have the name of one that is."""
     if file.stem in suite_names():
         raise InputError(
             f"{file}: {file.stem} is a suite of Hardy's own; call the file and its suite otherwise"
         )
-    data = parse_toml(text, file)
+
+
+def _finish(text: str, data: Mapping[str, Any], file: Path) -> Suite:
     suite = parse_suite(data, file.name, edition)
     return replace(suite, toml=text + _missing_constants(suite, data))
 
@@ -140,17 +144,6 @@ def _nearest(side: int, sides: Mapping[str, int]) -> str:
 
 def _read(file: str) -> dict[str, Any]:
     return parse_toml((_FOLDER / file).read_text(encoding="utf-8"), Path(file))
-
-
-def parse_toml(text: str, file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{file}: expected a TOML file, but {error}; repair that line") from error
-    except RecursionError as error:
-        raise InputError(
-            f"{file}: expected a TOML file, but it is nested too deeply; is it a suite?"
-        ) from error
 
 
 call_room(__name__, f"{__name__}:suite_names")

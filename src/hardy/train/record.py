@@ -15,7 +15,6 @@ The checkpoint is one file, so that its parts always belong together.
 from __future__ import annotations
 
 import csv
-import errno
 import io
 import json
 import time
@@ -30,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hardy import progress, schema
+from hardy.documents import check_record, parse_json, read_document, read_json
 from hardy.errors import InputError
 from hardy.execute.machine import versions
 from hardy.files import begin, hold, lasting, let_go, remove_unfinished, write_file, write_record
@@ -174,34 +174,21 @@ def _with_its_mark(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> Mapp
 def read_run(folder: Path) -> dict[str, Any]:
     path = folder / RUN
     try:
-        found = json.loads(read_text(path))
-        form = found["format"]
-    except FileNotFoundError:
+        found = read_json(path, "JSON", ANEW)
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             f"expected a folder that `hardy train` wrote, got {folder}, which has no {RUN}"
         ) from None
-    except OSError as error:
-        raise InputError(
-            f"expected a file that can be read, got {path} ({error.strerror}); name another folder"
-        ) from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path} is damaged ({error!r}); {ANEW}") from error
-    if form != FORMAT:
-        raise InputError(f"{path}: expected format {FORMAT}, got {form!r}; update hardy")
-    return found  # type: ignore[no-any-return]
+    if schema.TABLE.fits(found) and found.get("format", FORMAT) != FORMAT:
+        got = schema.brief(found["format"])
+        raise InputError(f"{path}: expected format {FORMAT}, got {got}; update hardy")
+    return check_record(found, {"format": schema.WHOLE}, path, ANEW)
 
 
 def run_hash(folder: Path) -> str:
     """A hash of all that makes the run what it is, the same in each of its sessions."""
     record = lasting(read_run(folder), _OF_THE_SESSION)
     return sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-
-
-def read_text(path: Path) -> str:
-    """The text of a file; anything else is refused, since reading a pipe would wait for ever."""
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is no file")
-    return path.read_text("utf-8")
 
 
 def seen_in(folder: Path) -> list[str] | None:
@@ -251,8 +238,9 @@ def read_log(folder: Path) -> Log:
     """The log of a finished run."""
     path = folder / LOG
     try:
-        return check_log([json.loads(line) for line in read_text(path).splitlines()])
-    except (OSError, ValueError, RecursionError) as error:
+        lines = read_document(path).decode("utf-8").splitlines()
+        return check_log([parse_json(line) for line in lines])
+    except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else repr(error)[:SHOWN]
         raise InputError(
             f"the training in {folder} has finished, and its net is whole (hardy:{folder}), but "

@@ -12,9 +12,11 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from hardy.documents import parse_json
 from hardy.errors import InputError
 from hardy.files import hold, let_go, write_file
 from hardy.inside import open_inside
+from hardy.schema import is_text
 
 CORRUPTED, LOCK = "corrupted.jsonl", ".corrupted.lock"
 # Everything that a corrupted image depends on, and where it lies.
@@ -80,10 +82,10 @@ class MirrorManifest:
             return []
         *lines, _ = self._path.read_bytes().split(b"\n")  # what follows the last is cut short
         try:
-            found = [json.loads(line) for line in lines]
+            found = [parse_json(line) for line in lines]
         except ValueError:
             found = [None]
-        if not all(isinstance(line, dict) and "output" in line for line in found):
+        if not all(isinstance(line, dict) and is_text(line.get("output")) for line in found):
             raise InputError(
                 f"{self._path}: expected the lines that `hardy corrupt` writes; "
                 "move the file away, or name another folder"

@@ -43,8 +43,9 @@ from hardy.suites.suite import Suite
 from hardy.variants import Chunk, DecodedImage
 from hardy.variants.disk import encode
 from hardy.variants.disk.array_layout import array_name, map_array, read_rows
+from hardy.variants.disk.build_header import read_header
 from hardy.variants.disk.layout import open_layout, stack_files, units_of
-from hardy.variants.disk.manifest import read_contents, read_header
+from hardy.variants.disk.manifest import read_contents
 from hardy.variants.generated import Generated
 
 LOOKED_AT = 8  # images of an array, to tell whether it holds any

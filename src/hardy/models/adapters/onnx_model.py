@@ -10,7 +10,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError, sides
+from hardy.errors import InputError, door, sides
 from hardy.models.calling import as_logits, in_batches, in_its_name, normalised, resized
 from hardy.models.model import (
     IMAGENET_MEAN,
@@ -46,7 +46,8 @@ class OnnxModel:
         self.name = options.name
         self._session = _open(path, options)
         self.device = "cuda:0" if "CUDA" in self._session.get_providers()[0] else "cpu"
-        inputs = self._session.get_inputs()
+        with door(f"the inputs of {path}", "export it again"):
+            inputs = self._session.get_inputs()
         if len(inputs) != 1 or not _takes_images(inputs[0]):
             found = ", ".join(f"{i.name}: {i.type} {i.shape}" for i in inputs)
             raise InputError(
@@ -61,7 +62,8 @@ class OnnxModel:
         self._sides = fixed[1:3] if self._channels_last else fixed[2:4]
         self._rows = fixed[0]
         self._batch = _AUTO_BATCH if options.batch == "auto" else options.batch
-        metadata = self._session.get_modelmeta().custom_metadata_map
+        with door(f"the metadata of {path}", "export it again"):  # which need not be UTF-8
+            metadata = self._session.get_modelmeta().custom_metadata_map
         self.preprocessing = self._choose(metadata, options)
         files = [path, *_outside_files(path)]
         parts = {"weights": hash_files(files), "preprocessing": self.preprocessing}

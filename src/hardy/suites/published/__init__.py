@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hardy.documents import parse_toml
 from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.schema import FLAG, TABLE, TABLES, TEXT, TEXTS, check_table
-from hardy.suites import parse_toml
 from hardy.suites.published.printed_table import (
     PublishedNumber,
     PublishedTable,

@@ -11,7 +11,7 @@ from typing import IO
 import numpy as np
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError
+from hardy.errors import InputError, door
 from hardy.images.source import Labels
 from hardy.inside import open_inside
 from hardy.suites.cells import Cell, cell_folder, levels
@@ -141,10 +141,10 @@ def read_rows(path: Path, first: int, indices: Sequence[int]) -> UInt8:
 
 def map_array(path: Path) -> UInt8:
     """The images in a file: (N, H, W, 3), or (N, F, H, W, 3) of sequences."""
-    try:
+    with door(path, "fetch or build it again"):
         array: UInt8 = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
+    if not isinstance(array, np.ndarray):  # a zip, which NumPy opens by the same call
+        raise InputError(f"{path}: expected NumPy's format, got an archive; unpack it")
     if array.dtype != np.uint8 or array.ndim not in (4, 5) or array.shape[-1] != 3:
         raise InputError(
             f"{path}: expected uint8 of shape (N, H, W, 3), or (N, F, H, W, 3) of sequences, "

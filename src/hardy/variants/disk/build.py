@@ -28,6 +28,7 @@ from hardy.suites import keep_beside, load
 from hardy.suites.cells import Cell, choose_cells, levels
 from hardy.suites.suite import Suite
 from hardy.variants import BUILD_FORMATS, Chunk, DecodedImage
+from hardy.variants.disk.build_header import read_header
 from hardy.variants.disk.build_worker import (
     BuildJob,
     BuildOutcome,
@@ -47,7 +48,6 @@ from hardy.variants.disk.manifest import (
     ManifestWriter,
     content_hash,
     read_contents,
-    read_header,
 )
 from hardy.variants.generated import Generated
 

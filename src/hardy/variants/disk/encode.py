@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from hardy.engine.door import UInt8
-from hardy.errors import HardyError, InputError, need
+from hardy.errors import HardyError, InputError, door, need
+from hardy.limits import FRAMES, PIXELS
 
 
 def jpeg(image: UInt8, quality: int) -> bytes:
@@ -60,12 +61,17 @@ def video(frames: UInt8, storage: str) -> bytes:
 def read_video(path: Path) -> UInt8:
     """All frames of a video file, (F, H, W, 3) RGB."""
     av = need("av", "video", "a video")
-    try:
+    frames: list[UInt8] = []
+    # What is damaged, the library meets with errors of nearly any kind.
+    with door(path, "fetch or build it again"), path.open("rb") as file:
         # By its contents FFmpeg might take a file for a list of others, and open those.
-        with av.open(str(path), format="mp4") as container:
-            frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
-    except (av.error.FFmpegError, IndexError) as error:
-        raise InputError(f"cannot read {path}: {error}; fetch or build it again") from error
+        with av.open(file, format="mp4") as container:
+            for frame in container.decode(video=0):
+                PIXELS.check(frame.width * frame.height, path)
+                FRAMES.check(len(frames) + 1, path)
+                frames.append(frame.to_ndarray(format="rgb24"))
+                if frames[-1].shape != frames[0].shape:
+                    raise InputError(f"cannot read {path}: its frames have several sizes")
     if not frames:
         raise InputError(f"cannot read {path}: the video has no frames")
     return np.stack(frames)

@@ -18,14 +18,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hardy.documents import seal
 from hardy.errors import InputError
 from hardy.files import CheckpointWriter, let_go, remove_unfinished, whole_file
 from hardy.inside import make_inside, open_inside, write_inside
+from hardy.schema import brief, is_whole
 from hardy.suites.cells import Cell
+from hardy.variants.disk.build_header import HEADER, VERSION
 
-HEADER, LINES, WORKSHOP = "manifest.json", "manifest.jsonl", ".unfinished"
+LINES, WORKSHOP = "manifest.jsonl", ".unfinished"
 LOCK = "lock"
-VERSION = 1
+_MOST_CELLS = 1000  # that lines may name: all suites together have fewer
 _DIGEST = 16  # bytes
 
 
@@ -41,18 +44,6 @@ def write_built(folder: str, name: str, data: bytes | memoryview) -> None:
     Until it is whole it lies where a `ManifestWriter` in the end sweeps what killed processes left.
     """
     write_inside(folder, name, data, f"{WORKSHOP}/{os.getpid()}")
-
-
-def read_header(folder: Path) -> dict[str, Any] | None:
-    try:
-        header = json.loads((folder / HEADER).read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder / HEADER}: expected JSON, but {error}") from error
-    if not isinstance(header, dict) or header.get("manifest") != VERSION:
-        raise InputError(f"{folder / HEADER}: expected a manifest of version {VERSION}")
-    return header
 
 
 class ManifestContents:
@@ -86,6 +77,8 @@ class ManifestContents:
             raise ValueError(f"expected a unit below {self._units}, got {unit}")
         for cell, value in cells.items():
             if cell not in self._listed:
+                if len(self._listed) == _MOST_CELLS:
+                    raise ValueError(f"expected up to {_MOST_CELLS:,} cells")
                 self._listed[cell] = np.zeros(self._units, np.bool_)
                 self._digests[cell] = bytearray(self._units * _DIGEST)
             digest = bytes.fromhex(value) if value else bytes(_DIGEST)
@@ -122,13 +115,19 @@ def read_contents(folder: Path, units: int) -> ManifestContents:
         try:
             entry = json.loads(line)
             cells = {parse_cell(name): value for name, value in entry["cells"].items()}
-            contents.add(entry["unit"], cells, entry.get("bad", ()))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            contents.add(_place(entry["unit"]), cells, [*map(_place, entry.get("bad", ()))])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
                 f"{folder / LINES}: line {number} is damaged ({line[:60]!r}); remove that line, "
                 "and the same `hardy build` makes what it spoke of again"
             ) from error
     return contents
+
+
+def _place(value: Any) -> int:
+    if not is_whole(value, least=0):
+        raise ValueError(f"expected a place from 0, got {brief(value)}")
+    return int(value)
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
@@ -173,7 +172,7 @@ class ManifestWriter(CheckpointWriter):
                     path.unlink(missing_ok=True)
 
     def begin(self, header: Mapping[str, Any]) -> None:
-        text = json.dumps({"manifest": VERSION, **header}, indent=1)
+        text = json.dumps(seal({"manifest": VERSION, **header}), indent=1)
         write_built(str(self._folder), HEADER, text.encode())
 
     def add(self, unit: int, cells: Mapping[Cell, str], bad: Sequence[int] = ()) -> None:

@@ -9,15 +9,9 @@ from hardy.errors import InputError
 from hardy.progress import Track, watch
 from hardy.suites import copy_name, load, suite_in
 from hardy.suites.cells import Cell, cell_folder
+from hardy.variants.disk.build_header import HEADER, read_header
 from hardy.variants.disk.layout import open_layout, units_of
-from hardy.variants.disk.manifest import (
-    HEADER,
-    LINES,
-    content_hash,
-    parse_cell,
-    read_contents,
-    read_header,
-)
+from hardy.variants.disk.manifest import LINES, content_hash, parse_cell, read_contents
 from hardy.variants.stored import listed_source
 
 

@@ -1,0 +1,48 @@
+"""Parquet files, some rows at a time: what a file unpacks to is counted while it is read, since its
+size does not tell how much that will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardy.limits import ROWS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Rows that are unpacked before they are counted. Where equal rows are stored once, each of them may
+# be as large as all that is stored: then fewer, so that they take no more bytes than these.
+_TOGETHER, _BYTES = 4096, 200_000_000
+
+
+def arrow_path(path: Path) -> Any:
+    """What pyarrow opens: it takes no names that are not UTF-8, but files that Python opened."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.open("rb")
+    return path
+
+
+def counted_rows(
+    file: Any, groups: Sequence[int], columns: Sequence[str], where: Path
+) -> Iterator[pa.RecordBatch]:
+    """Columns of some row groups, unless they are too large together."""
+    taken, together = 0, _TOGETHER
+    for group in groups:
+        stored = _stored(file.metadata.row_group(group), columns)
+        together = max(1, min(together, _BYTES // max(1, stored)))
+    for batch in file.iter_batches(together, row_groups=list(groups), columns=list(columns)):
+        taken += batch.nbytes
+        ROWS.check(taken, where)
+        yield batch
+
+
+def _stored(group: Any, columns: Sequence[str]) -> int:
+    """The bytes of columns in a row group, as the file says; a batch of Arrow's has no such."""
+    places = range(group.num_columns) if hasattr(group, "total_byte_size") else ()
+    chunks = (group.column(place) for place in places)
+    return sum(one.total_uncompressed_size for one in chunks if one.path_in_schema in columns)

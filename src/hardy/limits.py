@@ -1,0 +1,100 @@
+"""The limits of what Hardy takes in. What comes from outside may claim any size: it is refused by
+its claim, before memory or hours are spent on it.
+
+Each limit is far above what benchmarks need, says why it is there, and is raised by an environment
+variable. Bounds that a format itself has, such as the four dimensions of images, stand with it.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+
+from hardy.errors import InputError
+
+_DIGITS = 4000  # of a number in a message; Python writes no more than 4,300
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that is taken of something."""
+
+    variable: str  # of the environment; it raises the limit
+    usual: int
+    unit: str
+    reason: str
+
+    @property
+    def value(self) -> int:
+        text = os.environ.get(self.variable, "")
+        if not text:
+            return self.usual
+        if not re.fullmatch("0*[1-9][0-9]{0,17}", text):
+            raise InputError(
+                f"expected the environment variable {self.variable} as a whole number above 0, got "
+                f"{text!r}; correct it, or unset it"
+            )
+        return int(text)
+
+    def check(self, got: int, where: object) -> None:
+        """Refuse more; `where` names the file, or whatever it is that claims so much."""
+        if got > self.value:
+            raise self.exceeded(f"{got:,}" if got < 10**_DIGITS else "very many", where)
+
+    def exceeded(self, got: str, where: object) -> InputError:
+        """The error, where it is known only that there are more than the limit."""
+        return InputError(
+            f"{where}: expected at most {self.value:,} {self.unit}, got {got} ({self.reason}); if "
+            f"that is right, set the environment variable {self.variable} higher"
+        )
+
+
+IMAGES = Limit(
+    "HARDY_MOST_IMAGES",
+    10_000_000,
+    "images",
+    "the name, id and label of each are in memory",
+)
+PIXELS = Limit(
+    "HARDY_MOST_PIXELS",
+    178_956_970,
+    "pixels in an image",
+    "it is Pillow's own limit, and a small file can claim more",
+)
+FRAMES = Limit(
+    "HARDY_MOST_FRAMES",
+    1000,
+    "frames in a sequence",
+    "all of them are in memory; those of the benchmarks have 31 at most",
+)
+INFLATED = Limit(
+    "HARDY_LARGEST_INFLATED",
+    2_000_000_000,
+    "bytes when it is unpacked",
+    "a compressed file of a few kilobytes can claim any size",
+)
+ROWS = Limit(
+    "HARDY_LARGEST_ROW_GROUP",
+    2_000_000_000,
+    "bytes in a row group or a column of names",
+    "it is in memory at once, and equal rows take no room in the file",
+)
+RECORD = Limit(
+    "HARDY_LARGEST_RECORD",
+    20_000_000,
+    "bytes in a record",
+    "it is in memory at once, and takes up to 25 times as much there",
+)
+LISTING = Limit(
+    "HARDY_LARGEST_LISTING",
+    200_000_000,
+    "bytes in a list of images",
+    "it is in memory at once, and takes up to 25 times as much there",
+)
+SETS = Limit(
+    "HARDY_MOST_SETS",
+    1_000_000,
+    "sets to try",
+    "the search for a largest set may take longer than anybody waits",
+)
+
+LIMITS = (IMAGES, PIXELS, FRAMES, INFLATED, ROWS, RECORD, LISTING, SETS)
