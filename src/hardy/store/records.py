@@ -18,18 +18,7 @@ from hardy.errors import InputError
 from hardy.files import RECORD, whole_file
 from hardy.images.source import Ids
 from hardy.models.model import DefenceFacts
-from hardy.schema import (
-    TABLE,
-    TABLES,
-    TEXT,
-    TEXTS,
-    WHOLE,
-    Field,
-    all_of,
-    check_fields,
-    is_whole,
-    or_null,
-)
+from hardy.schema import TABLE, TEXT, TEXTS, WHOLE, Field, all_of, check_fields, is_whole, or_null
 from hardy.store.parts import damaged, read_groups
 from hardy.store.sessions import SESSIONS, SessionRecord, parts_that_count, read_sessions
 
@@ -70,8 +59,16 @@ _FIELDS = {
         f"a table of whole numbers, from 1 to {limits.FRAMES.usual:,} ({limits.FRAMES.variable})",
         lambda value: TABLE.fits(value) and all(map(_are_frames, value.values())),
     ),
-    "sessions": TABLES,
+    "sessions": Field(
+        "a list of tables, whose subset, if there is one, says of how many images (of)",
+        all_of(lambda value: _is_session(value)),
+    ),
 }
+
+
+def _is_session(value: Any) -> bool:
+    subset = value.get("subset") if TABLE.fits(value) else 0
+    return subset is None or (TABLE.fits(subset) and is_whole(subset.get("of"), least=0))
 
 
 def _are_frames(value: Any) -> bool:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ai_edge_litert.interpreter import Interpreter
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError
+from hardy.errors import InputError, told
 from hardy.execute import processors
 from hardy.models.adapters.tflite_file import ends_in_softmax, stated_normalisation
-from hardy.models.calling import as_logits, in_batches, in_its_name, normalised, resized, told
+from hardy.models.calling import as_logits, in_batches, in_its_name, normalised, resized
 from hardy.models.model import (
     Logits,
     OnHost,

@@ -1,0 +1,59 @@
+"""Damages valid files and reads them: `python -m soak.fuzz --seconds 600 --seed 1`.
+
+Prints how many inputs each reader was given and how many it refused; every failure is shown with
+the command that repeats it. The exit code is 1 where there was one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from soak.harness import Tally, run_cases
+from soak.readers import make_reading, names
+
+SHOWN = 10  # failures
+
+
+def cases(
+    wanted: Sequence[str], seed: int, *, inputs: int | None = None, seconds: float | None = None
+) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Each reader in turn, with seeds that follow from the one given: until so many inputs of each,
+    or until the time is over."""
+    until = None if seconds is None else time.monotonic() + seconds
+    for number in itertools.count() if inputs is None else range(inputs):
+        for name in wanted:
+            if until is not None and time.monotonic() > until:
+                return
+            yield name, (name, seed * 1_000_003 + number)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, help="how long; or --inputs")
+    parser.add_argument("--inputs", type=int, help="for each reader")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", action="append", choices=names(), help="a reader; repeatable")
+    parser.add_argument("--case", type=int, help="one input, of the one reader named by --only")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args(arguments)
+    wanted = given.only or names()
+    if given.case is not None:
+        listed = iter([(wanted[0], (wanted[0], given.case))])
+    else:
+        seconds = 60.0 if given.seconds is None and given.inputs is None else given.seconds
+        listed = cases(wanted, given.seed, inputs=given.inputs, seconds=seconds)
+    tally = Tally()
+    run_cases(make_reading, listed, given.workers, tally)
+    print(tally.table())
+    for name, case, what in tally.failures[:SHOWN]:
+        print(f'\npython -m soak.fuzz --only "{name}" --case {case[1]}\n{what}')
+    return 1 if tally.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

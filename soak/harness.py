@@ -1,0 +1,158 @@
+"""Cases in processes of their own, whose memory and time are limited, and what became of each.
+
+A worker takes one case after the other. What counts as a failure is decided here, for all kinds of
+attack alike: an exception that is not Hardy's, more memory or time than a case may take, a process
+that died, or a result that should not have been accepted, which a case says by `Accepted`.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import shutil
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+MEMORY = 1_500_000_000  # bytes that a worker may add to what it has when it begins
+SECONDS = 60.0  # that a case may take: generous, since other work may go on beside it
+
+_LONGEST = 300  # letters of a line of what happened
+
+FINE, REFUSED = "fine", "refused"  # outcomes that are no failures
+
+Work = Callable[[Any, Path], None]  # one case, in an empty folder of its own
+
+
+class Accepted(Exception):
+    """A wrong result was accepted without a word."""
+
+
+@dataclass
+class Tally:
+    """What became of the cases, by the reader or the command that was attacked."""
+
+    cases: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[str, Any, str]] = field(default_factory=list)  # name, case, what happened
+
+    def add(self, name: str, case: Any, outcome: str) -> None:
+        self.cases[name] += 1
+        self.refused[name] += outcome == REFUSED
+        if outcome not in (FINE, REFUSED):
+            self.failures.append((name, case, outcome))
+
+    def table(self) -> str:
+        failed = Counter(name for name, _, _ in self.failures)
+        rows = [(n, self.cases[n], self.refused[n], failed[n]) for n in sorted(self.cases)]
+        sums = tuple(sum(row[column] for row in rows) for column in (1, 2, 3))
+        lines = [f"{'reader':<24}{'inputs':>9}{'refused':>9}{'failures':>10}"]
+        lines += [f"{n:<24}{a:>9,}{b:>9,}{c:>10,}" for n, a, b, c in [*rows, ("all", *sums)]]
+        return "\n".join(lines)
+
+
+@dataclass
+class _Worker:
+    process: Any
+    pipe: Connection
+    case: tuple[str, Any] | None = None
+    until: float = 0.0
+
+
+def run_cases(
+    work: Callable[[], Work], cases: Iterable[tuple[str, Any]], workers: int, tally: Tally
+) -> None:
+    """Run (name, case) pairs; `work` is called once in each worker, and must be of a module."""
+    waiting, pool = iter(cases), [_start(work) for _ in range(workers)]
+    try:
+        for worker in pool:
+            _next(worker, waiting)
+        while any(worker.case is not None for worker in pool):
+            _collect(pool, work, waiting, tally)
+    finally:
+        for worker in pool:
+            worker.process.kill()
+            worker.process.join()
+
+
+def _collect(
+    pool: list[_Worker], work: Callable[[], Work], waiting: Iterator[Any], tally: Tally
+) -> None:
+    busy = {worker.pipe: worker for worker in pool if worker.case is not None}
+    for pipe in wait(list(busy), timeout=1.0):
+        worker = busy.pop(pipe)  # type: ignore[arg-type]
+        assert worker.case is not None
+        try:
+            tally.add(*worker.case, worker.pipe.recv())
+        except EOFError:
+            worker.process.join()
+            tally.add(*worker.case, f"the process died ({worker.process.exitcode})")
+            _replace(worker, work)
+        _next(worker, waiting)
+    for worker in busy.values():
+        if worker.case is not None and time.monotonic() > worker.until:
+            tally.add(*worker.case, f"took more than {SECONDS:g} s")
+            _replace(worker, work)
+            _next(worker, waiting)
+
+
+def _replace(worker: _Worker, work: Callable[[], Work]) -> None:
+    worker.process.kill()
+    worker.process.join()
+    fresh = _start(work)
+    worker.process, worker.pipe = fresh.process, fresh.pipe
+
+
+def _next(worker: _Worker, waiting: Iterator[tuple[str, Any]]) -> None:
+    worker.case = next(waiting, None)
+    if worker.case is not None:
+        worker.until = time.monotonic() + SECONDS + 60 * (not worker.process.is_alive())
+        worker.pipe.send(worker.case)
+
+
+def _start(work: Callable[[], Work]) -> _Worker:
+    here, there = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_serve, args=(work, there), daemon=True)
+    process.start()
+    there.close()
+    if not here.poll(300):
+        raise RuntimeError("a worker did not begin within five minutes")
+    here.recv()  # it is ready: the time of a case does not count its imports
+    return _Worker(process, here)
+
+
+def _serve(work: Callable[[], Work], pipe: Connection) -> None:
+    from hardy.errors import HardyError
+
+    one = work()
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY,) * 2)
+    pipe.send("ready")
+    while True:
+        try:
+            _, case = pipe.recv()
+        except EOFError:
+            return
+        folder = Path(tempfile.mkdtemp(prefix="hardy-soak-"))
+        try:
+            one(case, folder)
+            outcome = FINE
+        except Accepted as error:
+            outcome = f"accepted: {error}"
+        except HardyError as error:
+            # What a reader tells of memory that it lacks is a limit exceeded, too.
+            text = str(error)
+            outcome = text if "MemoryError" in text or "realloc" in text else REFUSED
+        except BaseException:
+            lines = traceback.format_exc(limit=-4).splitlines()
+            outcome = "\n".join(line[:_LONGEST] for line in lines)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        pipe.send(outcome)

@@ -1,0 +1,145 @@
+"""Writes the valid files that are damaged: `python -m soak.make_corpus`, once; the repository keeps
+them, so that a seed means the same inputs wherever it is given."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import shutil
+import tarfile
+from contextlib import chdir
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+from PIL import Image
+
+import hardy
+from hardy.documents import seal
+
+CORPUS = Path(__file__).parent / "corpus"
+PIXELS = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)
+LABELS = np.arange(6) % 3
+
+
+def encoded(format: str, image: np.ndarray = PIXELS[0], **options: object) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(image).save(stream, format, **options)
+    return stream.getvalue()
+
+
+def pictures(folder: Path) -> None:
+    formats = {"png": "PNG", "jpg": "JPEG", "tif": "TIFF", "gif": "GIF", "webp": "WEBP"}
+    formats |= {"bmp": "BMP", "ppm": "PPM", "jp2": "JPEG2000"}
+    for suffix, format in formats.items():
+        (folder / f"picture.{suffix}").write_bytes(encoded(format))
+
+
+def image_sets(folder: Path) -> None:
+    np.save(folder / "set.npy", PIXELS)
+    np.save(folder / "labels.npy", LABELS)
+    np.savez(folder / "set.npz", images=PIXELS, labels=LABELS)
+    np.savez_compressed(folder / "packed.npz", images=PIXELS, labels=LABELS)
+    with tarfile.open(folder / "set.tar", "w") as archive:
+        for number, image in enumerate(PIXELS):
+            for suffix, data in (("png", encoded("PNG", image)), ("cls", b"%d" % (number % 3))):
+                member = tarfile.TarInfo(f"{number:03}.{suffix}")
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+    rows = [{"bytes": encoded("PNG", i), "path": f"{n}.png"} for n, i in enumerate(PIXELS)]
+    table = pa.table({"image": rows, "label": LABELS})
+    pq.write_table(table, folder / "set.parquet", row_group_size=2)
+    (folder / "saved").mkdir()
+    (folder / "saved/state.json").write_text("{}")
+    with pa.ipc.new_stream(folder / "saved/data-00000-of-00001.arrow", table.schema) as stream:
+        stream.write_table(table, max_chunksize=2)
+    small = np.random.default_rng(1).integers(0, 256, (3, 3072), np.uint8)
+    batch = {b"data": small, b"labels": [0, 1, 2], b"filenames": [b"a", b"b", b"c"]}
+    (folder / "test_batch").write_bytes(pickle.dumps(batch, protocol=3))
+    binary = b"".join(bytes([n]) + row.tobytes() for n, row in enumerate(small))
+    (folder / "test_batch.bin").write_bytes(binary)
+    (folder / "named").mkdir()
+    for number, image in enumerate(PIXELS[:3]):
+        (folder / f"named/{number}.png").write_bytes(encoded("PNG", image))
+    (folder / "named/labels.csv").write_text("file,label\n0.png,cat\n1.png,dog\n2.png,cat\n")
+
+
+def texts(folder: Path) -> None:
+    suite = Path(hardy.__file__).parent / "suites/cifar10_c.toml"
+    text = suite.read_text(encoding="utf-8").replace('"cifar10_c"', '"mine"')
+    (folder / "mine.toml").write_text(text, encoding="utf-8")
+    (folder / "models.toml").write_text(
+        '[[model]]\nmodel = "fake:10"\nname = "a"\nmean = [0.5, 0.5, 0.5]\nsize = 32\n'
+        '[[model]]\nmodel = "fake:10"\ncheckpoint = "x.pt"\n'
+    )
+    (folder / "matrix.csv").write_text("x,fog,snow,frost\nfog,1,.2,.3\nsnow,.2,1,0\nfrost,.3,0,1\n")
+    (folder / "drops.csv").write_text("model,suite,clean,accuracy\na,s,.9,.5\nb,s,.8,.6\n")
+    lines = [{"epoch": n, "loss": 1.5, "lr": 0.1, "seconds": 2, "images_per_second": 3.5}
+             for n in (1, 2, 3)]  # fmt: skip
+    (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def store(folder: Path) -> None:
+    """Runs with sums, as Hardy writes them now."""
+    from hardy.progress import untracked
+
+    def model(images: np.ndarray) -> np.ndarray:
+        means = images.mean(axis=(1, 2, 3), dtype=np.float64)[:, None]
+        return np.sin(means * np.arange(1, 11)).astype(np.float32)
+
+    images = np.random.default_rng(2).integers(0, 256, (3, 32, 32, 3), np.uint8)
+    with chdir(folder):  # records name no path of this machine
+        np.savez("three.npz", images=images, labels=np.arange(3))
+        asked = {"images": "three.npz", "only": ["contrast"], "track": untracked}
+        hardy.evaluate(model, suite="cifar10_c", name="waves", store="runs", **asked)
+        hardy.build("cifar10_c", out="built", workers=1, **asked)
+        hardy.score("runs").write("result.json")
+        os.rename(next(Path("runs").iterdir()), "run")
+        for left in ("three.npz", "run/lock"):
+            os.remove(left)
+        os.rmdir("runs")
+
+
+def weights(folder: Path) -> None:
+    import onnx
+    import torch
+    from onnx import helper
+
+    from hardy.models.weight_files import packed
+
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
+    (folder / "net.safetensors").write_bytes(packed(net.state_dict(), {}, folder))
+    torch.save(net.state_dict(), folder / "net.pt")
+    given = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, 8, 8])
+    made = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 192])
+    graph = helper.make_graph([helper.make_node("Flatten", ["x"], ["y"])], "g", [given], [made])
+    opset = [helper.make_opsetid("", 13)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    helper.set_model_props(model, {"mean": "0.5 0.5 0.5", "std": "0.2 0.2 0.2", "size": "8"})
+    (folder / "net.onnx").write_bytes(model.SerializeToString())
+    trained = Path(__file__).parents[1] / "tests/fixtures/v0_1/trained"
+    record = json.loads((trained / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(seal(record), indent=1))
+
+
+def video(folder: Path) -> None:
+    from hardy.variants.disk.encode import video
+
+    frames = np.random.default_rng(3).integers(0, 256, (4, 32, 32, 3), np.uint8)
+    (folder / "clip.mp4").write_bytes(video(frames, "x264:crf=40,preset=ultrafast"))
+
+
+def main() -> None:
+    shutil.rmtree(CORPUS, ignore_errors=True)
+    for make in (pictures, image_sets, texts, store, weights, video):
+        folder = CORPUS / make.__name__
+        folder.mkdir(parents=True)
+        make(folder)
+
+
+if __name__ == "__main__":
+    main()

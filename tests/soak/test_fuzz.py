@@ -1,0 +1,75 @@
+"""A seeded slice of `make soak`; and that the harness would notice what it is there for."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from hardy.errors import InputError
+from soak import harness
+from soak.fuzz import cases
+from soak.harness import Accepted, Tally, Work, run_cases
+from soak.mutations import mutate
+from soak.readers import TARGETS, make_reading, names
+
+FEW = 3  # inputs for each reader
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
+
+
+def test_a_slice_of_the_attack() -> None:
+    tally = Tally()
+    run_cases(make_reading, cases(names(), 19, inputs=FEW), 1, tally)
+    assert tally.failures == []
+    assert tally.cases == dict.fromkeys(names(), FEW)
+    assert tally.refused.total() > tally.cases.total() / 2
+    last = tally.table().splitlines()[-1].split()
+    assert last == ["all", f"{FEW * len(names()):,}", f"{tally.refused.total():,}", "0"]
+
+
+def test_the_same_seed_is_the_same_damage() -> None:
+    for target in TARGETS.values():
+        folder = target.source.parent if not target.file else target.source
+        file = sorted(folder.glob(target.file or target.source.name))[0]
+        whole = file.read_bytes()
+        made = [mutate(whole, target.kind, seed) for seed in (1, 1, 2, 3)]
+        assert made[0] == made[1]
+        assert len({*made, whole}) > 2
+
+
+def misbehave() -> Work:
+    def one(case: str, folder: Path) -> None:
+        if case == "refused":
+            raise InputError("refused")
+        if case == "foreign":
+            raise KeyError("x" * 10_000)
+        if case == "accepted":
+            raise Accepted("other numbers")
+        if case == "died":
+            os._exit(3)
+        if case == "large":
+            bytearray(4 * harness.MEMORY)
+        if case == "long":
+            time.sleep(600)
+
+    return one
+
+
+def test_what_counts_as_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "SECONDS", 0.5)
+    tally = Tally()
+    wanted = ("fine", "refused", "foreign", "accepted", "died", "large", "long", "fine")
+    run_cases(misbehave, [(case, case) for case in wanted], 1, tally)
+    assert tally.cases.total() == len(wanted)
+    assert tally.refused == {"refused": 1} | dict.fromkeys(set(wanted) - {"refused"}, 0)
+    failed = {name: what for name, _, what in tally.failures}
+    assert failed.keys() == {"foreign", "accepted", "died", "large", "long"}
+    assert "KeyError" in failed["foreign"]
+    assert max(map(len, failed["foreign"].splitlines())) <= 300
+    assert failed["accepted"] == "accepted: other numbers"
+    assert failed["died"] == "the process died (3)"
+    assert "MemoryError" in failed["large"]
+    assert failed["long"] == "took more than 0.5 s"
