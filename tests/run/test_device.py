@@ -12,7 +12,7 @@ import torch
 
 from hardy.errors import InputError
 from hardy.evaluation import evaluate
-from hardy.run import runner
+from hardy.run import predicting
 from hardy.run.batching import Predictor
 from hardy.run.reduce import reduce
 from hardy.run.reduce_torch import reduce_tensor
@@ -141,7 +141,7 @@ def test_the_host_waits_for_no_batch(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
         monkeypatch.setattr(owner, name, without_waiting)
 
-    watch(runner, "_make")
+    watch(predicting, "_make")
     watch(Predictor, "show")
     run(images, tmp_path / "second", **SUITES[0])
     assert watched == ["_make", "show"] * 16
