@@ -232,7 +232,7 @@ def test_figures_are_chosen_by_kind_suite_and_score(report: StoreReport) -> None
         choose_figure(report, "curves", suite="imagenet_p")
     with pytest.raises(InputError, match="unknown suite among these runs"):
         choose_figure(report, "bars", suite="cifar10_c")
-    with pytest.raises(InputError, match=r"score of the plot scatter.*relative mCE"):
+    with pytest.raises(InputError, match='score of the plot scatter "mcE"; did you mean "mCE"'):
         choose_figure(report, "scatter", score="mcE")
 
 
@@ -251,8 +251,11 @@ def test_equal_models_are_called_equal(report: StoreReport) -> None:
         headline_summary(equal)
         == f"{entry.label} and its twin are equal: mCE {entry.main.figure()}."
     )
-    assert "lowest in mCE, though not alone in both." in scatter(equal)[0].sees
-    assert "does best in 0 of 15." in bars(equal)[0].sees
+    twins = f"{entry.label} and its twin are equal"
+    assert f"{twins} in clean accuracy and in mCE." in scatter(equal)[0].sees
+    assert "does best in 0 of 15, and as well as another in 15." in bars(equal)[0].sees
+    three = replace(equal, entries=(*equal.entries, replace(entry, label="a third")))
+    assert ", its twin and a third are equal: mCE" in headline_summary(three)
 
 
 def test_only_shared_corruptions_are_won(report: StoreReport) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,16 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.report import matplotlib_figures as static
-from hardy.report.figures import FIGURES, choose_figure, figures
+from hardy.report.figures import FIGURES, Figure, Panel, Series, choose_figure, figures
 from hardy.report.gathered import StoreReport, gather
-from hardy.report.matplotlib_figures import DPI, PLOT_FORMATS, Print, overview, save_figure
+from hardy.report.matplotlib_figures import (
+    DPI,
+    PLOT_FORMATS,
+    OverviewPart,
+    Print,
+    overview,
+    save_figure,
+)
 from tests.report.stores import write_run
 
 
@@ -46,7 +54,7 @@ def test_size_and_font_are_as_stated(report: StoreReport) -> None:
 
 def test_overview_has_all_figures_below_each_other(report: StoreReport) -> None:
     shown = figures(report.sections[1])
-    with Image.open(io.BytesIO(overview(shown))) as opened:
+    with Image.open(io.BytesIO(overview([OverviewPart("ImageNet-C", "", shown)]))) as opened:
         whole = opened.size
     heights = []
     for figure in shown:
@@ -55,7 +63,9 @@ def test_overview_has_all_figures_below_each_other(report: StoreReport) -> None:
     assert whole[0] == 6.5 * DPI
     assert whole[1] > sum(heights) + len(shown) * 3 * DPI * 8 / 72, "a title and a sentence each"
     other = replace(shown[0], sees="Something else to see.")
-    assert overview(shown[:1]) != overview([other])
+    alone = [OverviewPart("ImageNet-C", "", [one]) for one in (shown[0], other)]
+    assert overview(alone[:1]) != overview(alone[1:])
+    assert overview(alone[:1]) != overview([alone[0]._replace(title="CIFAR-10-C")])
 
 
 def test_a_picture_says_which_models_it_leaves_out(report: StoreReport) -> None:
@@ -100,3 +110,27 @@ def test_what_cannot_be_drawn_is_refused(report: StoreReport) -> None:
         save_figure(figure, "pdf", Print(1.0, 1.0, size=30.0))
     with pytest.raises(InputError, match=r"width from 0.5 to 72, got 0"):
         save_figure(figure, "pdf", Print(width=0.0))
+
+
+def test_bars_of_few_corruptions_have_room_and_marks_at_the_edges_are_whole() -> None:
+    names, at_the_edges = ("snow", "fog"), (0.0, 100.0)
+    models = [Series(name, (50.0, 60.0), names, style) for style, name in enumerate("abc")]
+    facts: dict[str, Any] = {
+        "name": "n",
+        "score": "s",
+        "title": "t",
+        "sees": "",
+        "x_title": "x",
+        "y_title": "",
+    }
+    bars = Figure(kind="bars", panels=(Panel("", tuple(models)),), **facts)
+    with static._settings(Print()):
+        sheet = static._draw(bars, Print())
+        sheet.draw_without_rendering()
+        tall = sheet.axes[0].get_window_extent().height / sheet.dpi * 72
+    assert tall >= 2 * 3 * 5, "five points for each bar"
+    marks = Series("a", at_the_edges, at_the_edges, 0)
+    panel = Panel("", (marks,), diagonal=True, x_range=(0.0, 100.0), y_range=(0.0, 100.0))
+    with static._settings(Print()):
+        axis = static._draw(Figure(kind="lines", panels=(panel,), **facts), Print()).axes[0]
+    assert not axis.lines[-1].get_clip_on()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -263,3 +264,10 @@ def test_refusals(tmp_path: Path) -> None:
         score_run(write_run(tmp_path, errors(), suite_hash="old"))
     with pytest.raises(InputError, match="expected labels for scores on imagenet_c"):
         score_run(write_run(tmp_path, errors(), model="blind", labels=np.full(20, -1)))
+
+
+def test_of_five_classes_the_best_five_are_no_score(tmp_path: Path) -> None:
+    many = write_run(tmp_path, errors())
+    few = replace(many, details={**many.details, "width": 5})
+    assert "mean top-5 error" in score_run(many, how=FEW)
+    assert "mean top-5 error" not in score_run(few, how=FEW)

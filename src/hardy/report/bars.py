@@ -94,8 +94,11 @@ def _see_bars(
     order = sorted(found, key=lambda name: found[name].loss)
     if len(order) < 2:
         return f"{best.label} was run on one {what} only."
-    ends = [f"{spoken(name)} ({with_unit(found[name].value, found[name])})" for name in order]
-    if metric.kind == ON_CORRUPTIONS:
+    figures = [with_unit(found[name].value, found[name]) for name in order]
+    ends = [f"{spoken(name)} ({shown})" for name, shown in zip(order, figures, strict=True)]
+    if figures[0] == figures[-1]:
+        sentence = f"{best.label} has {figures[0]} under each {what}."
+    elif metric.kind == ON_CORRUPTIONS:
         compares = "Measured against the reference, " if metric.is_ratio else ""
         sentence = f"{compares}{best.label} suffers most from {ends[-1]} and least from {ends[0]}."
     else:
@@ -107,12 +110,12 @@ def _see_bars(
             for one in found.values()
         )
         sentence += f" It is clearly {side} the reference in {better} of {count(len(found), what)}."
-    alike = compared(scores, lambda one: one[0])
-    if len(alike) > 1:
-        others = [other for _, other in alike[1:]]
-        shared = [name for name in order if all(name in other for other in others)]
-        leads = sum(all(found[name].loss < other[name].loss for other in others) for name in shared)
-        if shared:
-            sentence += f" Of the models here it does best in {leads} of {len(shared)}."
-            sentence += not_compared(len(alike) < len(scores))
+    others = [other for _, other in compared(scores, lambda one: one[0])[1:]]
+    shared = [name for name in order if all(name in other for other in others)]
+    if others and shared:
+        ahead = [min(other[name].loss for other in others) - found[name].loss for name in shared]
+        tied = f", and as well as another in {ahead.count(0)}" if 0 in ahead else ""
+        leads = sum(one > 0 for one in ahead)
+        sentence += f" Of the models here it does best in {leads} of {len(shared)}{tied}."
+        sentence += not_compared(1 + len(others) < len(scores))
     return sentence

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from hardy.metrics.metric import HEADLINE
 from hardy.report.gathered import ModelEntry, Section, compared
-from hardy.report.words import not_compared
+from hardy.report.words import not_compared, some
 from hardy.scores.formulas import AnyMetric, usable_metrics
 from hardy.scores.paired_scores import compare_scores, differences
 from hardy.scores.score import Score
@@ -109,7 +109,8 @@ def _lead(entries: Sequence[ModelEntry]) -> str:
     lower, higher = (score, other) if score.lower_is_better else (other, score)
     apart = compare_scores(lower, higher)  # the higher minus the lower
     if apart.difference == 0:
-        return f"{best} and {second} are equal: {score.name} {score.figure()}."
+        equal = [one.label for one in entries if one.main.loss == score.loss]
+        return f"{some(equal)} are equal: {score.name} {score.figure()}."
     behind = apart.figure().removeprefix("+")
     if apart.significant:
         return f"{sentence}; {second} is {behind} behind (p {apart.chance()})."

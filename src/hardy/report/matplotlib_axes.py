@@ -43,7 +43,7 @@ def draw_panel(axis: Axes, figure: Figure, panel: Panel) -> None:
 
 def _line(axis: Axes, one: Series) -> None:
     look = style(one.style)
-    axis.errorbar(
+    line, *_ = axis.errorbar(
         one.x,
         one.y,
         yerr=reaches(one.y, one.low, one.high),
@@ -55,6 +55,7 @@ def _line(axis: Axes, one: Series) -> None:
         linewidth=1,
         elinewidth=0.7,
     )
+    line.set(clip_on=False, in_layout=False)  # so that a mark at 0 or 100 % is whole
 
 
 def _points(axis: Axes, one: Series) -> None:

@@ -5,7 +5,7 @@ It needs no browser, and its files have no dates: the same store gives the same 
 
 import io
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
 from textwrap import wrap
@@ -60,35 +60,52 @@ def save_figure(figure: Figure, format: str, how: Print | None = None) -> bytes:
     return data.getvalue()
 
 
-def overview(figures: Iterable[Figure], how: Print | None = None) -> bytes:
-    """Draw all figures below each other as one PNG, each under its title and its sentence."""
+class OverviewPart(NamedTuple):
+    """What a section of a report shows."""
+
+    title: str
+    sees: str
+    figures: Sequence[Figure]
+
+
+def overview(parts: Iterable[OverviewPart], how: Print | None = None) -> bytes:
+    """Draw all figures below each other as one PNG, each under its title and its sentence, and
+    those of a section under the section's."""
     import numpy as np
     from PIL import Image
 
     how = how or Print()
+    drawn = []
+    for part in parts:
+        drawn.append(_caption(part.title, part.sees, how, larger=1.6))
+        for figure in part.figures:
+            drawn.append(_caption(figure.title, figure.sees + figure.leaves_out(), how))
+            drawn.append(save_figure(figure, "png", how))
     sheets = []
-    for figure in figures:
-        for part in (_caption(figure, how), save_figure(figure, "png", how)):
-            with open_pil(io.BytesIO(part)) as opened:
-                sheets.append(np.asarray(opened.convert("RGB")))
+    for sheet in drawn:
+        with open_pil(io.BytesIO(sheet)) as opened:
+            sheets.append(np.asarray(opened.convert("RGB")))
     data = io.BytesIO()
     Image.fromarray(np.concatenate(sheets)).save(data, "PNG")
     return data.getvalue()
 
 
-def _caption(figure: Figure, how: Print) -> bytes:
+def _caption(title: str, text: str, how: Print, larger: float = 1.2) -> bytes:
     with _settings(how):
         from matplotlib.figure import Figure as Sheet
 
         letters = int(how.width / _letter(how)) - 4
-        lines = wrap(printed(figure.sees + figure.leaves_out()), letters)
+        heading = wrap(printed(title), int(letters / larger / 1.1))
+        lines = wrap(printed(text), letters)
         line = how.size / 72 * 1.4
-        height = line * (len(lines) + 3)
+        above = 1.4 + larger * len(heading)
+        height = line * (above + len(lines) + 0.4)
         sheet = Sheet(figsize=(how.width, height))
         left = 0.1 / how.width
         top: dict[str, Any] = {"verticalalignment": "top", "linespacing": 1.4}
-        sheet.text(left, 1 - line / height, figure.title, weight="bold", size=1.2 * how.size, **top)
-        sheet.text(left, 1 - 2.6 * line / height, "\n".join(lines), **top)
+        size = larger * how.size
+        sheet.text(left, 1 - line / height, "\n".join(heading), weight="bold", size=size, **top)
+        sheet.text(left, 1 - above * line / height, "\n".join(lines), **top)
         data = io.BytesIO()
         sheet.savefig(data, format="png", dpi=DPI, metadata=METADATA["png"])
     return data.getvalue()
@@ -187,7 +204,6 @@ def _height(figure: Figure, down: int, how: Print, legend: list[Series]) -> floa
     if figure.kind == "bars":
         names = len({name for one in figure.panels[0].series for name in one.y})
         shown = sum(one.style is not None and one.shown for one in figure.panels[0].series)
-        fewest = 2 if len(legend) > 1 else 1  # below a legend, one bar alone would have no room
-        return space + max(fewest, names) * line * max(1.1, 0.6 * shown)
+        return space + 1.5 * line + names * line * (0.7 + 0.6 * shown)
     each = {"large": 0.6 * how.width, "medium": 0.45 * how.width, "small": 0.24 * how.width}
     return space + down * each[figure.size]

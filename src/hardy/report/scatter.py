@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hardy.report import published_points as published
 from hardy.report.figures import CLEAN_ACCURACY, Figure, Panel, Position, Series, figure
 from hardy.report.gathered import ModelEntry, Section, compared
-from hardy.report.words import count, left_out, not_compared, short
+from hardy.report.words import count, left_out, not_compared, short, some
 from hardy.scores.run_scores import families
 from hardy.scores.score import Score
 
@@ -110,28 +110,26 @@ def _see_scatter(
     others: list[published.PublishedPoint],
 ) -> str:
     alike = compared(own, lambda one: one[0])
-    robust, its_clean, top = min(alike, key=lambda one: one[2].loss)
+    robust, _, top = min(alike, key=lambda one: one[2].loss)
     better, best_of_all = ("lower", "lowest") if top.lower_is_better else ("higher", "highest")
-    accurate, clean, its_score = min(alike, key=lambda one: one[1].value)
+    least = min(clean.value for _, clean, _ in alike)
+    accurate = [entry.label for entry, clean, _ in alike if clean.value == least]
+    leading = [entry.label for entry, _, score in alike if score.loss == top.loss]
+    both = [label for label in accurate if label in leading]
     if len(alike) == 1:
         sentence = f"{robust.label} has {metric} {top.figure()}."
-    elif its_clean.value == clean.value or its_score.value == top.value:
-        best = robust if its_clean.value == clean.value else accurate
-        alone = all(
-            clean.value < other.value and top.loss < score.loss
-            for entry, other, score in alike
-            if entry is not best
-        )
-        shared = "" if alone else ", though not alone in both"
-        sentence = (
-            f"{best.label} is both the most accurate model here and the {best_of_all} in "
-            f"{metric}{shared}."
-        )
+    elif len(both) > 1:
+        sentence = f"{some(both)} are equal in clean accuracy and in {metric}."
+    elif len(accurate) > 1:
+        sentence = f"{leading[0]} has the {best_of_all} {metric}; {some(accurate)} are as accurate."
+    elif len(leading) > 1:
+        sentence = f"{accurate[0]} is the most accurate; {some(leading)} are equal in {metric}."
+    elif both:
+        sentence = f"{both[0]} is both the most accurate model here and the {best_of_all} in "
+        sentence += f"{metric}."
     else:
-        sentence = (
-            f"{accurate.label} is the most accurate, but {robust.label} has the {best_of_all} "
-            f"{metric}."
-        )
+        sentence = f"{accurate[0]} is the most accurate, but {leading[0]} has the {best_of_all} "
+        sentence += f"{metric}."
     sentence += not_compared(len(alike) < len(own))
     if others:
         if not robust.run.adapted:

@@ -37,6 +37,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(", ".join(names).rsplit(", ", 1))
 
 
+def some(names: Sequence[str]) -> str:
+    """Names in a sentence, or how many they are."""
+    return listed(names) if len(names) <= 3 else f"{len(names)} models"
+
+
 def trained_on(seen: Sequence[str] | None) -> str:
     """The corruptions that a model was trained on."""
     return NOT_STATED if seen is None else ", ".join(map(spoken, seen)) or "none"
@@ -91,14 +96,23 @@ def section_name(section: Section) -> str:
 
 
 def section_title(section: Section) -> str:
-    """The title of a section; where a suite has several, with what is different from the first."""
+    """The title of a section; where a suite has several, with what it is of, and what else is
+    different from the first."""
     if section.of == 1:
         return section_name(section)
     around = section.circumstances
+    whole = f" of {around.total:,}" if around.total else ""
+    what = f"{around.images:,}{whole} images, {count(len(around.names), around.kind[:-1])}"
+    # Numbers stand there already, and of others the images are others.
+    numbers = [one for one in section.apart if one.startswith("different numbers of images")]
+    said = (*numbers, *(one for one in section.apart if numbers and "image sets" in one))
     # A reader of the title can do nothing with hashes.
-    unlike = [re.sub(r" \([0-9a-f]+… and [0-9a-f]+…\)", "", one) for one in section.apart]
-    what = f"{around.images:,} images, {count(len(around.names), around.kind[:-1])}"
-    return f"{section_name(section)}: {short(spoken('; '.join(unlike)), _LONGEST_TITLE) or what}"
+    unlike = [
+        re.sub(r" \([0-9a-f]+… and [0-9a-f]+…\)", "", one)
+        for one in section.apart
+        if one not in said
+    ]
+    return f"{section_name(section)}: {short(spoken('; '.join([what, *unlike])), _LONGEST_TITLE)}"
 
 
 class Described(NamedTuple):

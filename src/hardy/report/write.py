@@ -16,7 +16,7 @@ from hardy.report.figures import Figure, choose_figure, figures
 from hardy.report.gallery import make_gallery, sample_photo
 from hardy.report.gathered import StoreReport, gather
 from hardy.report.headline import headline_summary
-from hardy.report.matplotlib_figures import Print, overview, save_figure
+from hardy.report.matplotlib_figures import OverviewPart, Print, overview, save_figure
 from hardy.report.page import render_galleries, render_report
 from hardy.report.words import describe_run, section_title
 from hardy.scores.listing import score_tables
@@ -136,7 +136,10 @@ def _content(form: str, store: Path, photo: Path | None, track: Track, tell: Tel
     if form == "md":
         return as_markdown(report).encode("utf-8", "replace")
     if form == "png":
-        return overview(figure for part in report.sections for figure in figures(part))
+        return overview(
+            OverviewPart(section_title(part), headline_summary(part), figures(part))
+            for part in report.sections
+        )
     return scored(report, tell).render(form).encode("utf-8", "replace")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from hardy.errors import InputError
 from hardy.metrics import Resampling
+from hardy.metrics.classification import top5_error
 from hardy.metrics.metric import CORRUPTIONS, HEADLINE
 from hardy.scores.formulas import AnyMetric, make_scores, usable_metrics
 from hardy.scores.per_image import measure_images, reference_for
@@ -187,7 +188,7 @@ def score_run(
         )
     # The suite's errors on other classes would say nothing.
     foreign = reference == "suite" and run.identity.labels == "own"
-    metrics, left_out = _metrics_for(suite)
+    metrics, left_out = _metrics_for(suite, run)
     parts, notes = select_cells(run, suite, sorted_places(run, images))
     scores: dict[str, Score] = {}
     for part, measured in zip(parts, measure_images(run, suite, parts, metrics), strict=True):
@@ -210,9 +211,12 @@ def score_run(
     return Scores(run, suite.kind, leading | scores, parts[0].images, tuple(notes), reference, how)
 
 
-def _metrics_for(suite: Suite) -> tuple[list[AnyMetric], list[str]]:
-    """The metrics of a suite: one that is scored by a relative ratio has no plain one."""
+def _metrics_for(suite: Suite, run: StoredRun) -> tuple[list[AnyMetric], list[str]]:
+    """The metrics of a suite: one that is scored by a relative ratio has no plain one, and of five
+    classes every label is among the best five."""
     metrics, notes = usable_metrics(suite.kind)
+    if (run.details["width"] or 0) <= 5:
+        metrics = [one for one in metrics if one.base is not top5_error]
     relative = any(one.is_relative for one in metrics if one.mean == suite.score)
     return [one for one in metrics if one.is_relative or not (relative and one.is_ratio)], notes
 
