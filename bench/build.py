@@ -86,9 +86,9 @@ def _cpu() -> float:
 def steps(photos: Path, out: Path, count: int) -> dict[str, float]:
     """Process-CPU milliseconds per photograph and step, in one process, after a warm-up."""
     from hardy.suites.cells import choose_cells
-    from hardy.variants.disk.build import TOGETHER
     from hardy.variants.disk.layout import open_layout
     from hardy.variants.disk.manifest import WORKSHOP, content_hash, write_built
+    from hardy.variants.disk.unit_groups import TOGETHER
 
     made_by = variants(photos)
     layout: Any = open_layout(made_by.suite, out, "jpeg", made_by.source, (224, 224, 3))

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from hardy import files
+from hardy import files, inside
 from hardy.variants.disk import array_layout
 
 # Given what writes, and what is to be written: how much was.
@@ -51,7 +51,7 @@ class _File:
 
 def intercept(hook: Hook, put: Callable[[object, str, object], None] = setattr) -> None:
     """Every write of files and of arrays' rows goes through `hook`."""
-    put(files, "os", _Os(hook))
+    put(inside, "os", _Os(hook))
     array_layout.__dict__.setdefault("open", open)
     put(array_layout, "open", lambda *a, **k: _File(open(*a, **k), hook))  # noqa: SIM115
 

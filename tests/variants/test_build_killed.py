@@ -246,7 +246,7 @@ def test_what_was_left_unfinished_goes(tmp_path: Path) -> None:
 
 def test_a_manifest_that_cannot_be_opened_is_let_go(tmp_path: Path) -> None:
     (tmp_path / LINES).mkdir()
-    with pytest.raises(OSError, match=LINES) as refused:  # its traceback holds on to the writer
+    with pytest.raises(InputError, match=LINES) as refused:  # its traceback holds on to the writer
         ManifestWriter(tmp_path)
     (tmp_path / LINES).rmdir()
     with ManifestWriter(tmp_path) as writer:

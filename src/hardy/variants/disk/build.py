@@ -6,6 +6,7 @@ format: a folder that holds another one is refused.
 
 import os
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import partial
@@ -30,17 +31,15 @@ from hardy.suites.suite import Suite
 from hardy.variants import BUILD_FORMATS, Chunk, DecodedImage
 from hardy.variants.disk.build_header import read_header
 from hardy.variants.disk.build_worker import (
+    SAID_OF_PIXELS,
     BuildJob,
     BuildOutcome,
     BuildPlan,
     BuiltUnit,
-    ImageFaults,
-    UnitGroup,
     layout_of,
-    try_images,
     worker,
 )
-from hardy.variants.disk.layout import Layout, encode_one, units_of
+from hardy.variants.disk.layout import encode_one, units_of
 from hardy.variants.disk.manifest import (
     LINES,
     WORKSHOP,
@@ -49,6 +48,7 @@ from hardy.variants.disk.manifest import (
     content_hash,
     read_contents,
 )
+from hardy.variants.disk.unit_groups import list_units
 from hardy.variants.generated import Generated
 
 _BUILD_LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
@@ -61,10 +61,11 @@ SAID = {
     "images_hash": "the list of images or labels is another",
     "suite_hash": "the suite has other contents than it had",
 }
+_UNKNOWN_SOURCES = (
+    "Hardy 0.1.0 began this build, and kept no hashes of its images: only the first is compared "
+    "with what it was"
+)
 
-# Files that are made together: fewer calls, and at 224 x 224 all that two need at a time still fits
-# the processor's cache (36 ms of corruptions per photograph; alone 37, with four or more 44).
-TOGETHER = 2
 # How many cells stand for all when the size of a build is estimated. Sequences take long to encode.
 _SAMPLES = {"corruptions": 15, "perturbations": 4}
 _WASTE = 2048  # half a block of the disk, per file
@@ -179,7 +180,7 @@ def build_cells(
     layout.check()
     units = units_of(len(source), layout.size)
     contents = read_contents(folder, len(units))
-    groups, faults = _list_units(contents, layout, units, made_by, cells)
+    groups, kept_units, faults = list_units(contents, layout, units, made_by, cells)
     images = sum(len(units[unit]) for group in groups for unit in group.units)
     kept = len(source) - images - len(faults)
     if groups:
@@ -189,7 +190,9 @@ def build_cells(
         wanted = {str(Cell(c.name, level)) for c in cells for level in levels(suite, c.name)}
         whole = suite.kind != "corruptions" or wanted <= {*header["cells"]}
         lacking = format == "npy" and not whole
-        notes = ("arrays end in .part until all severities are built",) if lacking else ()
+        notes: tuple[str, ...] = ()
+        notes += ("arrays end in .part until all severities are built",) if lacking else ()
+        notes += (_UNKNOWN_SOURCES,) if contents.of_unknown_sources else ()
         plan = BuildPlan(*about, folder, _free(folder), notes)
         _check_space(plan)
         announce(plan)
@@ -198,13 +201,16 @@ def build_cells(
         with ManifestWriter(folder) as manifest:
             _check_same_build(folder, header)  # again: from here on nobody else writes it
             if groups:
+                if kept_units:
+                    with closing(executor.run(partial(worker, job), kept_units)) as compared:
+                        deque(track(compared, len(kept_units), "units compared"), maxlen=0)
                 manifest.begin(header)  # first: by it the folder is known as ours
                 keep_beside(folder, suite)
                 layout.begin(cells)
             with closing(executor.run(partial(worker, job), groups)) as results:
                 every = (unit for group in results for unit in group)
                 for unit in track(every, images, "images", BuiltUnit.dealt_with):
-                    manifest.add(unit.unit, unit.cells, sorted(unit.faults))
+                    manifest.add(unit.unit, unit.cells, sorted(unit.faults), unit.sources)
                     faults |= unit.faults
                     built += unit.images
             manifest.checkpoint()  # before arrays get the name that says they are whole
@@ -223,40 +229,6 @@ def _complete(contents: ManifestContents, suite: Suite, cell: Cell) -> bool:
     """Whether all is built that an official file with this cell holds: of arrays all severities."""
     every = levels(suite, cell.name) if suite.kind == "corruptions" else (cell.level,)
     return all(contents.listed(Cell(cell.name, level)).all() for level in every)
-
-
-def _list_units(
-    contents: ManifestContents,
-    layout: Layout,
-    units: list[range],
-    made_by: Generated,
-    cells: Sequence[Cell],
-) -> tuple[list[UnitGroup], ImageFaults]:
-    """What is to be done, in the images' order; and images that were bad, and still are."""
-    missing = ~np.stack([contents.listed(cell) for cell in cells], axis=1)
-    faults: ImageFaults = {}
-    readable: set[int] = set()
-    for column, cell in enumerate(cells):
-        for unit, bad in contents.bad(cell).items():
-            for index in set(bad) - readable - faults.keys():
-                _, fault = try_images(made_by, [index])
-                faults |= fault
-                readable |= {index} - fault.keys()
-            missing[unit, column] |= not readable.isdisjoint(bad)
-        for unit in np.flatnonzero(~missing[:, column]).tolist():
-            if contents.hash(unit, cell) and not layout.there(units[unit], cell):
-                missing[unit, column] = True
-    groups: list[UnitGroup] = []
-    for unit in np.flatnonzero(missing.any(axis=1)).tolist():
-        rest = tuple(cell for cell, lacks in zip(cells, missing[unit], strict=True) if lacks)
-        last = groups[-1] if groups else None
-        if last and last.cells == rest and (len(last.units) + 1) * layout.size <= TOGETHER:
-            groups[-1] = UnitGroup((*last.units, unit), rest)
-        else:
-            groups.append(UnitGroup((unit,), rest))
-    # The worker reports these again.
-    again = {index for group in groups for unit in group.units for index in units[unit]}
-    return groups, {index: fault for index, fault in faults.items() if index not in again}
 
 
 def _first(made_by: Generated) -> tuple[int, DecodedImage]:
@@ -313,7 +285,7 @@ def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
     (then, _), (now, _) = before["first_image"], header["first_image"]
     # An image that can be read by now may be the first.
     of_the_session = _OF_THE_BUILD if then == now else (*_OF_THE_BUILD, "first_image")
-    said = SAID | {"first_image": f"the pixels of {header['files'][now]} are others than before"}
+    said = SAID | {"first_image": SAID_OF_PIXELS.format(name=header["files"][now])}
     check_same(folder, before, header, "a build", of_the_session=of_the_session, said=said)
 
 

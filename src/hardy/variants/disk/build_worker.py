@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
-from hardy.files import byte_size
+from hardy.files import byte_size, other_work
 from hardy.images.source import Source
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
 from hardy.variants import DecodedImage
 from hardy.variants.disk.layout import Layout, open_layout, units_of
+from hardy.variants.disk.manifest import content_hash
 from hardy.variants.generated import Generated
 
+SAID_OF_PIXELS = "the pixels of {name} are others than before"
 ImageFaults = dict[int, str]  # an image, and what is wrong with it
 
 
@@ -35,7 +37,8 @@ class UnitGroup(NamedTuple):
     """Units that lack the same cells, and are built together."""
 
     units: tuple[int, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...]  # none: its images are compared with what they were, and that is all
+    sources: tuple[tuple[str, ...], ...]  # what is known of the images of each unit
 
 
 class BuildPlan(NamedTuple):
@@ -76,6 +79,7 @@ class BuiltUnit(NamedTuple):
     images: int
     cells: dict[Cell, str]
     faults: ImageFaults
+    sources: tuple[str, ...]  # a hash per image; empty for faults
 
     def dealt_with(self) -> int:
         """How many images were built or are faults."""
@@ -112,9 +116,19 @@ def worker(job: BuildJob) -> Callable[[UnitGroup], list[BuiltUnit]]:
                     f"cannot use {job.source.files[index]}: expected the size of the first image, "
                     f"{job.shape}, got {image.shape}; a suite has one size"
                 )
+        sources = {
+            unit: tuple(
+                content_hash(images[index].pixels) if index in images else ""
+                for index in units[unit]
+            )
+            for unit in group.units
+        }
+        for unit, before in zip(group.units, group.sources, strict=True):
+            _check_sources(job, units[unit], before, sources[unit])
         got = {unit: [index for index in units[unit] if index in images] for unit in group.units}
         hashes: dict[int, dict[Cell, str]] = {unit: {} for unit in group.units}
-        chunk = made_by.chunk(list(images), list(images.values())) if images else None
+        wanted = images and group.cells
+        chunk = made_by.chunk(list(images), list(images.values())) if wanted else None
         for cell in group.cells:
             made = chunk.make(cell) if chunk else None
             start = 0
@@ -125,6 +139,19 @@ def worker(job: BuildJob) -> Callable[[UnitGroup], list[BuiltUnit]]:
                     hashes[unit][cell] = layout.write(units[unit], cell, part, rest)
                     start += len(rest)
         bad = {unit: {i: faults[i] for i in units[unit] if i in faults} for unit in group.units}
-        return [BuiltUnit(unit, len(got[unit]), hashes[unit], bad[unit]) for unit in group.units]
+        return [
+            BuiltUnit(unit, len(got[unit]), hashes[unit], bad[unit], sources[unit])
+            for unit in group.units
+        ]
 
     return build_units
+
+
+def _check_sources(
+    job: BuildJob, unit: range, before: tuple[str, ...], now: tuple[str, ...]
+) -> None:
+    """Refuse images that are not what they were: a build would mix two versions of them."""
+    for index, then, hash in zip(unit, before, now, strict=False):
+        if then and hash and then != hash:
+            name = job.source.files[index]
+            raise other_work(Path(job.folder), "a build", SAID_OF_PIXELS.format(name=name))

@@ -1,8 +1,9 @@
 """What a built folder holds, with hashes: the only thing that a rerun or a check trusts.
 
 `manifest.json` says what is being built; `manifest.jsonl` has a line per finished unit of images,
-with a hash per cell. Lines are written at checkpoints, after everything they speak of has reached
-the disk, so a file that they do not list is rebuilt and a file that they list is whole.
+with a hash per cell, and one of the pixels of each image that the unit was made of. Lines are
+written at checkpoints, after everything they speak of has reached the disk, so a file that they do
+not list is rebuilt and a file that they list is whole.
 """
 
 import ctypes
@@ -54,6 +55,7 @@ class ManifestContents:
         self._digests: dict[Cell, bytearray] = {}
         self._listed: dict[Cell, npt.NDArray[np.bool_]] = {}
         self._bad: dict[Cell, dict[int, tuple[int, ...]]] = {}
+        self._sources: dict[int, bytes] = {}
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -72,18 +74,35 @@ class ManifestContents:
         """Unit -> its images that could not be read, and are not in what was written."""
         return self._bad.get(cell, {})
 
-    def add(self, unit: int, cells: Mapping[Cell, str], bad: Sequence[int]) -> None:
+    def sources(self, unit: int) -> tuple[str, ...]:
+        """The hashes of the images a unit was made of, empty for those that could not be read; none
+        at all where Hardy 0.1.0, which kept none, has built it."""
+        joined = self._sources.get(unit, b"")
+        every = (joined[at : at + _DIGEST] for at in range(0, len(joined), _DIGEST))
+        return tuple(digest.hex() if any(digest) else "" for digest in every)
+
+    @property
+    def of_unknown_sources(self) -> bool:
+        """Whether there are units of whose images nothing is known."""
+        listed = (np.flatnonzero(some).tolist() for some in self._listed.values())
+        return any(unit not in self._sources for some in listed for unit in some)
+
+    def add(
+        self, unit: int, cells: Mapping[Cell, str], bad: Sequence[int], sources: Sequence[str]
+    ) -> None:
         if not 0 <= unit < self._units:
             raise ValueError(f"expected a unit below {self._units}, got {unit}")
+        if sources:  # one that cannot be read any more is still known
+            known = self.sources(unit) or sources
+            every = (_digest(new or old) for new, old in zip(sources, known, strict=True))
+            self._sources[unit] = b"".join(every)
         for cell, value in cells.items():
             if cell not in self._listed:
                 if len(self._listed) == _MOST_CELLS:
                     raise ValueError(f"expected up to {_MOST_CELLS:,} cells")
                 self._listed[cell] = np.zeros(self._units, np.bool_)
                 self._digests[cell] = bytearray(self._units * _DIGEST)
-            digest = bytes.fromhex(value) if value else bytes(_DIGEST)
-            if len(digest) != _DIGEST:
-                raise ValueError(f"expected a hash of {_DIGEST} bytes, got {len(digest)}")
+            digest = _digest(value)
             self._listed[cell][unit] = True
             self._digests[cell][unit * _DIGEST : (unit + 1) * _DIGEST] = digest
             self._bad.setdefault(cell, {}).pop(unit, None)
@@ -98,13 +117,27 @@ class ManifestContents:
                 if self._listed[cell][unit]:
                     group = by_bad.setdefault(self.bad(cell).get(unit, ()), {})
                     group[cell] = self.hash(unit, cell)
-            yield from (_line(unit, by_bad[bad], bad) for bad in sorted(by_bad))
+            sources = self.sources(unit)
+            for bad in sorted(by_bad):
+                yield _line(unit, by_bad[bad], bad, sources)
+                sources = ()  # once is enough
 
 
-def _line(unit: int, cells: Mapping[Cell, str], bad: Sequence[int]) -> bytes:
+def _digest(text: str) -> bytes:
+    digest = bytes.fromhex(text) if text else bytes(_DIGEST)
+    if len(digest) != _DIGEST:
+        raise ValueError(f"expected a hash of {_DIGEST} bytes, got {len(digest)}")
+    return digest
+
+
+def _line(
+    unit: int, cells: Mapping[Cell, str], bad: Sequence[int], sources: Sequence[str]
+) -> bytes:
     entry: dict[str, Any] = {"unit": unit, "cells": {str(k): v for k, v in cells.items()}}
     if bad:
         entry["bad"] = list(bad)
+    if sources:
+        entry["sources"] = list(sources)
     return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
@@ -115,7 +148,8 @@ def read_contents(folder: Path, units: int) -> ManifestContents:
         try:
             entry = json.loads(line)
             cells = {parse_cell(name): value for name, value in entry["cells"].items()}
-            contents.add(_place(entry["unit"]), cells, [*map(_place, entry.get("bad", ()))])
+            bad = [*map(_place, entry.get("bad", ()))]
+            contents.add(_place(entry["unit"]), cells, bad, entry.get("sources", ()))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
                 f"{folder / LINES}: line {number} is damaged ({line[:60]!r}); remove that line, "
@@ -175,8 +209,14 @@ class ManifestWriter(CheckpointWriter):
         text = json.dumps(seal({"manifest": VERSION, **header}), indent=1)
         write_built(str(self._folder), HEADER, text.encode())
 
-    def add(self, unit: int, cells: Mapping[Cell, str], bad: Sequence[int] = ()) -> None:
-        self._waiting.append(_line(unit, cells, bad))
+    def add(
+        self,
+        unit: int,
+        cells: Mapping[Cell, str],
+        bad: Sequence[int] = (),
+        sources: Sequence[str] = (),
+    ) -> None:
+        self._waiting.append(_line(unit, cells, bad, sources))
         self.checkpoint_if_due()
 
     def write_waiting(self) -> None:
