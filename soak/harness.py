@@ -128,6 +128,17 @@ def _start(work: Callable[[], Work]) -> _Worker:
     return _Worker(process, here)
 
 
+def _lacked_memory(error: BaseException | None) -> bool:
+    """Whether memory ran out behind what a reader tells. FFmpeg has a class of its own for claims
+    that it refuses before it tries."""
+    kinds = ("MemoryError", "ArrowMemoryError")
+    while error is not None:
+        if type(error).__name__ in kinds and not type(error).__module__.startswith("av."):
+            return True
+        error = error.__cause__
+    return False
+
+
 def _serve(work: Callable[[], Work], pipe: Connection) -> None:
     from hardy.errors import HardyError
 
@@ -147,9 +158,7 @@ def _serve(work: Callable[[], Work], pipe: Connection) -> None:
         except Accepted as error:
             outcome = f"accepted: {error}"
         except HardyError as error:
-            # What a reader tells of memory that it lacks is a limit exceeded, too.
-            text = str(error)
-            outcome = text if "MemoryError" in text or "realloc" in text else REFUSED
+            outcome = f"took too much memory: {error}" if _lacked_memory(error) else REFUSED
         except BaseException:
             lines = traceback.format_exc(limit=-4).splitlines()
             outcome = "\n".join(line[:_LONGEST] for line in lines)

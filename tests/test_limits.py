@@ -137,6 +137,27 @@ def test_the_search_for_a_largest_set_ends(monkeypatch: pytest.MonkeyPatch) -> N
         select_independent(matrix, 0.5)
 
 
+def test_archives_that_unpack_to_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    from hardy.design.proxy import read_features
+    from hardy.models.weight_files import read_weights
+
+    torch.save({"weight": torch.zeros(1000)}, tmp_path / "stored.pt")
+    with (
+        zipfile.ZipFile(tmp_path / "stored.pt") as stored,
+        zipfile.ZipFile(tmp_path / "packed.pt", "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for name in stored.namelist():
+            packed.writestr(name, stored.read(name))
+    np.savez_compressed(tmp_path / "features.npz", names=np.zeros(1000))
+    monkeypatch.setenv("HARDY_LARGEST_INFLATED", "3000")
+    assert len(read_weights(tmp_path / "stored.pt", "")["weight"]) == 1000
+    with pytest.raises(InputError, match=r"packed\.pt: expected at most 3,000 bytes when it is un"):
+        read_weights(tmp_path / "packed.pt", "")
+    with pytest.raises(InputError, match=r"features\.npz: expected at most 3,000 bytes when it"):
+        read_features(tmp_path / "features.npz", ())
+
+
 CHILD = """
 import json, resource, sys
 import hardy, hardy.images.parquet, hardy.store.reader, hardy.models.model

@@ -7,7 +7,9 @@ variable. Bounds that a format itself has, such as the four dimensions of images
 
 import os
 import re
+import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 
 from hardy.errors import InputError
 
@@ -96,5 +98,16 @@ SETS = Limit(
     "sets to try",
     "the search for a largest set may take longer than anybody waits",
 )
+
+
+def check_archive(path: Path) -> None:
+    """Refuse a zip whose compressed members unpack to too much, by what it says of them."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            packed = [one for one in archive.infolist() if one.compress_type != zipfile.ZIP_STORED]
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return  # no archive, or a broken one: its reader tells
+    INFLATED.check(sum(one.file_size for one in packed), path)
+
 
 LIMITS = (IMAGES, PIXELS, FRAMES, INFLATED, ROWS, RECORD, LISTING, SETS)

@@ -16,18 +16,21 @@ from soak.mutations import mutate
 from soak.readers import TARGETS, make_reading, names
 
 FEW = 3  # inputs for each reader
+# Inputs that once ended otherwise than by an error of Hardy's.
+FOUND = (("models", 4), ("models", 94), ("session", 59), ("set .arrow", 7000137))
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
 
 
 def test_a_slice_of_the_attack() -> None:
     tally = Tally()
-    run_cases(make_reading, cases(names(), 19, inputs=FEW), 1, tally)
+    found = [(name, (name, seed)) for name, seed in FOUND if name in names()]
+    run_cases(make_reading, [*found, *cases(names(), 19, inputs=FEW)], 1, tally)
     assert tally.failures == []
-    assert tally.cases == dict.fromkeys(names(), FEW)
+    assert all(tally.cases[name] >= FEW for name in names())
     assert tally.refused.total() > tally.cases.total() / 2
     last = tally.table().splitlines()[-1].split()
-    assert last == ["all", f"{FEW * len(names()):,}", f"{tally.refused.total():,}", "0"]
+    assert last == ["all", f"{tally.cases.total():,}", f"{tally.refused.total():,}", "0"]
 
 
 def test_the_same_seed_is_the_same_damage() -> None:

@@ -29,6 +29,7 @@ import numpy.typing as npt
 from hardy.design.accuracy import check_names
 from hardy.errors import InputError
 from hardy.files import write_file
+from hardy.limits import check_archive
 from hardy.metrics import Interval, percentile_interval
 from hardy.metrics.classification import Floats
 from hardy.metrics.statistics import average_ranks, pearson, spearman
@@ -161,6 +162,7 @@ def write_features(path: Path, features: Features) -> None:
 
 def read_features(path: Path, names: Sequence[str]) -> Features:
     """The features in a file, refused if they are not of these corruptions in this order."""
+    check_archive(path)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             found = tuple(map(str, held["names"]))

@@ -309,6 +309,7 @@ class _ArrowStream(nullcontext[Any]):
         stream = ipc.open_stream(memory_map(str(path)) if opened is path else opened)
         self._batches, taken = [], 0
         for batch in stream:
+            batch.validate(full=True)  # else what is damaged ends the process when it is read
             taken += batch.nbytes
             if taken > path.stat().st_size:  # compressed, which `datasets` never does
                 ROWS.check(taken, path)

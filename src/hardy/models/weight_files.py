@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hardy.errors import SAID, InputError, need, told
+from hardy.limits import check_archive
 from hardy.models.model import existing
 
 # Where training scripts put the weights among other things; under any name where they are alone.
@@ -52,6 +53,7 @@ def _unwrapped(found: Any) -> Any:
 
 
 def _read_torch(path: Path) -> Any:
+    check_archive(path)
     try:
         with warnings.catch_warnings(action="ignore"):  # of pickle's protocols
             return torch.load(path, map_location="cpu", weights_only=True)

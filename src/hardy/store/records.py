@@ -67,7 +67,7 @@ _FIELDS = {
 
 
 def _is_session(value: Any) -> bool:
-    subset = value.get("subset") if TABLE.fits(value) else 0
+    subset: Any = value.get("subset") if TABLE.fits(value) else "none"
     return subset is None or (TABLE.fits(subset) and is_whole(subset.get("of"), least=0))
 
 
