@@ -20,7 +20,9 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-MEMORY = 1_500_000_000  # bytes that a worker may add to what it has when it begins
+# Bytes that a worker may add to what it has when it begins: an image of the most pixels that are
+# taken, in colours of its own and in RGB, and a copy of it.
+MEMORY = 3_000_000_000
 SECONDS = 60.0  # that a case may take: generous, since other work may go on beside it
 
 _LONGEST = 300  # letters of a line of what happened

@@ -28,21 +28,18 @@ def arrow_path(path: Path) -> Any:
 
 
 def counted_rows(
-    file: Any, groups: Sequence[int], columns: Sequence[str], where: Path
+    file: Any, groups: Sequence[int], columns: Sequence[str], where: Path, least: int = 1
 ) -> Iterator[pa.RecordBatch]:
-    """Columns of some row groups, unless they are too large together."""
+    """Columns of some row groups, unless they are too large together.
+
+    `least` is how many rows may be unpacked at a time, however large the others in the file are.
+    """
     taken, together = 0, _TOGETHER
     for group in groups:
-        stored = _stored(file.metadata.row_group(group), columns)
-        together = max(1, min(together, _BYTES // max(1, stored)))
+        # Of a column alone pyarrow could tell, but ends the process where that is damaged.
+        stored = getattr(file.metadata.row_group(group), "total_byte_size", 0)
+        together = max(least, min(together, _BYTES // max(1, stored)))
     for batch in file.iter_batches(together, row_groups=list(groups), columns=list(columns)):
         taken += batch.nbytes
         ROWS.check(taken, where)
         yield batch
-
-
-def _stored(group: Any, columns: Sequence[str]) -> int:
-    """The bytes of columns in a row group, as the file says; a batch of Arrow's has no such."""
-    places = range(group.num_columns) if hasattr(group, "total_byte_size") else ()
-    chunks = (group.column(place) for place in places)
-    return sum(one.total_uncompressed_size for one in chunks if one.path_in_schema in columns)

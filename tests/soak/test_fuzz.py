@@ -17,7 +17,14 @@ from soak.readers import TARGETS, make_reading, names
 
 FEW = 3  # inputs for each reader
 # Inputs that once ended otherwise than by an error of Hardy's.
-FOUND = (("models", 4), ("models", 94), ("session", 59), ("set .arrow", 7000137))
+FOUND = (
+    ("models", 4),
+    ("models", 94),
+    ("session", 59),
+    ("set .arrow", 7000137),
+    ("onnx", 23000114),
+    ("set .parquet", 23000259),
+)
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
 

@@ -32,6 +32,7 @@ _MAGIC = b"PAR1"
 GROUPS_KEPT = 2
 _SHARD = re.compile(r"(.+)-[0-9]{5}-of-[0-9]{5}(-[0-9a-f]+)?\.parquet")
 _FEW_FOLDERS = 3
+_FEW_NAMES = 256  # or labels, which are unpacked at a time
 
 
 Column = tuple[str, ...]  # its name, or, as ("image", "bytes"), that of a struct and of a field
@@ -73,7 +74,7 @@ class ParquetSource(Listing):
                 file, number = self.groups[group]
                 path = self.paths[file]
                 with _readable(path), _open(path) as opened:
-                    self._kept[group] = _values(opened, path, [number], self.columns.data)
+                    self._kept[group] = _values(opened, path, [number], self.columns.data, 1)
                 while len(self._kept) > GROUPS_KEPT:
                     self._kept.popitem(last=False)
             return self._kept[group]
@@ -264,13 +265,15 @@ def _has_path(kind: Any, where: str) -> bool:
     return True
 
 
-def _values(file: Any, path: Path, groups: Sequence[int], column: Column) -> Any:
+def _values(
+    file: Any, path: Path, groups: Sequence[int], column: Column, least: int = _FEW_NAMES
+) -> Any:
     """One column, or a field of one, of some row groups of a file."""
     import pyarrow.compute as compute
     from pyarrow import Table, chunked_array, null
 
     # By the dots pyarrow finds a field; the name of a column may have dots of its own.
-    batches = list(counted_rows(file, groups, [".".join(column)], path))
+    batches = list(counted_rows(file, groups, [".".join(column)], path, least))
     if not batches:
         return chunked_array([], null())
     values = Table.from_batches(batches).column(column[0])

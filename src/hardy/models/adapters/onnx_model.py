@@ -48,8 +48,8 @@ class OnnxModel:
         self.device = "cuda:0" if "CUDA" in self._session.get_providers()[0] else "cpu"
         with door(f"the inputs of {path}", "export it again"):
             inputs = self._session.get_inputs()
-        if len(inputs) != 1 or not _takes_images(inputs[0]):
             found = ", ".join(f"{i.name}: {i.type} {i.shape}" for i in inputs)
+        if len(inputs) != 1 or not _takes_images(inputs[0]):
             raise InputError(
                 f"{path}: expected one input of floats or bytes (N, 3, H, W) or (N, H, W, 3), got "
                 f"{found}; export it so"
