@@ -51,7 +51,7 @@ def shift_flips(folder: Path, test: str, device: torch.device) -> Score:
     how = Resampling(strata=labels)
     shares = flips / SHIFT_PAIRS
     spread = 100 * resample_means(shares[:, None], how)[:, 0]
-    metric = Metric(SHIFT_FLIPS, np.asarray, unit="%")
+    metric = Metric(SHIFT_FLIPS, lambda flips: flips, unit="%")
     return score_of(
         SHIFT_FLIPS, 100 * float(shares.mean()), spread, around, str(how), metric=metric
     )

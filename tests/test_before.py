@@ -85,11 +85,19 @@ CALLS: dict[str, Callable[[], hardy.evaluation.Run]] = {
 }
 
 
+def printed_where_they_were_written(norm: torch.nn.BatchNorm2d) -> str:
+    facts = {"eps": norm.eps, "momentum": norm.momentum, "affine": norm.affine}
+    facts |= {"bias": norm.bias is not None, "track_running_stats": norm.track_running_stats}
+    return ", ".join([str(norm.num_features), *(f"{name}={fact}" for name, fact in facts.items())])
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, narrow: None) -> Path:  # noqa: F811
     """A copy of it all, and the place to be."""
     shutil.copytree(BEFORE, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    # What torch prints of a layer belongs to a run's identity, and versions print it differently.
+    monkeypatch.setattr(torch.nn.BatchNorm2d, "extra_repr", printed_where_they_were_written)
     return tmp_path
 
 

@@ -8,6 +8,7 @@ import json
 import math
 import os
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,7 @@ def test_it_learns_and_says_how(tmp_path) -> None:
     assert run["seen_corruptions"] == ["gaussian_noise", "noc_gaussian"]
     assert run["recipe"]["net"] == "narrow"
     assert run["data"]["classes"] == 3
-    assert run["versions"]["torch"] == torch.__version__
+    assert run["versions"]["torch"] == version("torch")
     assert sorted(path.name for path in out.iterdir()) == [
         "log.csv", "log.jsonl", "model.safetensors", "run.json",
     ]  # fmt: skip
