@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from hardy.metrics import METRICS, Metric, Resampling, error
-from hardy.scores.formulas import Measured, ReferenceNumbers, make_scores
+from hardy.scores.columns import Measured, ReferenceNumbers
+from hardy.scores.formulas import make_scores
 from hardy.scores.score import Circumstances, Score
 
 ERRORS = [METRICS[name] for name in ("error", "top-5 error", "CE", "relative CE", "AUDE")]
@@ -27,8 +28,10 @@ def measure(clean: Columns | None, cells: Columns, metrics: Sequence[Metric[...]
 
     return {
         one.name: Measured(None if clean is None else numbers(one, clean), numbers(one, cells))
-        for one in metrics
-        if one.of is None
+        for base in metrics
+        if base.of is None
+        for one in (base, base.beneath)
+        if one is not None
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from hardy.metrics import Resampling, percentile_interval, resample_means
-from hardy.scores.formulas import ReferenceNumbers
+from hardy.scores.columns import ReferenceNumbers
 from hardy.scores.paired_scores import compare_scores
 from hardy.scores.score import Circumstances, Score
 from tests.scores.arrays import (

@@ -10,7 +10,7 @@ import pytest
 from hardy.errors import InputError
 from hardy.metrics import Resampling, proportion_interval, resample_means
 from hardy.metrics.frame_distance import zipf_columns
-from hardy.scores.formulas import ReferenceNumbers
+from hardy.scores.columns import ReferenceNumbers
 from hardy.scores.score import Circumstances
 from hardy.suites import load
 from tests.scores.arrays import moves, moving, sequence_scores

@@ -146,9 +146,17 @@ def test_the_same_images_are_the_same_whatever_they_are_a_part_of() -> None:
     assert not differences(part, score())
 
 
-def test_p_value_counts_the_rarer_side() -> None:
-    second = replace(score(), replicates=score().replicates + np.linspace(-0.1, 0.9, 1001))
-    assert compare_scores(score(), second).p_value == pytest.approx(2 * 102 / 1002)
+def test_the_p_value_goes_with_the_interval() -> None:
+    """Student's: 5 % where the interval ends at 0."""
+    change = np.linspace(-0.9, 0.9, 1001)
+    second = replace(score(images=20), replicates=score().replicates + change)
+    error = change.std(ddof=1)
+    for shift, p_value in ((0.0, 1.0), (2.093 * error, 0.05), (2.861 * error, 0.01)):
+        found = compare_scores(score(images=20), replace(second, value=76.7 + shift))
+        assert found.p_value == pytest.approx(p_value, rel=2e-3)
+        assert found.interval.high - found.interval.low == pytest.approx(
+            2 * 2.093 * error, rel=1e-3
+        )
 
 
 @pytest.mark.parametrize(
@@ -183,7 +191,8 @@ def test_every_circumstance_is_checked() -> None:
         if name == "total":
             continue
         other = ("x",) if isinstance(value, tuple) else "another"
-        assert differences(score(), score(**{name: other})), name
+        unlike = replace(score(), circumstances=replace(AROUND, **{name: other}))
+        assert differences(score(), unlike), name
 
 
 def test_all_differences_are_named_at_once() -> None:

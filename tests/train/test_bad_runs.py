@@ -13,10 +13,11 @@ import pytest
 import torch
 
 from hardy.errors import HardyError, InputError
+from hardy.files import write_record
 from hardy.train import loop
 from hardy.train.checkpoint import read_tensors, write_tensors
 from hardy.train.loop import run_training
-from hardy.train.record import CHECKPOINT, MODEL, alone_in
+from hardy.train.record import CHECKPOINT, MODEL, RUN, alone_in, read_run
 from hardy.train.trained_model import trained_net
 from hardy.train.training_data import Data, read_data
 from tests.records import read_unsealed
@@ -345,3 +346,27 @@ def test_a_label_far_out(tmp_path) -> None:
     np.savez(tmp_path / "far.npz", images=np.zeros((4, 8, 8, 3), np.uint8), labels=[0, 1, 2, 10**9])
     with pytest.raises(InputError, match="expected labels below 100,000, got 1,000,000,000"):
         read_data(str(tmp_path / "far.npz"), CPU)
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_other_threads_are_told_of_where_they_would_give_other_weights(
+    deterministic: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = small_data(tmp_path / "data"), tmp_path / "out"
+    recipe = replace(NARROW, epochs=1, deterministic=deterministic)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    run_training("standard", data, out, recipe, device=CPU)
+    assert read_run(out)["threads"] == 1
+    run_training("standard", data, out, recipe, device=CPU)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    if deterministic:
+        with pytest.raises(InputError, match="holds another run: threads is 2 and was 1"):
+            run_training("standard", data, out, recipe, device=CPU)
+    else:
+        run_training("standard", data, out, recipe, device=CPU)
+    before = {name: value for name, value in read_run(out).items() if name != "threads"}
+    write_record(out / RUN, before)
+    said: list[str] = []
+    run_training("standard", data, out, recipe, device=CPU, say=said.append)
+    assert any("how many threads" in line for line in said) == deterministic

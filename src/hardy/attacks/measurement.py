@@ -8,6 +8,7 @@ evaluation mode. The steps of the fit are those of the training method ant.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -20,7 +21,8 @@ from torch.nn import functional
 from hardy.errors import InputError
 from hardy.execute import Threads
 from hardy.images.display import encode
-from hardy.metrics import percentile_interval, proportion_interval, resample_means
+from hardy.metrics import proportion_interval
+from hardy.metrics.intervals import difference_interval
 from hardy.metrics.statistics import median_interval
 from hardy.models import MODELS, Model
 from hardy.models.adapters.torch_model import TorchModel
@@ -254,14 +256,16 @@ def _batches(
 def _numbers(outcome: NoiseEffect, values: int) -> dict[str, Any]:
     adversarial, gaussian = outcome.adversarial.numpy(), outcome.gaussian.numpy()
     distance = outcome.distance.numpy()
-    # Replicates of both draw the same images: the difference is that of pairs.
-    means = 100 * resample_means(np.stack([adversarial, gaussian], axis=1))
-    apart = percentile_interval(means[:, 0] - means[:, 1])
+    pairs, images = 100 * (adversarial.astype(float) - gaussian), len(adversarial)
+    freedom = max(1, images - 1)
+    error = float(pairs.std()) / math.sqrt(freedom)
+    leeway = 100 * proportion_interval(0, images).high
+    apart, _ = difference_interval(float(pairs.mean()), error, leeway, freedom, 100 / images)
     return {
         "clean": _accuracy(outcome.clean.numpy()),
         "adversarial": _accuracy(adversarial),
         "gaussian": _accuracy(gaussian),
-        "difference": Estimate(100 * float(adversarial.mean() - gaussian.mean()), *apart),
+        "difference": Estimate(float(pairs.mean()), *apart),
         "median_distance": Estimate(float(np.median(distance)), *median_interval(distance)),
         "never": int((distance == values).sum()),
     }

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from hardy.design.accuracy import Accuracy
 from hardy.metrics import Resampling, resample_means
-from hardy.metrics.bootstrap import LEVEL
 from hardy.metrics.classification import Floats
+from hardy.metrics.intervals import LEVEL
 from hardy.registry import unknown
 
 Form = Literal["ratio", "raw"]

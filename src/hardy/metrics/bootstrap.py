@@ -1,4 +1,4 @@
-"""Intervals: the bootstrap over source images, all variants of an image drawn together.
+"""The bootstrap over source images, all variants of an image drawn together.
 
 A row holds what one source image contributed to all cells. Rows are drawn with replacement, so the
 correlation among the variants of an image is kept whatever it is. Equal numbers of rows, strata and
@@ -7,7 +7,6 @@ seeds draw equal rows: two models' replicates on the same images are paired.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -18,8 +17,6 @@ from hardy.errors import InputError
 from hardy.metrics.classification import Floats
 
 REPLICATES = 1000
-LEVEL = 0.95
-NORMAL_QUANTILE = 1.959963984540054  # that belongs to LEVEL
 
 # Images drawn at a time, 16 MB per array of them; counts of them kept, of a byte each; and rows
 # multiplied at a time. Few large products: between threads each costs a wait.
@@ -30,13 +27,8 @@ _BLOCK = 4096
 _EXACT = 2**24
 
 
-class Interval(NamedTuple):
-    low: float
-    high: float
-
-
 class Resampling(NamedTuple):
-    """How intervals are made."""
+    """How images are drawn."""
 
     replicates: int = REPLICATES
     seed: int = 0
@@ -83,6 +75,11 @@ def resample_tables(tables: Sequence[npt.ArrayLike], how: Resampling | None = No
                 found[start:stop] += counts[:, rows].astype(values.dtype) @ values[rows]
         start = stop
     return [found * scale for found, (_, scale) in zip(means, prepared, strict=True)]
+
+
+def freedom(number: int, strata: npt.NDArray[np.int64] | None = None) -> int:
+    """The degrees of freedom of a spread over images: how many are drawn, one less per stratum."""
+    return len(_slots(number, strata).first)
 
 
 def _prepare(values: npt.NDArray[Any], slots: _Slots) -> tuple[npt.NDArray[Any], float]:
@@ -149,31 +146,3 @@ def _slots(number: int, strata: npt.NDArray[np.int64] | None) -> _Slots:
         np.repeat(starts, sizes - 1),
         np.repeat(sizes, sizes - 1),
     )
-
-
-def percentile_interval(replicates: npt.ArrayLike) -> Interval:
-    """The middle 95 % of the replicates.
-
-    It can only show what the images showed: where none or a handful fail, it is too narrow.
-    """
-    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    low, high = np.quantile(np.asarray(replicates, np.float64), tails, method="weibull")
-    return Interval(float(low), float(high))
-
-
-def proportion_interval(hits: int, number: int) -> Interval:
-    """Wilson's interval of one proportion, for a single cell.
-
-    There the images are independent, and unlike the bootstrap it has a width when nothing went
-    wrong.
-    """
-    if not 0 <= hits <= number or number < 1:
-        raise InputError(f"expected from 0 to {number} of at least one image, got {hits}")
-    share = hits / number
-    spread = NORMAL_QUANTILE * math.sqrt(
-        share * (1 - share) / number + (NORMAL_QUANTILE / (2 * number)) ** 2
-    )
-    scale = 1 + NORMAL_QUANTILE**2 / number
-    middle = share + NORMAL_QUANTILE**2 / (2 * number)
-    low, high = (middle - spread) / scale, (middle + spread) / scale
-    return Interval(0.0 if hits == 0 else low, 1.0 if hits == number else high)

@@ -7,10 +7,11 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics.classification import Floats, wrong
-from hardy.metrics.metric import metric
+from hardy.metrics.metric import Metric, metric
 
 # Guo et al. 2017: bins of equal width, closed on the right.
 ECE_BINS = 15
+ROUNDING = 1e-9  # of a sum over a bin
 
 
 @metric("NLL", title="Negative log-likelihood", group="calibration")
@@ -36,7 +37,11 @@ def brier(log_prob: npt.ArrayLike, square_sum: npt.ArrayLike) -> Floats:
 
 
 def calibration_gap(
-    confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: int = ECE_BINS
+    confidence: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    bins: int = ECE_BINS,
+    *,
+    crossed: bool = False,
 ) -> Floats:
     """Per image a term whose mean over axis 0 is the expected calibration error (ECE).
 
@@ -44,7 +49,9 @@ def calibration_gap(
     The term of image i is (correct_i − confidence_i) times the sign of its bin's sum. Resampling
     these terms holds the signs where they were observed (the delta method); resampling the
     absolute values instead would add noise to every bin and push the interval upwards. The
-    estimate itself is still biased upwards where bins hold few images.
+    estimate itself is still biased upwards where bins hold few images, since each image has a part
+    in the sign that it is multiplied by. `crossed` takes the sign of the others in the bin, 0 of
+    none: that mean is biased downwards.
     """
     sure = np.asarray(confidence, np.float64)
     if sure.size and not (sure.min() > 0 and sure.max() <= 1 + 1e-6):
@@ -58,11 +65,26 @@ def calibration_gap(
     columns = math.prod(sure.shape[1:])
     flat = index.reshape(len(sure), columns) + bins * np.arange(columns)
     sums = np.bincount(flat.ravel(), gap.reshape(-1), minlength=bins * columns)
-    signs = np.where(sums < 0, -1.0, 1.0)
-    return np.asarray(gap * signs[flat].reshape(gap.shape))
+    total = sums[flat].reshape(gap.shape)
+    if crossed:
+        others = total - gap
+        return np.asarray(gap * np.sign(np.where(np.abs(others) < ROUNDING, 0.0, others)))
+    return np.asarray(gap * np.where(total < 0, -1.0, 1.0))
 
 
-@metric("ECE", title="Expected calibration error", unit="%", group="calibration", report="beside")
+def _crossed_ece(confidence: npt.ArrayLike, rank: npt.ArrayLike) -> Floats:
+    """The ECE with each image judged by the others in its bin."""
+    return calibration_gap(confidence, ~wrong(rank), crossed=True)
+
+
+@metric(
+    "ECE",
+    title="Expected calibration error",
+    unit="%",
+    group="calibration",
+    report="beside",
+    beneath=Metric("crossed ECE", _crossed_ece, unit="%"),
+)
 def ece(confidence: npt.ArrayLike, rank: npt.ArrayLike) -> Floats:
     """How far the confidence is from the share of right answers, in 15 bins of confidence.
 

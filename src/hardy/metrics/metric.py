@@ -59,6 +59,9 @@ class Metric(Generic[P]):
     decides: bool = False  # whether a model that is worse in it is a regression
     kind: str = CORRUPTIONS  # of suite: "corruptions" or "perturbations"
     of: Metric[...] | None = None  # the metric whose means it is a formula of
+    # Of the same columns, with means that err below the truth where these err above: there the
+    # interval begins.
+    beneath: Metric[...] | None = None
     # What is said where a ratio has nothing to divide by; if empty, it is left out quietly.
     undivided: str = "{reference} has too little under {names} to divide by"
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.metrics.bootstrap import LEVEL, NORMAL_QUANTILE, Interval
 from hardy.metrics.classification import Floats
+from hardy.metrics.intervals import LEVEL, NORMAL_QUANTILE, Interval
 
 LEAST = 5  # points: a correlation of fewer may be chance
 ROUNDING = 1e-12  # of a correlation of 1

@@ -5,8 +5,9 @@ from hardy.report import published_points as published
 from hardy.report.figures import CORRUPTIONS, SEQUENCES, SHOWN, Figure, Panel, Series, figure
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import axis_title, count, left_out, not_compared, short, spoken, with_unit
-from hardy.scores.formulas import AnyMetric, usable_metrics
+from hardy.scores.columns import AnyMetric
 from hardy.scores.score import Score
+from hardy.scores.wanted_scores import usable_metrics
 
 _PUBLISHED_SHOWN = 3
 

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from hardy.metrics.metric import HEADLINE
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import not_compared, some
-from hardy.scores.formulas import AnyMetric, usable_metrics
+from hardy.scores.columns import AnyMetric
 from hardy.scores.paired_scores import compare_scores, differences
 from hardy.scores.score import Score
+from hardy.scores.wanted_scores import usable_metrics
 
 
 class Span(NamedTuple):

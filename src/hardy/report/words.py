@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hardy.models.model import DefenceFacts
 from hardy.report.gathered import ModelEntry, Section
-from hardy.scores.formulas import AnyMetric
+from hardy.scores.columns import AnyMetric
 from hardy.scores.score import Score
 
 _LONGEST = 36  # letters of a name inside a plot

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics import error, wrong
-from hardy.metrics.bootstrap import LEVEL
+from hardy.metrics.intervals import LEVEL
 from hardy.metrics.statistics import McNemar, mcnemar
 from hardy.progress import Track, watch
 from hardy.scores.naming import choose, distinct_name, first_run, readable_runs

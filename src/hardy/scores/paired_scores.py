@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.metrics.bootstrap import LEVEL, Interval, percentile_interval
+from hardy.metrics.classification import Floats
+from hardy.metrics.intervals import LEVEL, Interval, difference_interval
 from hardy.scores.score import NOISE, Circumstances, Score, no_width, write_figure
 
 
@@ -45,7 +46,7 @@ class ScoreDifference(NamedTuple):
 
     def chance(self) -> str:
         """The p-value; as small as the replicates can tell, it is a bound."""
-        floor = 2 / (len(self.first.replicates) + 1)
+        floor = _least_told(self.first.replicates)
         return f"= {self.p_value:.3f}" if self.p_value > floor else f"≤ {floor:.3f}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -59,26 +60,29 @@ class ScoreDifference(NamedTuple):
 def compare_scores(first: Score, second: Score) -> ScoreDifference:
     """The paired difference of two models on the same images; refused for scores made differently.
 
-    The p-value is the bootstrap's: twice the share of replicates on the rarer side of 0. It is not
-    below that of n images which all differ one way, 2 · 2⁻ⁿ: resampling cannot see what chance left
-    out of a small set.
+    The p-value is Student's, with the spread of the replicates. It is not below what so many
+    replicates can tell, nor below that of n images which all differ one way, 2 · 2⁻ⁿ: a spread
+    cannot show what chance left out of a small set.
     """
     if unlike := "; ".join(differences(first, second)):
         raise InputError(
             f"expected two scores made alike, got {unlike}; evaluate both with the same settings"
         )
-    noise = NOISE * max(abs(first.value), abs(second.value))
-    change = second.replicates - first.replicates
-    change[np.abs(change) <= noise] = 0
+    scale, images = max(abs(first.value), abs(second.value)), first.circumstances.images
     difference = second.value - first.value
-    apart = difference if abs(difference) > noise else 0.0
-    rarer = int(min((change <= 0).sum(), (change >= 0).sum()))
-    p_value = max(2 * (1 + rarer) / (1 + len(change)), _all_one_way(first.circumstances.images))
-    interval = percentile_interval(change)
-    if no_width(interval, max(abs(first.value), abs(second.value))):  # other images may show one
-        leeway = max(first.leeway, second.leeway)
-        interval = Interval(apart - leeway, apart + leeway)
-    return ScoreDifference(first, second, apart, interval, min(1.0, p_value))
+    apart = difference if abs(difference) > NOISE * scale else 0.0
+    change = second.replicates - first.replicates
+    error = 0.0 if no_width(change, scale) else float(change.std(ddof=1))
+    leeway = max(first.leeway, second.leeway)
+    freedom = first.freedom or images - 1
+    interval, p_value = difference_interval(apart, error, leeway, freedom, first.step)
+    least = max(_least_told(change), _all_one_way(images))
+    return ScoreDifference(first, second, apart, interval, min(1.0, max(p_value, least)))
+
+
+def _least_told(replicates: Floats) -> float:
+    """The least p-value that so many replicates can tell."""
+    return 2 / (len(replicates) + 1)
 
 
 def _all_one_way(images: int) -> float:

@@ -9,7 +9,7 @@ from hardy.errors import InputError
 from hardy.metrics import error
 from hardy.metrics.classification import Floats
 from hardy.metrics.stability import flips, top5_distances
-from hardy.scores.formulas import AnyMetric, Measured, ReferenceNumbers
+from hardy.scores.columns import AnyMetric, Measured, ReferenceNumbers
 from hardy.scores.scored_cells import Places, ScoredCells, images_hash
 from hardy.store.reader import READABLE, StoredRun
 from hardy.suites.cells import Cell
@@ -22,7 +22,8 @@ def measure_images(
     run: StoredRun, suite: Suite, parts: Sequence[ScoredCells], metrics: Iterable[AnyMetric]
 ) -> list[dict[str, Measured]]:
     """The numbers of each part, by metric; a formula needs those of the metric it is made of."""
-    bases = list({metric.base.name: metric.base for metric in metrics}.values())
+    every = [one for metric in metrics for one in (metric.base, metric.base.beneath) if one]
+    bases = list({metric.name: metric for metric in every}.values())
     columns = list(dict.fromkeys(name for metric in bases for name in metric.needs))
     if suite.kind == "corruptions":
         return [_corruptions(run, part, bases, columns) for part in parts]

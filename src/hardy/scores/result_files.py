@@ -16,7 +16,7 @@ import numpy as np
 from hardy.documents import read_json, why_unread
 from hardy.errors import InputError
 from hardy.metrics import Interval
-from hardy.metrics.bootstrap import LEVEL
+from hardy.metrics.intervals import LEVEL
 from hardy.models.model import DefenceFacts
 from hardy.schema import (
     FLAG,

@@ -10,7 +10,8 @@ from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.metrics.classification import top5_error
 from hardy.metrics.metric import CORRUPTIONS, HEADLINE
-from hardy.scores.formulas import AnyMetric, make_scores, usable_metrics
+from hardy.scores.columns import AnyMetric
+from hardy.scores.formulas import make_scores
 from hardy.scores.per_image import measure_images, reference_for
 from hardy.scores.score import MARK, Score
 from hardy.scores.scored_cells import (
@@ -23,6 +24,7 @@ from hardy.scores.scored_cells import (
     suite_of,
 )
 from hardy.scores.text_tables import scores_html
+from hardy.scores.wanted_scores import usable_metrics
 from hardy.store.reader import StoredRun
 from hardy.suites.suite import Suite
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.metrics import Interval, Metric, percentile_interval, proportion_interval
-from hardy.metrics.bootstrap import LEVEL
+from hardy.metrics import Interval, Metric, proportion_interval
 from hardy.metrics.classification import Floats
+from hardy.metrics.intervals import LEVEL, mean_interval
 from hardy.scores.text_tables import scores_html
 
 NOISE = 1e-9  # of a number: what rounding can make of 0
@@ -71,6 +71,9 @@ class Score:
     part: str = ""  # "mean" over what counts, "validation", "clean", or "single" for one corruption
     # How far apart images unlike those seen could bring it, where resampling shows no difference.
     leeway: float = field(default=0.0, repr=False, compare=False)
+    step: float = field(default=0.0, repr=False, compare=False)  # by one image, of a share of them
+    # Images that were drawn, one less per class; None: nobody says.
+    freedom: int | None = field(default=None, repr=False, compare=False)
 
     @property
     def loss(self) -> float:
@@ -129,13 +132,12 @@ def write_figure(value: float, interval: Interval, scale: float, sign: str = "")
 
 
 def unseen_share(images: int) -> float:
-    """The share of all images there are that may be unlike these: Wilson's limit of a share that
-    was never seen."""
+    """The share of all images there are that may be unlike these: the limit of one never seen."""
     return proportion_interval(0, images).high
 
 
-def no_width(interval: Interval, scale: float) -> bool:
-    return interval.high - interval.low <= 2 * NOISE * scale
+def no_width(replicates: Floats, scale: float) -> bool:
+    return float(np.ptp(replicates)) <= 2 * NOISE * scale
 
 
 def score_of(
@@ -148,21 +150,36 @@ def score_of(
     metric: Metric[...],
     part: str = "",
     interval: Interval | None = None,
+    reach: Interval | None = None,
     unseen: Interval | None = None,
+    beneath: tuple[Floats, Floats] | None = None,
+    freedom: int | None = None,
 ) -> Score:
-    """A score whose interval is that of its replicates unless a better one is known.
+    """A score whose interval follows from the spread of its replicates unless one is given.
 
-    Where nothing varies to be resampled, how few the images are still counts: then the interval is
-    `unseen`, how far images unlike these could bring the score.
+    `reach` is what the score can be, `beneath` a number that errs on the low side of it, with its
+    replicates, where the interval begins. Where nothing varies to be resampled, how few the images
+    are still counts: then the interval is `unseen`, how far images unlike these could bring it.
     """
+    exact = interval is not None
     if not np.isfinite(value):
         raise InputError(f"expected a finite {name}, got {value}; check the stored predictions")
+    bounds = reach
+    if bounds is None or not all(map(math.isfinite, bounds)):
+        bounds = Interval(-math.inf if metric.signed else 0.0, math.inf)
+    if interval is None and no_width(replicates, abs(value)):
+        interval = unseen
     if interval is None:
-        interval = percentile_interval(replicates)
-        if unseen is not None and no_width(interval, abs(value)):
-            interval = unseen
-    if not metric.signed:  # replicates of few images may be: the ECE's are made of gaps
-        interval = Interval(max(0.0, interval.low), max(0.0, interval.high))
+        sample = (circumstances.images, freedom)
+        interval = mean_interval(value, float(replicates.std(ddof=1)), bounds, *sample)
+        if beneath is not None:
+            lower, error = float(beneath[0]), float(beneath[1].std(ddof=1))
+            # The truth is anywhere between the two: a uniform law has the deviation width / √12.
+            error = math.hypot(error, (value - lower) / math.sqrt(12))
+            low = mean_interval(lower, error, Interval(-math.inf, math.inf), *sample).low
+            interval = Interval(low, interval.high)
+    interval = Interval(max(bounds.low, interval.low), interval.high)
     leeway = 0.0 if unseen is None else unseen.high - unseen.low
-    known = (metric.lower_is_better, metric.signed, metric.name, part, leeway)
+    step = metric.scale / circumstances.images if exact else 0.0
+    known = (metric.lower_is_better, metric.signed, metric.name, part, leeway, step, freedom)
     return Score(name, value, interval, metric.unit, circumstances, resampling, replicates, *known)

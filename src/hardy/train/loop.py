@@ -73,7 +73,8 @@ def run_training(
             load_checkpoint(training.net, init, f"{todo}, or leave `init` out")
         with record.alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
-                record.begin_run(out, record.training_record(method, training, init, stylised))
+                wanted = record.training_record(method, training, init, stylised)
+                record.begin_run(out, wanted, say)
             ranks.wait()
             epochs, log = _train_the_rest(training, out, ranks, say, track)
             all_seen = init is None or record.seen_before(init) is not None

@@ -82,6 +82,8 @@ def training_record(
         "recipe": asdict(training.hyper),
         "init": None if init is None else hash_files([init]),
         "processes": training.ranks.world,
+        # A GPU adds up alike however many of the host's threads feed it.
+        "threads": torch.get_num_threads() if training.device.type == "cpu" else None,
         "preprocessing": {"mean": mean, "std": std},
         "versions": versions(("numpy", "torch", "safetensors")),
         "device": device_name(training.device),
@@ -125,7 +127,7 @@ def alone_in(folder: Path) -> Iterator[None]:
         let_go(held)
 
 
-def begin_run(folder: Path, wanted: Mapping[str, Any]) -> None:
+def begin_run(folder: Path, wanted: Mapping[str, Any], say: Say = lambda line: None) -> None:
     """Begin a run, or make sure that the one in the folder is the same. One that has saved nothing
     yet may be another: it is begun anew, and the record it had stays beside the new one."""
     if wanted["recipe"]["blur_after_conv"]:
@@ -139,12 +141,22 @@ def begin_run(folder: Path, wanted: Mapping[str, Any]) -> None:
             write_file(next(place for place in places if not place.exists()), path.read_bytes())
         write_record(path, wanted)
     else:
+        of_the_session: tuple[str, ...] = _OF_THE_SESSION
+        deterministic = wanted["recipe"].get("deterministic")
+        unsaid = path.exists() and "threads" not in read_run(folder)
+        if unsaid and deterministic and wanted.get("threads"):
+            say(
+                f"note: {path} does not say with how many threads it was begun; the weights are "
+                f"the same each time only if it was with {wanted['threads']}"
+            )
+        if unsaid or not deterministic:
+            of_the_session = (*of_the_session, "threads")
         begin(
             path,
             wanted,
             lambda path: read_run(path.parent),
             "a training run",
-            of_the_session=_OF_THE_SESSION,
+            of_the_session=of_the_session,
             said=_OTHER_DATA,
         )
     remove_unfinished(folder)
