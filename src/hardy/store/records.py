@@ -67,7 +67,9 @@ _FIELDS = {
 
 
 def _is_session(value: Any) -> bool:
-    subset: Any = value.get("subset") if TABLE.fits(value) else "none"
+    if not TABLE.fits(value):
+        return False
+    subset = value.get("subset")
     return subset is None or (TABLE.fits(subset) and is_whole(subset.get("of"), least=0))
 
 
