@@ -110,11 +110,12 @@ bench: $(BENCH_READY)
 	$(BIN)/python -m bench.build
 	$(BIN)/python -m bench.overhead
 
-# Attacks: damaged files for every reader. SEED=2 damages them otherwise, SECONDS=3600 for an hour.
+# Attacks: damaged files for every reader; kills, failing disks and power losses for every command
+# that writes. SEED=2 is other damage, SECONDS=3600 an hour of it. The figures go to build/soak.md.
 SECONDS ?= 300
 SEED ?= 0
 soak: $(READY)
-	$(BIN)/python -m soak.fuzz --seconds $(SECONDS) --seed $(SEED)
+	$(BIN)/python -m soak --seconds $(SECONDS) --seed $(SEED)
 
 golden: $(READY)
 	$(BIN)/python -m tests.golden.make

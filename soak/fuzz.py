@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from soak.harness import Tally, run_cases
+from soak.harness import Tally, as_table, run_cases
 from soak.readers import make_reading, names
 
 SHOWN = 10  # failures
@@ -43,16 +43,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     wanted = given.only or names()
     if given.case is not None:
-        listed = iter([(wanted[0], (wanted[0], given.case))])
+        tally = Tally()
+        run_cases(make_reading, [(wanted[0], (wanted[0], given.case))], 1, tally)
     else:
         seconds = 60.0 if given.seconds is None and given.inputs is None else given.seconds
-        listed = cases(wanted, given.seed, inputs=given.inputs, seconds=seconds)
+        tally = run(given.seed, wanted, inputs=given.inputs, seconds=seconds, workers=given.workers)
+    tell(tally)
+    return 1 if tally.failures else 0
+
+
+def run(
+    seed: int,
+    wanted: Sequence[str] = (),
+    *,
+    inputs: int | None = None,
+    seconds: float | None = None,
+    workers: int,
+) -> Tally:
     tally = Tally()
-    run_cases(make_reading, listed, given.workers, tally)
-    print(tally.table())
+    listed = cases(wanted or names(), seed, inputs=inputs, seconds=seconds)
+    run_cases(make_reading, listed, workers, tally)
+    return tally
+
+
+def tell(tally: Tally) -> None:
+    """Print the figures, and of failures how to see them again."""
+    print(as_table(tally.rows()))
     for name, case, what in tally.failures[:SHOWN]:
         print(f'\npython -m soak.fuzz --only "{name}" --case {case[1]}\n{what}')
-    return 1 if tally.failures else 0
 
 
 if __name__ == "__main__":

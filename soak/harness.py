@@ -8,6 +8,7 @@ that died, or a result that should not have been accepted, which a case says by 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import resource
 import shutil
 import tempfile
@@ -29,7 +30,8 @@ _LONGEST = 300  # letters of a line of what happened
 
 FINE, REFUSED = "fine", "refused"  # outcomes that are no failures
 
-Work = Callable[[Any, Path], None]  # one case, in an empty folder of its own
+# One case, in an empty folder of its own; REFUSED where an error was told in between, as it should.
+Work = Callable[[Any, Path], str | None]
 
 
 class Accepted(Exception):
@@ -50,13 +52,23 @@ class Tally:
         if outcome not in (FINE, REFUSED):
             self.failures.append((name, case, outcome))
 
-    def table(self) -> str:
+    def rows(self) -> list[tuple[str, ...]]:
+        """A table: a row for each name, with how often it was attacked and refused, and failed."""
         failed = Counter(name for name, _, _ in self.failures)
         rows = [(n, self.cases[n], self.refused[n], failed[n]) for n in sorted(self.cases)]
-        sums = tuple(sum(row[column] for row in rows) for column in (1, 2, 3))
-        lines = [f"{'reader':<24}{'inputs':>9}{'refused':>9}{'failures':>10}"]
-        lines += [f"{n:<24}{a:>9,}{b:>9,}{c:>10,}" for n, a, b, c in [*rows, ("all", *sums)]]
-        return "\n".join(lines)
+        return in_words(("reader", "inputs", "refused", "failures"), rows)
+
+
+def in_words(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
+    """A table as text, with a last row of sums; the first column has names, the others numbers."""
+    sums = [sum(row[column] for row in rows) for column in range(1, len(head))]
+    numbers = [*rows, ("all", *sums)]
+    return [head, *((name, *(f"{value:,}" for value in values)) for name, *values in numbers)]
+
+
+def as_table(rows: list[tuple[str, ...]]) -> str:
+    """For a terminal."""
+    return "\n".join(f"{n:<24}" + "".join(f"{v:>14}" for v in values) for n, *values in rows)
 
 
 @dataclass
@@ -79,6 +91,8 @@ def run_cases(
             _collect(pool, work, waiting, tally)
     finally:
         for worker in pool:
+            worker.pipe.close()  # it ends, and removes what it has made
+            worker.process.join(10)
             worker.process.kill()
             worker.process.join()
 
@@ -152,11 +166,11 @@ def _serve(work: Callable[[], Work], pipe: Connection) -> None:
         try:
             _, case = pipe.recv()
         except EOFError:
-            return
+            del one  # with all that it has made
+            os._exit(0)  # libraries have much to say about an orderly end
         folder = Path(tempfile.mkdtemp(prefix="hardy-soak-"))
         try:
-            one(case, folder)
-            outcome = FINE
+            outcome = one(case, folder) or FINE
         except Accepted as error:
             outcome = f"accepted: {error}"
         except HardyError as error:

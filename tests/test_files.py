@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from hardy.errors import HardyError, InputError
-from hardy.files import begin, hold, let_go, whole_file, write_file
+from hardy.files import UNFINISHED, begin, hold, let_go, whole_file, write_file
 from tests.records import read_unsealed
 
 
@@ -35,6 +35,15 @@ def test_only_those_that_must_outlast_the_machine_wait(wait, tmp_path: Path, mon
     with whole_file(tmp_path / "mine", wait=wait) as file:
         file.write(b"all")
     assert len(waited) == (2 if wait else 0)  # the file, and the folder with its name
+
+
+def test_what_a_kill_left_long_ago_is_removed(tmp_path: Path) -> None:
+    old, fresh = (tmp_path / f".{name}{UNFINISHED}" for name in ("old", "fresh"))
+    for path in (old, fresh):
+        path.write_bytes(b"half of")
+    os.utime(old, (0, 0))
+    write_file(tmp_path / "mine", b"all")
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", fresh.name}
 
 
 def test_a_folder_is_made_for_a_file_and_a_refusal_says_what_to_do(tmp_path: Path) -> None:

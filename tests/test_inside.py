@@ -40,6 +40,17 @@ def test_very_many_files_share_a_temporary_name(top: str) -> None:
     assert Path(top, "a").read_bytes() == b"anew"
 
 
+@pytest.mark.parametrize("wait", [True, False])
+def test_only_files_that_must_outlast_the_machine_wait(
+    wait: bool, top: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[bool] = []
+    monkeypatch.setattr(os, "fsync", lambda _: waited.append(Path(top, "a").exists()))
+    write_inside(top, "a", b"all", "temporary", wait=wait)
+    # First the file; then, where folders can be opened, the folder with its name.
+    assert waited == ([False, True] if inside.BY_STEPS else [False]) * wait
+
+
 def test_what_a_killed_process_left_is_written_anew(top: str) -> None:
     Path(top, "temporary").write_text("a long rest of something else")
     write_inside(top, "a", b"all", "temporary")

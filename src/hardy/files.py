@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 UNFINISHED = ".hardy-unfinished"
 RECORD = "run.json"  # the record of a run's folder
 CHECKPOINT_SECONDS = 5.0
+STALE_SECONDS = 3600.0  # by then nobody is still writing a file
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # how a file system says that
 
 
@@ -210,7 +211,7 @@ def remove_unfinished(folder: Path, *, older_than: float = 0.0) -> None:
     older than so many seconds, which no process still writes."""
     now = time.time()
     for path in folder.glob(f".*{UNFINISHED}"):
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # it has gone by now, or is not ours to delete
             if not older_than or now - path.stat().st_mtime > older_than:
                 path.unlink()
 
@@ -229,10 +230,13 @@ def write_file(
 ) -> None:
     """Write a whole file in a folder that may have to be made.
 
-    A full disk or a kill leaves what was there before. For `wait` see `whole_file`.
+    A full disk or a kill leaves what was there before; what kills left long ago is removed. For
+    `wait` see `whole_file`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if wait:  # those that do not are many, and their folders are swept once
+            remove_unfinished(path.parent, older_than=STALE_SECONDS)
         with whole_file(path, wait=wait) as file:
             file.write(content)
     except OSError as error:

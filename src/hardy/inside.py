@@ -50,10 +50,13 @@ def make_inside(folder: str, name: str) -> None:
         pass
 
 
-def write_inside(folder: str, name: str, data: bytes | memoryview, temporary: str) -> None:
+def write_inside(
+    folder: str, name: str, data: bytes | memoryview, temporary: str, *, wait: bool = False
+) -> None:
     """Write one whole file of very many: `temporary` is the one name that a process needs for it.
 
-    Nothing waits for the disk; who writes so many sees to that once for thousands of them.
+    Without `wait` it need not be on the disk yet; who writes so many sees to that once for
+    thousands of them.
     """
     with _last_step(folder, temporary) as (unfinished, workshop):
         try:
@@ -66,10 +69,14 @@ def write_inside(folder: str, name: str, data: bytes | memoryview, temporary: st
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(handle, rest) :]
+            if wait:
+                os.fsync(handle)
         finally:
             os.close(handle)
         with _last_step(folder, name) as (last, above):
             os.replace(unfinished, last, src_dir_fd=workshop, dst_dir_fd=above)
+            if wait and above is not None:
+                os.fsync(above)
 
 
 @contextmanager

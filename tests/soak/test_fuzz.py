@@ -36,7 +36,7 @@ def test_a_slice_of_the_attack() -> None:
     assert tally.failures == []
     assert all(tally.cases[name] >= FEW for name in names())
     assert tally.refused.total() > tally.cases.total() / 2
-    last = tally.table().splitlines()[-1].split()
+    last = list(tally.rows()[-1])
     assert last == ["all", f"{tally.cases.total():,}", f"{tally.refused.total():,}", "0"]
 
 

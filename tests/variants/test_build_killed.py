@@ -206,6 +206,22 @@ def test_a_damaged_head_is_an_error(damage: bytes, tmp_path: Path) -> None:
             action()
 
 
+def test_what_no_checkpoint_waits_for_waits_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine may go down before the first checkpoint, or after the last one."""
+    waits: dict[str, bool] = {}
+    write = manifest.write_inside
+
+    def watched(folder: str, name: str, data: bytes, temporary: str, *, wait: bool = False) -> None:
+        waits[name] = wait
+        write(folder, name, data, temporary, wait=wait)
+
+    monkeypatch.setattr(manifest, "write_inside", watched)
+    built("cifar10_c", write_rows(tmp_path), tmp_path / "out", "contrast", format="npy")
+    assert waits == {HEADER: True, "labels.npy": True}
+
+
 def test_two_at_once(tmp_path: Path) -> None:
     images, out = write_photos(tmp_path / "val", 2), tmp_path / "out"
     with (

@@ -12,6 +12,7 @@ from PIL import Image, ImageOps
 
 import hardy
 from hardy.errors import InputError
+from hardy.files import UNFINISHED
 from hardy.variants.mirror import _cells
 from hardy.variants.mirror_manifest import CORRUPTED
 
@@ -136,6 +137,15 @@ def test_the_same_work_is_resumed() -> None:
     after = stamps("out")
     assert all(after[name] == before[name] for name in before if "0001" in name)
     assert sorted(map(str, lines())) == sorted(map(str, lines("whole")))
+
+
+def test_what_a_kill_left_unfinished_is_removed() -> None:
+    Path("out/contrast/3/images/train").mkdir(parents=True)
+    left = [Path("out", name, f".0123{UNFINISHED}") for name in (".", "contrast/3/images/train")]
+    for path in left:
+        path.write_bytes(b"half of")
+    hardy.corrupt_files("coco", "out", "contrast:1,3")
+    assert not any(path.exists() for path in left)
 
 
 def test_further_corruptions_are_added() -> None:

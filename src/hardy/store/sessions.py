@@ -16,13 +16,12 @@ from typing import Any
 
 from hardy.documents import check_record, read_json, seal, why_unread
 from hardy.errors import InputError
-from hardy.files import remove_unfinished, whole_file
+from hardy.files import STALE_SECONDS, remove_unfinished, whole_file
 from hardy.schema import TABLE, Field, or_null
 from hardy.store.parts import FOLDER, LISTED, names_in, numbered_parts
 
 SESSIONS = "sessions"
 _SUFFIX = ".json"
-STALE_SECONDS = 3600.0  # by then nobody is still writing a file
 _TODO = "restore the file, or delete it, and the same `hardy eval` makes what it listed again"
 
 

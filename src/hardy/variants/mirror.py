@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hardy.corrupt.calls import corrupt, draw
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
-from hardy.files import check_apart, write_file
+from hardy.files import check_apart, remove_unfinished, write_file
 from hardy.images.image_files import (
     WRITERS,
     check_output,
@@ -186,6 +186,7 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
     manifest = MirrorManifest(job.target)
     kept, made = _divide(job, images, manifest, bad, track)
     manifest.forget(made)
+    _sweep(job.target, made)
     done = 0
     for path in track(images, len(images), "images"):
         todo = [cell for cell in job.cells if job.output(path, cell) in made]
@@ -243,6 +244,14 @@ def _divide(
         _check_inside(job.target / twin, job.target)
         (job.target / twin).unlink()
     return kept, made - kept
+
+
+def _sweep(target: Path, made: set[str]) -> None:
+    """Remove what a killed process left unfinished where this one will write."""
+    for output in made:
+        _check_inside(target / output, target)
+    for folder in {target, *((target / output).parent for output in made)}:
+        remove_unfinished(folder)
 
 
 def _check_inside(output: Path, folder: Path) -> None:

@@ -114,7 +114,7 @@ class ArrayLayout:
             if place.name.endswith(_PART):
                 os.replace(place, self.folder / self.path(cell))
         for name, data in self.beside(labels).items():
-            write_built(str(self.folder), name, data)
+            write_built(str(self.folder), name, data, wait=True)  # no checkpoint comes after it
 
     def beside(self, labels: Labels | None) -> dict[str, bytes]:
         """Labels, once per severity; sequences have none, as their benchmark needs none."""

@@ -39,12 +39,12 @@ def content_hash(data: bytes | memoryview | npt.NDArray[np.uint8]) -> str:
     return sha256(plain).hexdigest()[: 2 * _DIGEST]
 
 
-def write_built(folder: str, name: str, data: bytes | memoryview) -> None:
-    """Write one of the many files of a build; a checkpoint waits for the disk.
+def write_built(folder: str, name: str, data: bytes | memoryview, *, wait: bool = False) -> None:
+    """Write one of the many files of a build; a checkpoint waits for the disk, if this does not.
 
     Until it is whole it lies where a `ManifestWriter` in the end sweeps what killed processes left.
     """
-    write_inside(folder, name, data, f"{WORKSHOP}/{os.getpid()}")
+    write_inside(folder, name, data, f"{WORKSHOP}/{os.getpid()}", wait=wait)
 
 
 class ManifestContents:
@@ -207,7 +207,7 @@ class ManifestWriter(CheckpointWriter):
 
     def begin(self, header: Mapping[str, Any]) -> None:
         text = json.dumps(seal({"manifest": VERSION, **header}), indent=1)
-        write_built(str(self._folder), HEADER, text.encode())
+        write_built(str(self._folder), HEADER, text.encode(), wait=True)
 
     def add(
         self,
