@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
 import hardy
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 from hardy.files import UNFINISHED
+from hardy.variants import mirror_manifest
 from hardy.variants.mirror import _cells
 from hardy.variants.mirror_manifest import CORRUPTED
 
@@ -137,6 +142,28 @@ def test_the_same_work_is_resumed() -> None:
     after = stamps("out")
     assert all(after[name] == before[name] for name in before if "0001" in name)
     assert sorted(map(str, lines())) == sorted(map(str, lines("whole")))
+
+
+@pytest.mark.parametrize("place", ["hold", "open_inside"])
+def test_a_full_disk_is_told_with_what_to_do(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(mirror_manifest, place, full)
+    with pytest.raises(HardyError, match=r"cannot write to out \(No space left .* see to the disk"):
+        hardy.corrupt_files("coco", "out", "contrast:1,3")
+
+
+class _Hesitant(io.FileIO):
+    def write(self, data: Any) -> int:
+        return super().write(memoryview(data)[: max(1, len(data) // 2)])
+
+
+def test_a_line_that_the_disk_takes_in_pieces_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    hesitant = lambda handle, *_, **__: _Hesitant(handle, "ab")  # noqa: E731
+    monkeypatch.setattr(mirror_manifest, "open", hesitant, raising=False)
+    hardy.corrupt_files("coco", "out", "contrast:1,3")
+    assert len(lines()) == 6
 
 
 def test_what_a_kill_left_unfinished_is_removed() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hardy.documents import parse_json
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 from hardy.files import hold, let_go, write_file
 from hardy.inside import open_inside
 from hardy.schema import is_text
@@ -34,13 +34,25 @@ def file_hash(path: Path) -> str:
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep other processes out of a folder: two of them would drop each other's lines."""
-    folder.mkdir(parents=True, exist_ok=True)
     busy = f"another process is writing to {folder}; wait for it, or name another folder"
-    lock = hold(folder / LOCK, busy)
+    with _disk(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = hold(folder / LOCK, busy)
     try:
         yield
     finally:
         let_go(lock)
+
+
+@contextmanager
+def _disk(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HardyError(
+            f"cannot write to {folder} ({error.strerror or error}); what is finished is kept: see "
+            "to the disk, or name another folder, and give the same command again"
+        ) from error
 
 
 class MirrorManifest:
@@ -74,8 +86,14 @@ class MirrorManifest:
 
     def add(self, work: Work, content: bytes) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        with open(open_inside(str(self._folder), CORRUPTED, flags), "ab", buffering=0) as file:
-            file.write(_encoded({**work, "sha256": sha256(content).hexdigest()}))
+        line = _encoded({**work, "sha256": sha256(content).hexdigest()})
+        with (
+            _disk(self._folder),
+            open(open_inside(str(self._folder), CORRUPTED, flags), "ab", buffering=0) as file,
+        ):
+            rest = memoryview(line)
+            while rest:  # a disk may take less than it is given
+                rest = rest[file.write(rest) :]
 
     def _read(self) -> list[Work]:
         if not os.path.exists(self._path):
