@@ -109,14 +109,11 @@ def test_percentile_interval() -> None:
 
 @pytest.mark.parametrize(("hits", "number"), [(0, 20), (3, 20), (20, 20), (11_950, 50_000)])
 def test_proportion_interval_beside_the_exact_one(hits: int, number: int) -> None:
-    """It holds Wilson's, and is about as wide as Clopper and Pearson's."""
+    """It lies within Clopper and Pearson's, which hold too often, and is not much narrower."""
     low, high = proportion_interval(hits, number)
-    wilson, exact = (
-        binomtest(hits, number).proportion_ci(0.95, method=kind) for kind in ("wilson", "exact")
-    )
-    assert low <= wilson.low
-    assert high >= wilson.high
-    assert (high - low) / (exact.high - exact.low) == pytest.approx(1.0, abs=0.05)
+    exact = binomtest(hits, number).proportion_ci(0.95, method="exact")
+    assert exact.low <= low < high <= exact.high
+    assert (high - low) / (exact.high - exact.low) > 0.85
 
 
 def test_refusals() -> None:

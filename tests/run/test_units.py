@@ -56,6 +56,54 @@ def test_devices_share_a_run(tmp_path: Path) -> None:
     assert {p: p.stat().st_mtime_ns for p in shared[0].folder.glob("parts/*")} == parts
 
 
+DRAWN = """
+import torch
+
+def make():
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 10))
+"""
+
+
+def test_every_process_has_the_same_weights(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(DRAWN)  # other ones at each call
+    given: dict[str, Any] = {**FEW, "images": write_rows(tmp_path, 8), "store": tmp_path / "runs"}
+    with pytest.raises(InputError, match=r"the same model in every process, got one with other"):
+        evaluate(f"torch:{tmp_path / 'net.py'}:make", devices="cpu,cpu", **given)
+
+
+def test_a_share_counts_what_is_its_own(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path, 14)  # blocks of 4, 4, 4, 2
+    counted: dict[str, int] = {}
+    for share in ("1/3", "2/3", "3/3"):
+        evaluate(
+            ["fake:10", "fake:10:3"],
+            images=rows,
+            store=tmp_path / share.replace("/", "-"),
+            shard=share,
+            announce=lambda evaluation, share=share: counted.update(
+                {share: evaluation.predictions}
+            ),
+            **FEW,
+        )
+    assert counted == {"1/3": 2 * 4 * 11, "2/3": 2 * 4 * 11, "3/3": 2 * 6 * 11}
+    with pytest.raises(InputError, match="expected `dry_run` without `shard`"):
+        evaluate("fake:10", images=rows, store=tmp_path, shard="1/3", dry_run=True, **FEW)
+
+
+def test_a_share_without_images_says_so(tmp_path: Path) -> None:
+    told: list[str] = []
+    with pytest.warns(UserWarning, match="share 5/9 has no images: there are 4 blocks"):
+        evaluate(
+            "fake:10",
+            images=write_rows(tmp_path, 14),
+            store=tmp_path,
+            shard="5/9",
+            announce=lambda evaluation: told.extend(evaluation.describe()),
+            **FEW,
+        )
+    assert "share 5/9: 0 of 14 images" in told
+
+
 def test_a_model_that_cannot_travel(tmp_path: Path) -> None:
     def mine(images: Any) -> Any:
         return np.zeros((len(images), 10))

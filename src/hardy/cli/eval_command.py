@@ -151,7 +151,7 @@ def evaluate_models(
 
     def announce(evaluation: Evaluation) -> None:
         nonlocal every
-        every = len(evaluation.models) * evaluation.subject.predictions
+        every = evaluation.predictions
         for line in evaluation.describe():
             typer.echo(printable(line))
 

@@ -73,14 +73,11 @@ def _coin_interval(share: float, coins: float) -> Interval:
 
 
 def proportion_interval(hits: int, number: int) -> Interval:
-    """The interval of one proportion, for a single cell. It has a width when nothing went wrong."""
+    """The interval of one proportion, for a single cell: here images are the coins themselves, and
+    nothing is estimated but the share. It has a width when nothing went wrong."""
     if not 0 <= hits <= number or number < 1:
         raise InputError(f"expected from 0 to {number} of at least one image, got {hits}")
-    if number == 1:
-        return Interval(0.0, 1.0)
-    share = hits / number
-    error = math.sqrt(share * (1 - share) / (number - 1))
-    return mean_interval(share, error, Interval(0.0, 1.0), number)
+    return _coin_interval(hits / number, number)
 
 
 def difference_interval(

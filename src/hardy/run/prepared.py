@@ -61,6 +61,10 @@ class Evaluation:
             f"{cells} cell{'s' if cells > 1 else ''} of {subject.suite.title}, "
             f"{subject.predictions:,} predictions per model"
         )
+        if self.shard is not None:
+            each = len(self.models) * subject.predictions // max(1, len(subject))
+            shown = f"share {self.shard}: {self.predictions // each:,} of {len(subject):,} images"
+            lines.append(shown)
         for model in self.models:
             taken = model.preprocessing or "bytes as they are"
             lines.append(f"{model.name} on {model.device}, {model.precision}: {taken}")
@@ -68,7 +72,20 @@ class Evaluation:
                 lines.append(f"  behind {in_words(defences)}")
         return lines
 
+    @property
+    def predictions(self) -> int:
+        """How many predictions all models make, of the whole run or of its share."""
+        subject = self.subject
+        shard = self.shard
+        rows = sum(shard is None or shard.has(subject.block_of(row)) for row in range(len(subject)))
+        return len(self.models) * rows * (subject.predictions // max(1, len(subject)))
+
     def plan(self) -> RunPlan:
+        if self.shard is not None:
+            raise InputError(
+                "expected `dry_run` without `shard`: it says what the whole run costs, of which a "
+                "share is that part"
+            )
         return plan_run(self.models, self.subject, workers=self.workers)
 
     def check_classes(self, subject: Subject) -> dict[str, list[str]]:
@@ -133,6 +150,9 @@ class Evaluation:
     ) -> runner.RunOutcome:
         """Run all; accuracies and doubts, by model, are stored, and `warn` hears of new ones."""
         executor: Executor = Serial() if self.workers == 1 else Threads(self.workers)
+        if self.shard is not None and not self.predictions:
+            blocks = self.subject.block_of(len(self.subject) - 1) + 1
+            (warn or warn_user)(f"share {self.shard} has no images: there are {blocks} blocks")
         sessions = [
             session(
                 source=self.subject.variants.describe(),

@@ -121,11 +121,9 @@ def run_models(
             keep_beside(writer.folder, subject.suite)
         have = [writer.have(subject.cells) for writer in writers]
         faults |= whole_batches(models, subject, have)
-        tasks = [
-            task
-            for task in list_tasks(subject, have)
-            if shard is None or shard.has(int(task.rows[0]) // subject.chunk_size)
-        ]
+        tasks = list_tasks(subject, have)
+        if shard is not None:
+            tasks = [task for task in tasks if shard.has(subject.block_of(task.rows[0]))]
         for writer, there in zip(writers, have, strict=True):
             if not there.all():
                 drop_worst(writer.folder, subject)
@@ -133,7 +131,7 @@ def run_models(
             steps = predict(models, subject, writers, tasks, executor, faults)
         else:
             hashes = [identity.hash() for identity in identities]
-            steps = elsewhere.predict(subject, writers, hashes, tasks, faults)
+            steps = elsewhere.predict(models, subject, writers, hashes, tasks, faults)
         with closing(steps):
             for count in track(steps, count_predictions(subject, tasks), "predictions", int):
                 made += count

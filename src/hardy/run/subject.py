@@ -114,6 +114,10 @@ class Subject:
         sequences = max(1, size // max(self.frames(cell) or 1 for cell in self.cells))
         return -(-sequences // self.sequences_of) * self.sequences_of
 
+    def block_of(self, row: int) -> int:
+        """The number of the block that a row is worked on in."""
+        return int(row) // self.chunk_size
+
     def load(self, rows: Rows) -> Loaded:
         return self.join([self.read(rows)])
 

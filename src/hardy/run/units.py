@@ -32,6 +32,7 @@ class UnitJob:
 
     subject: Subject
     loaders: tuple[Callable[[], Model], ...]  # one for each model
+    models: tuple[str, ...]  # the identities that they must have
     folders: tuple[Path, ...]  # of their runs
     identities: tuple[str, ...]  # their hashes
     threads: int = 1  # that read and corrupt images
@@ -47,6 +48,7 @@ class Elsewhere:
 
     def predict(
         self,
+        models: Sequence[Model],
         subject: Subject,
         writers: Sequence[RunWriter],
         identities: Sequence[str],
@@ -55,7 +57,8 @@ class Elsewhere:
     ) -> Generator[int, None, None]:
         """Have the blocks done; yields how many predictions were made or given up."""
         folders = tuple(writer.folder for writer in writers)
-        job = UnitJob(subject, self.loaders, folders, tuple(identities), self.threads)
+        known = tuple(model.identity for model in models)
+        job = UnitJob(subject, self.loaders, known, folders, tuple(identities), self.threads)
         with closing(self.executor.run(partial(begin_units, job), tasks)) as receipts:
             for receipt in receipts:
                 faults |= receipt.faults
@@ -108,6 +111,13 @@ class _UnitWriter:
 def begin_units(job: UnitJob) -> Callable[[RunTask], Receipt]:
     """Load the models, and give back the function that does one block."""
     models = [load() for load in job.loaders]
+    for model, identity in zip(models, job.models, strict=True):
+        if model.identity != identity:
+            raise InputError(
+                f"expected {model.name} to be the same model in every process, got one with other "
+                "weights or preprocessing; give it weights by a file, or draw them from a fixed "
+                "seed"
+            )
     subject = job.subject.near(models)
     executor: Executor = Serial() if job.threads == 1 else Threads(job.threads)
 

@@ -190,7 +190,9 @@ def _incomplete(run: StoredRun, part: ScoredCells, suite: Suite, places: Places)
     if len(places) - len(part.images) <= run.left_out.get(UNREADABLE, 0):
         return []
     what = "validation: " if set(part.names) <= set(suite.validation) else ""
-    return [f"{what}{len(part.images):,} of {len(places):,} images are complete; {_RESUME}"]
+    shared = any(session.get("shard") for session in run.details["sessions"])
+    rest = "the other shares add the rest" if shared else _RESUME
+    return [f"{what}{len(part.images):,} of {len(places):,} images are complete; {rest}"]
 
 
 def circumstances(run: StoredRun, suite: Suite, part: ScoredCells) -> Circumstances:
