@@ -9,7 +9,7 @@ import pytest
 
 from hardy import inside
 from hardy.errors import InputError
-from hardy.inside import make_inside, open_inside, write_inside
+from hardy.inside import make_inside, open_inside, refuse_links, write_inside
 
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 
@@ -98,3 +98,15 @@ def test_a_hard_link_in_the_place_of_a_file_is_replaced(top: str) -> None:
     write_inside(top, "a", b"data", "temporary")
     assert Path(top, "a").read_bytes() == b"data"
     assert untouched(top)
+
+
+@pytest.mark.parametrize("name", ["link", "below/link", "link/new", "below/link/mine", "broken"])
+def test_links_are_found_before_anything_is_done(name: str, top: str) -> None:
+    make_inside(top, "below")
+    Path(top, "below/own").touch()
+    for place in ("link", "below/link"):
+        Path(top, place).symlink_to(Path(top).parent / "elsewhere")
+    Path(top, "broken").symlink_to("nowhere")
+    refuse_links(top, ["below/own", "below/new", "new/newer"])
+    with pytest.raises(InputError, match=r"(link|broken): expected a file or folder of its own"):
+        refuse_links(top, ["below/own", name])

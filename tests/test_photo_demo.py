@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -18,7 +19,7 @@ from PIL import Image
 
 import hardy
 from hardy import demonstration as demo
-from hardy.errors import MissingResource, install_command
+from hardy.errors import InputError, MissingResource, install_command
 from hardy.images import demo_photos
 from hardy.store.reader import find_runs
 
@@ -48,6 +49,20 @@ def zipped(members: dict[str, bytes | str]) -> bytes:
         for name, data in members.items():
             wheel.writestr(name, data)
     return stream.getvalue()
+
+
+@pytest.mark.parametrize("link", ["photos", "photos/n02108422"])
+def test_photographs_go_through_no_link(link: str, tmp_path: Path) -> None:
+    wheel, mine, home = tmp_path / "wheel", tmp_path / "mine", tmp_path / "home"
+    wheel.write_bytes(zipped({f"foolbox/data/{demo.SHOWN}": b"a photograph"}))
+    assert demo.unpack_photos(wheel, home).read_bytes() == b"a photograph"
+    shutil.rmtree(home)
+    mine.mkdir()
+    (home / link).parent.mkdir(parents=True)
+    (home / link).symlink_to(mine)
+    with pytest.raises(InputError, match=rf"{link}: expected a folder of its own, got a link"):
+        demo.unpack_photos(wheel, home)
+    assert not list(mine.iterdir())
 
 
 @pytest.fixture
@@ -247,15 +262,14 @@ def test_the_real_classifiers_know_the_real_photographs(tmp_path: Path) -> None:
     except MissingResource as error:
         pytest.skip(str(error))
     sys.modules.pop(NETWORK, None)
-    folder = tmp_path / "photos"
-    demo.unpack_photos(wheels / PHOTOS, folder)
+    demo.unpack_photos(wheels / PHOTOS, tmp_path)
     models = demo.lite_networks(wheels)
     if find_spec("ai_edge_litert"):
         models.append(demo.quantised_network())
     runs = hardy.evaluate(
         models,
         suite="imagenet_c",
-        images=folder,
+        images=tmp_path / demo.UNPACKED,
         only=["fog", "pixelate"],
         severities=[1, 5],
         store=tmp_path / "runs",

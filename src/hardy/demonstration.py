@@ -25,9 +25,10 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import HardyError, need
 from hardy.evaluation import evaluate
-from hardy.files import write_file
+from hardy.files import UNFINISHED, write_file
 from hardy.images.demo_photos import PHOTO_WHEELS, fetch_quantised, fetch_wheels
 from hardy.images.labels import imagenet_classes
+from hardy.inside import write_inside
 from hardy.models import Model, load_model
 from hardy.pictures import write_sheet
 from hardy.progress import Track, watch
@@ -43,6 +44,7 @@ SEED = 0
 _PHOTO_SUITES = {"imagenet_c": ("counted",), "imagenet_p": ("brightness", "tilt")}
 _PHOTO_LABEL = re.compile(r"foolbox/data/(imagenet_\d+_(\d+)\.jpg)")
 _QUANTISED_NAME = "EfficientNet Lite0 int8"
+UNPACKED = "photos"  # the folder of them
 SHOWN = "imagenet_00_243.jpg"  # a dog, which the report shows under every corruption
 _LITE_SIDES = {0: 224, 1: 240, 2: 260}  # of the images that each network was trained on
 
@@ -177,18 +179,19 @@ def _exhibit_photos(home: Path) -> _Exhibit:
         models.insert(1, quantised_network())
     except HardyError as error:
         left_out.append(f"{_QUANTISED_NAME}: {error}")
-    images = home / "photos"
-    photo = unpack_photos(_wheel(wheels, "foolbox"), images)
-    return _Exhibit(models, images, _PHOTO_SUITES, False, photo, tuple(left_out))
+    photo = unpack_photos(_wheel(wheels, "foolbox"), home)
+    return _Exhibit(models, home / UNPACKED, _PHOTO_SUITES, False, photo, tuple(left_out))
 
 
-def unpack_photos(wheel: Path, folder: Path) -> Path:
+def unpack_photos(wheel: Path, home: Path) -> Path:
     """Put them into class folders with ImageNet's names; returns the one to show."""
+    home.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(wheel) as members:
         for match in filter(None, map(_PHOTO_LABEL.fullmatch, members.namelist())):
             name, label = match.groups()
-            write_file(folder / imagenet_classes()[int(label)] / name, members.read(match.string))
-    return next(folder.glob(f"*/{SHOWN}"))
+            place = f"{UNPACKED}/{imagenet_classes()[int(label)]}/{name}"
+            write_inside(str(home), place, members.read(match.string), f".photo{UNFINISHED}")
+    return next(home.glob(f"{UNPACKED}/*/{SHOWN}"))
 
 
 def lite_networks(wheels: Path) -> list[Model]:

@@ -9,7 +9,7 @@ refuses links that lie there, but not one that another process puts in place jus
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from hardy.errors import InputError
@@ -122,6 +122,18 @@ def refuse_link(place: str) -> None:
     found = os.lstat(place)
     if stat.S_ISLNK(found.st_mode) or getattr(found, "st_file_attributes", 0) & _REPARSE:
         raise _foreign(place, "a file or folder")
+
+
+def refuse_links(folder: str, names: Iterable[str]) -> None:
+    """Refuse links in the place of names below a folder, or on the way to one, at this moment."""
+    places = set()
+    for name in names:
+        while name and name not in places:
+            places.add(name)
+            name = name.rpartition("/")[0]
+    for place in sorted(places):  # a folder before what is in it
+        with suppress(FileNotFoundError, NotADirectoryError):
+            refuse_link(f"{folder}/{place}")
 
 
 def _refusal(folder: str, name: str, expected: str, error: OSError) -> Exception:

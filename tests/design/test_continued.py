@@ -68,3 +68,22 @@ def test_a_suite_of_the_users_may_move_while_models_train(tmp_path, narrow) -> N
     for name in (NONE, *NAMES[1:3]):
         trained = json.loads((tmp_path / "out/models" / name / "run.json").read_text())
         assert trained["method"]["suite"] == "mine_at_16"
+
+
+@pytest.mark.parametrize("link", ["models", "models/none", "predictions", "models/none/deeper"])
+def test_nothing_is_deleted_or_written_through_a_link(link: str, tmp_path, narrow) -> None:
+    def kill(line: str) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        run(tmp_path, kill)
+    mine, place = tmp_path / "mine", tmp_path / "out" / link
+    for folder in (mine, mine / NONE):
+        folder.mkdir()
+        for name in ("finished.json", "model.safetensors"):
+            (folder / name).write_text("mine")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(mine)
+    with pytest.raises(InputError, match=rf"{link}: expected a file or folder of its own, got a l"):
+        run(tmp_path, kill)
+    assert [path.read_text() for path in mine.rglob("*") if path.is_file()] == ["mine"] * 4

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import hardy
 from hardy.errors import HardyError, InputError
-from tests.suites.helpers import built, write_photos, write_rows
+from tests.suites.helpers import built, tree, write_photos, write_rows
 
 
 @pytest.fixture
@@ -44,6 +45,31 @@ def test_what_it_goes_on_with(name: str, mine: Path, tmp_path: Path) -> None:
     (out / name).symlink_to(mine / "file" if arrays else mine)
     with pytest.raises(InputError, match=r"contrast.*: expected a f.* of its own, got a link"):
         built(suite, images, out, "contrast", severities=(1,))
+    assert untouched(mine)
+
+
+@pytest.mark.parametrize("link", ["c0", "c0/image.png"])
+def test_corrupted_files_share_no_folder(link: str, tmp_path: Path) -> None:
+    """Else the image of one would replace that of another."""
+    images, out = tmp_path / "images", tmp_path / "out"
+    for number, name in enumerate(("c0", "c1")):
+        (images / name).mkdir(parents=True)
+        Image.new("RGB", (32, 32), (90 * number, 0, 0)).save(images / name / "image.png")
+    hardy.corrupt_files(images / "c1", out / "c1", "contrast:1")
+    before = tree(out)
+    (out / link).parent.mkdir(exist_ok=True)
+    (out / link).symlink_to(out / link.replace("c0", "c1"))
+    with pytest.raises(InputError, match=rf"{link}: expected a f.* of its own, got a link"):
+        hardy.corrupt_files(images, out, "contrast:1", overwrite=True)
+    (out / link).unlink()
+    assert tree(out) == before
+
+
+def test_links_beside_corrupted_files_are_nobodys_business(mine: Path, tmp_path: Path) -> None:
+    images, out = write_photos(tmp_path / "photos", 2), tmp_path / "out"
+    out.mkdir()
+    (out / "annotations").symlink_to(mine)
+    assert hardy.corrupt_files(images, out, "contrast:1").done == 2
     assert untouched(mine)
 
 

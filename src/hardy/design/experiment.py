@@ -30,6 +30,7 @@ from hardy.files import write_record
 from hardy.images import open_images
 from hardy.images.datasets import DATA_SETS
 from hardy.images.recipes import RECIPES
+from hardy.inside import refuse_links
 from hardy.models.adapters.torch_sources import find_device
 from hardy.models.model import Options
 from hardy.progress import Item, Track, untracked
@@ -82,6 +83,7 @@ def run_overlap(
     set that is known by its name. `clean_only` is what the stand-in for overlap needs. The same
     call resumes.
     """
+    refuse_links(str(out), (path.relative_to(out).as_posix() for path in out.rglob("*")))
     hyper = hyper or Hyperparameters()
     where = find_device(Options("training", device=device))
     training = read_data(data, where, track=track)

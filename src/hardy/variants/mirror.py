@@ -23,6 +23,7 @@ from hardy.images.image_files import (
     read_oriented,
     walk,
 )
+from hardy.inside import refuse_links
 from hardy.progress import Track, watch
 from hardy.suites import SEVERITIES, load
 from hardy.suites.cells import Cell
@@ -200,7 +201,7 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
             continue
         for cell in todo:
             output = job.target / job.output(path, cell)
-            _check_inside(output, job.target)
+            refuse_links(str(job.target), [job.output(path, cell)])
             try:
                 pixels = job.corrupt(clean, path.with_suffix("").as_posix(), cell)
             except InputError as error:
@@ -219,6 +220,7 @@ def _divide(
     """The outputs that are there by the same work, and those to make; others there are refused, and
     so are the same images in another format."""
     made = {job.output(path, cell) for path in images for cell in job.cells}
+    refuse_links(str(job.target), made)
     there = {
         path: found
         for path in images
@@ -239,24 +241,17 @@ def _divide(
     if (strange or twins) and not job.overwrite:
         first, *others = (*strange, *twins)
         raise _in_the_way(job.target / first, len(others))
+    refuse_links(str(job.target), twins)
     manifest.forget(twins)
     for twin in twins:
-        _check_inside(job.target / twin, job.target)
         (job.target / twin).unlink()
     return kept, made - kept
 
 
 def _sweep(target: Path, made: set[str]) -> None:
     """Remove what a killed process left unfinished where this one will write."""
-    for output in made:
-        _check_inside(target / output, target)
     for folder in {target, *((target / output).parent for output in made)}:
         remove_unfinished(folder)
-
-
-def _check_inside(output: Path, folder: Path) -> None:
-    if not output.parent.resolve().is_relative_to(folder.resolve()):
-        raise InputError(f"{output.parent} is a link that leads out of {folder}; remove it first")
 
 
 def _in_the_way(path: Path, others: int = 0) -> InputError:
