@@ -209,7 +209,7 @@ def evaluate(
     found = evaluation.check()
     for its_name, checked in found.items():
         doubts[its_name] += checked.warnings
-    for warning in (text for some in doubts.values() for text in some):
+    for warning in dict.fromkeys(text for some in doubts.values() for text in some):
         (warn or warn_user)(warning)
     accuracy = {its_name: checked.accuracy for its_name, checked in found.items()}
     outcome = evaluation.run(track, accuracy, doubts, warn)

@@ -37,6 +37,6 @@ def test_a_kind_of_model_is_one_file_and_one_row(tmp_path: Path) -> None:
     few = ("--suite", "cifar10_c", "--images", images, "--only", "fog", "--severities", "1,3")
     assert "mean:10: mean error" in hardy("eval", "mean:10", *few)
     (row,) = [line for line in hardy("score", "runs").splitlines() if "mean:10 " in line]
-    assert "±" in row
+    assert "90.0 [67.1 to 98.7] %" in row, "a score with its interval"
     hardy("report", "runs", "-o", "report.html")
     assert "mean:10" in (tmp_path / "report.html").read_text()
