@@ -78,7 +78,7 @@ def test_it_is_compared(hardy) -> None:
     assert "+20." in row
     out = hardy("compare", "runs", "sure", "unsure")
     assert "significantly worse in confidence" in out
-    assert "no regression in mCE and clean error" in out, "unless it says that it decides"
+    assert "no significant regression in mCE and clean error" in out, "unless it decides"
 
 
 def test_it_is_in_the_report(hardy, tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from hardy.errors import HardyError, InputError, MissingResource
-from hardy.models import MODELS, Model, Options, Preprocessing, load_model
+from hardy.models import MODELS, Model, Options, Override, Preprocessing, load_model
 from hardy.models.adapters.function_model import FakeModel
+from hardy.run.preflight import STANDARD
 from tests.photos import photos, random_images
 
 IMAGES = random_images(9, 20, 24)
@@ -195,6 +196,22 @@ def test_preprocessing_in_words():
 def test_impossible_preprocessing_is_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         Preprocessing(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "figures", "said"),
+    [
+        ("mean", (125, 122, 113), "125,122,113"),
+        ("mean", (-0.5, 0.5, 0.5), "-0.5,0.5,0.5"),
+        ("std", (58.395, 57.12, 57.375), "58.395,57.12,57.375"),
+    ],
+)
+def test_overrides_in_units_of_bytes_are_refused(name, figures, said):
+    message = f"expected `{name}` in units of 0..1, got {said}; divide by 255"
+    with pytest.raises(InputError, match=message):
+        Override(**{name: figures})
+    for mean, std in STANDARD.values():
+        Override(mean, std)
 
 
 class Silent:

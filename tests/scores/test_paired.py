@@ -125,7 +125,7 @@ def test_what_decides(tmp_path: Path) -> None:
     better = compare_runs(two, one)
     assert [c.first.name for c in better.worse] == ["relative mCE"]
     assert better.regressions == ()
-    assert better.verdict == "no regression in mCE and clean error"
+    assert better.verdict == "no significant regression in mCE and clean error"
     worse = compare_runs(one, two)
     assert [c.first.name for c in worse.regressions] == ["clean error"]
     assert worse.verdict == "a regression in clean error, none in mCE"

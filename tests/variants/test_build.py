@@ -36,6 +36,17 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_rows(tmp_path_factory.mktemp("rows"))
 
 
+@pytest.mark.parametrize("suite", ["cifar10_c", "cifar10_p"])
+def test_images_of_another_size_are_refused(suite: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", images=np.zeros((4, 64, 64, 3), np.uint8), labels=range(4))
+    message = (
+        r"expected images of 32 x 32 for CIFAR-10-., which takes them as they are, got width 64"
+    )
+    with pytest.raises(InputError, match=message):
+        built(suite, tmp_path / "a.npz", tmp_path / "out", "brightness")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_what_is_read_back_is_what_is_made_on_the_fly(
     format: str, photos: Path, tmp_path: Path

@@ -73,6 +73,16 @@ class Override:
     std: Triple | None = None
     size: int | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("mean", "std"):
+            figures = getattr(self, name)
+            if figures and (min(figures) < 0 or max(figures) > 1):
+                said = ",".join(f"{figure:g}" for figure in figures)
+                raise InputError(
+                    f"expected `{name}` in units of 0..1, got {said}; divide by 255 what is in "
+                    "units of 0..255"
+                )
+
     def onto(self, own: Preprocessing) -> Preprocessing:
         said = {name: value for name, value in vars(self).items() if value is not None}
         rest = "" if len(said) == 3 else f", the rest {own.source}"

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError, sides
+from hardy.errors import InputError
 from hardy.images.labels import Classes
-from hardy.images.recipes import RECIPES
 from hardy.images.source import Ids
 from hardy.models import Model
 from hardy.models.model import facts_of
@@ -21,6 +20,7 @@ from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
 from hardy.variants import Chunk, DecodedImage, Variants
 from hardy.variants.disk.manifest import content_hash
+from hardy.variants.generated import check_suite_size
 
 Rows = npt.NDArray[np.int64]
 
@@ -166,13 +166,8 @@ class Subject:
                 fault = fault or error
                 continue
             assert image is not None  # asked for where there are images
-            side, shape = self.suite.edition.side, image.shape
-            if RECIPES[self.suite.recipe].side is None and shape[:2] != (side, side):
-                raise InputError(
-                    f"expected images of {side} x {side} for {self.suite.title}, which takes them "
-                    f"as they are, got {sides(*shape[:2])}; resize them, or take another suite"
-                )
-            return shape
+            check_suite_size(self.suite, image)
+            return image.shape
         raise InputError(f"none of the {len(self):,} images can be read: {fault}")
 
     def _check_shape(self, image: DecodedImage) -> None:

@@ -78,9 +78,8 @@ class Compared(Shown):
         worse = [one.first.name for one in self.regressions]
         others = [one.first.name for one in self.deciding if one.first.name not in worse]
         parts = [f"a regression in {' and '.join(worse)}"] if worse else []
-        parts += (
-            [f"{'none' if worse else 'no regression'} in {' and '.join(others)}"] if others else []
-        )
+        none = "none" if worse else "no significant regression"
+        parts += [f"{none} in {' and '.join(others)}"] if others else []
         return ", ".join(parts)
 
     @property

@@ -16,7 +16,7 @@ from hardy.corrupt import passes as engine
 from hardy.engine.door import SMALLEST_SIDE, UInt8
 from hardy.engine.ops import ops_for, to_device
 from hardy.engine.rng import derive_key, image_id
-from hardy.errors import InputError
+from hardy.errors import InputError, sides
 from hardy.images.recipes import RECIPES, recipe_for
 from hardy.images.source import Ids, Labels, Source, size_of
 from hardy.suites.cells import CLEAN, Cell, choose_cells
@@ -107,6 +107,16 @@ class Generated:
         step = f" + {self.suite.storage}" if self.stored and self.suite.storage else ""
         taken = "" if self.recipe == self.suite.recipe else " taken as they are"
         return f"{self.source.describe()}{taken}, {self.suite.name} on the fly{step}"
+
+
+def check_suite_size(suite: Suite, image: DecodedImage) -> None:
+    """Refuse an image of another size than the suite's, where no recipe brings it to that."""
+    side, size = suite.edition.side, image.shape[:2]
+    if RECIPES[suite.recipe].side is None and size != (side, side):
+        raise InputError(
+            f"expected images of {side} x {side} for {suite.title}, which takes them as they are, "
+            f"got {sides(*size)}; resize them, or take another suite"
+        )
 
 
 @dataclass(frozen=True)

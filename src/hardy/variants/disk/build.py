@@ -49,7 +49,7 @@ from hardy.variants.disk.manifest import (
     read_contents,
 )
 from hardy.variants.disk.unit_groups import list_units
-from hardy.variants.generated import Generated
+from hardy.variants.generated import Generated, check_suite_size
 
 _BUILD_LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
 # What may differ between the sessions of one build; `images_hash` speaks for names and labels.
@@ -171,6 +171,7 @@ def build_cells(
     _check_folder(folder)
     made_by = Generated(suite, source, seed, stored=False)
     index, first = _first(made_by)
+    check_suite_size(suite, first)
     job = BuildJob(suite, source, seed, format, str(folder), first.shape)
     header = _describe_build(job) | {"first_image": [index, content_hash(first.pixels)]}
     _check_same_build(folder, header)
