@@ -205,6 +205,12 @@ def test_a_model_without_its_weights_is_noticed():
 
     images, labels = np.zeros((200, 8, 8, 3), np.uint8), np.zeros(200, np.int64)
     (told,) = check(Guess(0.25), images, labels).warnings
+    assert (
+        "no better than chance among 4 classes; is it trained, and are its classes numbered" in told
+    )
+    torch_module = Guess(0.25)
+    torch_module.facts = ModelFacts(takes_tensors=True)
+    (told,) = check(torch_module, images, labels).warnings
     assert "no better than chance among 4 classes; are its weights loaded (`checkpoint`)" in told
     ours = Guess(0.25)
     ours.preprocessing = replace(Guess.preprocessing, source=AS_TRAINED)

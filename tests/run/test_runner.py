@@ -278,20 +278,21 @@ def test_doubts_are_stored_and_said_wherever_scores_are(tmp_path: Path) -> None:
     runs = evaluate([sure, "fake:10"], warn=heard.append, **what, **FEW)
     (warning,) = heard
     assert "sure: its outputs are probabilities, not logits" in warning
+    note = warning[warning.index("its outputs") :]  # behind the model's name, where it is shown
     open_question = "preprocessing and class order not checked: that takes 30 clean images"
     assert isinstance(runs, list)
     doubted, plain = (run.score() for run in runs)
-    assert doubted.notes == (warning, open_question)
+    assert doubted.notes == (note, open_question)
     assert plain.notes == (open_question,)
     assert warning in " ".join(str(hardy.score(tmp_path / "runs")).split())
     compared = hardy.compare(doubted, plain)
-    assert f"A: {warning}" in compared.tables()[0].notes
-    expected = [f"A and B: {open_question}", f"A: {warning}"]
+    assert f"A: {note}" in compared.tables()[0].notes
+    expected = [f"A and B: {open_question}", f"A: {note}"]
     assert json.loads(compared.as_json())["notes"] == expected
     hardy.report(tmp_path / "runs", tmp_path / "results.json")
     board = hardy.leaderboard([tmp_path / "results.json"], tmp_path / "board")
     for page in (board, hardy.report(tmp_path / "runs", tmp_path / "report.html")):
-        assert warning in page.read_text()
+        assert note in page.read_text()
     again = one(evaluate(sure, warn=heard.append, **what, **FEW))
     assert again.score().notes == doubted.notes, "each once, however often it was resumed"
 

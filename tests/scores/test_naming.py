@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,3 +113,12 @@ def test_all_suites_of_some_models(runs: list[StoredRun]) -> None:
         choose_all(runs, ["timm:resnet50d", "nobody"])
     with pytest.raises(InputError, match="got 2; name one of the folders"):
         choose_all(runs, ["onnx"])
+
+
+@pytest.mark.parametrize("defence", [None, [{"name": "clahe", "setting": None, "words": ""}]])
+def test_a_warning_has_its_models_name_once(defence: Any, tmp_path: Path) -> None:
+    """Sessions hold it with the name in front, of a defended model that of the model itself."""
+    model = "net+clahe" if defence else "net"
+    told = {"warnings": ["net: 40.0% of 30 clean images are right"]}
+    run = write_run(tmp_path, WRONG, model=model, defence=defence, session=told)
+    assert run.doubts == ["40.0% of 30 clean images are right"]

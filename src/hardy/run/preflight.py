@@ -111,8 +111,11 @@ def _by_chance(model: Model, wrong: npt.NDArray[np.bool_], classes: int) -> list
     above = hits > number / classes and binomial_tail(hits, number, 1 / classes) < 0.05
     if above or model.preprocessing is None or classes < 2:
         return []
-    ours = model.preprocessing.source == AS_TRAINED
-    doubt = "was it trained for long enough" if ours else "are its weights loaded (`checkpoint`)"
+    doubt = "is it trained"
+    if model.preprocessing.source == AS_TRAINED:
+        doubt = "was it trained for long enough"
+    elif facts_of(model).takes_tensors:  # the file of any other kind holds its weights
+        doubt = "are its weights loaded (`checkpoint`)"
     return [
         f"{model.name}: {hits / number:.1%} of {number} clean images are right, no better than "
         f"chance among {classes} classes; {doubt}, and are its classes numbered as the images' are?"

@@ -130,8 +130,13 @@ class StoredRun:
 
     @property
     def doubts(self) -> list[str]:
-        """What was warned of before the run, and what could not be checked."""
-        return read_doubts(self.details["sessions"])
+        """What was warned of before the run, and what could not be checked, without the model's
+        name in front, which stands before it wherever it is shown."""
+        plain = self.model
+        for defence in reversed(self.defences):  # of a defended model the warning names the model
+            plain = plain.removesuffix(f"+{defence.label}")
+        told = read_doubts(self.details["sessions"])
+        return [text.removeprefix(f"{self.model}: ").removeprefix(f"{plain}: ") for text in told]
 
     @property
     def asked(self) -> frozenset[str]:
