@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardy.limits import ROWS
+from hardy.limits import ROWS, check_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +20,7 @@ _TOGETHER, _BYTES = 4096, 200_000_000
 
 def arrow_path(path: Path) -> Any:
     """What pyarrow opens: it takes no names that are not UTF-8, but files that Python opened."""
+    check_regular(path)
     try:
         str(path).encode()
     except UnicodeEncodeError:

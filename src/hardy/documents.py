@@ -4,7 +4,6 @@ One reader for all of them: no larger than its limit, one line on whatever is wr
 a record that Hardy wrote, a sum by which a byte that changed is noticed.
 """
 
-import errno
 import json
 import tomllib
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError, told
-from hardy.limits import RECORD, Limit
+from hardy.limits import RECORD, Limit, check_regular
 from hardy.schema import Schema, check_fields
 
 SUM = "sha256"  # the field of a record that holds the sum of all others
@@ -27,8 +26,7 @@ Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 def read_document(path: Path, limit: Limit = RECORD) -> bytes:
     """All bytes of a file, unless it is too large; its reader says what an OSError means."""
-    if path.exists() and not path.is_file():  # a pipe would be waited for, and a device never ends
-        raise OSError(errno.EINVAL, "it is no file")
+    check_regular(path)
     with path.open("rb") as file:
         content = file.read(limit.value + 1)
     if len(content) > limit.value:

@@ -5,6 +5,7 @@ Each limit is far above what benchmarks need, says why it is there, and is raise
 variable. Bounds that a format itself has, such as the four dimensions of images, stand with it.
 """
 
+import errno
 import os
 import re
 import zipfile
@@ -108,6 +109,12 @@ def check_archive(path: Path) -> None:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return  # no archive, or a broken one: its reader tells
     INFLATED.check(sum(one.file_size for one in packed), path)
+
+
+def check_regular(path: Path) -> None:
+    """Raise an OSError over what is no file: a pipe would be waited for, a device never ends."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file")
 
 
 LIMITS = (IMAGES, PIXELS, FRAMES, INFLATED, ROWS, RECORD, LISTING, SETS)

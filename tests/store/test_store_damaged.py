@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.store.reader import find_runs, open_run
+from hardy.store.worst_images import read_worst
 from tests.records import read_unsealed
 from tests.store.stores import CELLS, contents_hash, extend, files, opened
 
@@ -149,3 +151,13 @@ def test_a_file_in_place_of_the_parts(tmp_path: Path) -> None:
         InputError, match="parts: expected a folder of predictions, got a file; del"
     ):
         _ = open_run(run.folder).cells
+
+
+@pytest.mark.parametrize("name", ["parts", "images.parquet", "worst.parquet"])
+def test_pipes_are_not_waited_for(name: str, tmp_path: Path) -> None:
+    run = extend(tmp_path, range(5), CELLS[:1])
+    path = files(run)[0] if name == "parts" else run.folder / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(InputError, match=rf"{path}.*it is no file.*delete it"):
+        read_worst(run.folder) if "worst" in name else contents_hash(open_run(run.folder))

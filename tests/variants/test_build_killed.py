@@ -256,7 +256,7 @@ def test_what_was_left_unfinished_goes(tmp_path: Path) -> None:
     (tmp_path / f".half{files.UNFINISHED}").touch()
     with ManifestWriter(tmp_path) as writer:
         writer.add(0, {})
-        writer.finish(1)
+        writer.finish([range(1)])
     assert os.listdir(tmp_path) == [LINES]
 
 
@@ -266,7 +266,7 @@ def test_a_manifest_that_cannot_be_opened_is_let_go(tmp_path: Path) -> None:
         ManifestWriter(tmp_path)
     (tmp_path / LINES).rmdir()
     with ManifestWriter(tmp_path) as writer:
-        writer.finish(0)
+        writer.finish([])
     assert refused.tb is not None
 
 

@@ -133,7 +133,7 @@ def write_part(folder: Path, name: str, rows: pa.Table) -> None:
 def merge_parts(folder: Path, names: Sequence[str]) -> str:
     """Make one part of several, and say its name; a row group at a time: the memory stays flat."""
     merged = part_name(*names)
-    with _open(folder / names[0]) as file:
+    with _naming(folder / names[0]), _open(folder / names[0]) as file:
         kind = file.schema_arrow
     with whole_file(folder / merged) as file, pq.ParquetWriter(file, kind, **_OPTIONS) as out:
         waiting: list[pa.Table] = []

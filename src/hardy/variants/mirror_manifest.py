@@ -12,10 +12,11 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from hardy.documents import parse_json
+from hardy.documents import parse_json, read_document
 from hardy.errors import HardyError, InputError
 from hardy.files import hold, let_go, write_file
 from hardy.inside import open_inside
+from hardy.limits import LISTING, check_regular
 from hardy.schema import is_text
 
 CORRUPTED, LOCK = "corrupted.jsonl", ".corrupted.lock"
@@ -26,6 +27,7 @@ Work = dict[str, Any]
 def file_hash(path: Path) -> str:
     """SHA-256 of a file, which may have gone, or been closed to us, since it was listed."""
     try:
+        check_regular(path)
         return sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
@@ -98,17 +100,24 @@ class MirrorManifest:
     def _read(self) -> list[Work]:
         if not os.path.exists(self._path):
             return []
-        *lines, _ = self._path.read_bytes().split(b"\n")  # what follows the last is cut short
         try:
+            content = read_document(self._path, LISTING)
+            *lines, _ = content.split(b"\n")  # what follows the last is cut short
             found = [parse_json(line) for line in lines]
-        except ValueError:
+        except InputError:
+            raise
+        except (OSError, ValueError):
             found = [None]
-        if not all(isinstance(line, dict) and is_text(line.get("output")) for line in found):
+        if not all(isinstance(line, dict) and _is_name(line.get("output")) for line in found):
             raise InputError(
                 f"{self._path}: expected the lines that `hardy corrupt` writes; "
                 "move the file away, or name another folder"
             )
         return found
+
+
+def _is_name(value: Any) -> bool:
+    return is_text(value) and PurePosixPath(value).name != ""
 
 
 def _without_suffix(output: str) -> str:

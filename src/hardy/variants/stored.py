@@ -202,7 +202,8 @@ def _open_built(folder: Path, header: dict[str, Any], suite: Suite) -> Stored:
         )
     source = listed_source(header)
     layout = open_layout(suite, folder, header["format"], source, tuple(header["shape"]))
-    contents = read_contents(folder, len(units_of(header["images"], layout.size)))
+    layout.check()
+    contents = read_contents(folder, units_of(header["images"], layout.size))
     whole = [cell for cell in choose_cells(suite, ["all"]) if contents.listed(cell).all()]
     if not whole:
         raise InputError(f"{folder}: no cell is finished; run the same `hardy build` to the end")

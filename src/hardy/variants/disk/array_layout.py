@@ -14,6 +14,7 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError, door
 from hardy.images.source import Labels
 from hardy.inside import open_inside
+from hardy.limits import check_regular
 from hardy.suites.cells import Cell, cell_folder, levels
 from hardy.suites.suite import Suite
 from hardy.variants.disk.manifest import content_hash, write_built
@@ -98,8 +99,10 @@ class ArrayLayout:
     def hash(self, unit: range, cell: Cell) -> str | None:
         header, shape = self._header(cell), self._whole_shape(cell)
         length = len(unit) * prod(shape[1:])
+        place = self._place(cell)
         try:
-            with self._place(cell).open("rb") as file:
+            check_regular(place)
+            with place.open("rb") as file:
                 whole = os.fstat(file.fileno()).st_size == len(header) + prod(shape)
                 if not whole or file.read(len(header)) != header:
                     return ""  # no row of it can be trusted to lie in its place
@@ -142,6 +145,7 @@ def read_rows(path: Path, first: int, indices: Sequence[int]) -> UInt8:
 def map_array(path: Path) -> UInt8:
     """The images in a file: (N, H, W, 3), or (N, F, H, W, 3) of sequences."""
     with door(path, "fetch or build it again"):
+        check_regular(path)
         array: UInt8 = np.load(path, mmap_mode="r", allow_pickle=False)
     if not isinstance(array, np.ndarray):  # a zip, which NumPy opens by the same call
         raise InputError(f"{path}: expected NumPy's format, got an archive; unpack it")

@@ -180,7 +180,7 @@ def build_cells(
     layout = layout_of(job)
     layout.check()
     units = units_of(len(source), layout.size)
-    contents = read_contents(folder, len(units))
+    contents = read_contents(folder, units)
     groups, kept_units, faults = list_units(contents, layout, units, made_by, cells)
     images = sum(len(units[unit]) for group in groups for unit in group.units)
     kept = len(source) - images - len(faults)
@@ -215,9 +215,9 @@ def build_cells(
                     faults |= unit.faults
                     built += unit.images
             manifest.checkpoint()  # before arrays get the name that says they are whole
-            contents = read_contents(folder, len(units))
+            contents = read_contents(folder, units)
             layout.finish([c for c in cells if _complete(contents, suite, c)], source.labels)
-            manifest.finish(len(units))
+            manifest.finish(units)
     except OSError as error:
         raise HardyError(
             f"cannot write to {folder}: {error}; what is finished is kept: see to the disk, then "

@@ -31,8 +31,12 @@ HEADER = "manifest.json"
 VERSION = 1
 
 
+def _is_number(value: Any) -> bool:
+    return is_whole(value, least=0) and value < 2**63  # as arrays hold them
+
+
 def _are_ids(value: Any) -> bool:
-    return all_of(is_text)(value) or all_of(lambda one: is_whole(one, least=0))(value)
+    return all_of(is_text)(value) or all_of(_is_number)(value)
 
 
 def _is_cell(value: Any) -> bool:
@@ -57,7 +61,7 @@ _HEADER_FIELDS = {
     "images": WHOLE,
     "files": TEXTS,
     "ids": Field("a list of ids, names or whole numbers", _are_ids),
-    "labels": or_null(Field("a list of class numbers", all_of(_FROM_ZERO.fits))),
+    "labels": or_null(Field("a list of class numbers", all_of(_is_number))),
     "classes": or_null(TEXTS),
     "first_image": Field("the place of an image, and a hash", _is_first),
     "cells": Field("a list of cells such as fog:3", all_of(_is_cell)),

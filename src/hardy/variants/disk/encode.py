@@ -8,7 +8,7 @@ import numpy as np
 
 from hardy.engine.door import UInt8
 from hardy.errors import HardyError, InputError, door, need
-from hardy.limits import FRAMES, PIXELS
+from hardy.limits import FRAMES, PIXELS, check_regular
 
 
 def jpeg(image: UInt8, quality: int) -> bytes:
@@ -63,18 +63,16 @@ def read_video(path: Path) -> UInt8:
     av = need("av", "video", "a video")
     frames: list[UInt8] = []
     # What is damaged, the library meets with errors of nearly any kind.
-    with (
-        door(path, "fetch or build it again"),
-        path.open("rb") as file,
+    with door(path, "fetch or build it again"):
+        check_regular(path)
         # By its contents FFmpeg might take a file for a list of others, and open those.
-        av.open(file, format="mp4") as container,
-    ):
-        for frame in container.decode(video=0):
-            PIXELS.check(frame.width * frame.height, path)
-            FRAMES.check(len(frames) + 1, path)
-            frames.append(frame.to_ndarray(format="rgb24"))
-            if frames[-1].shape != frames[0].shape:
-                raise InputError(f"cannot read {path}: its frames have several sizes")
+        with path.open("rb") as file, av.open(file, format="mp4") as container:
+            for frame in container.decode(video=0):
+                PIXELS.check(frame.width * frame.height, path)
+                FRAMES.check(len(frames) + 1, path)
+                frames.append(frame.to_ndarray(format="rgb24"))
+                if frames[-1].shape != frames[0].shape:
+                    raise InputError(f"cannot read {path}: its frames have several sizes")
     if not frames:
         raise InputError(f"cannot read {path}: the video has no frames")
     return np.stack(frames)

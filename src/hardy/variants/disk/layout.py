@@ -19,10 +19,11 @@ from typing import Protocol
 import numpy as np
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError
+from hardy.errors import InputError, door
 from hardy.images.image_files import read_image
 from hardy.images.readers import open_images
 from hardy.images.source import Labels, Source
+from hardy.limits import check_regular
 from hardy.suites.cells import Cell, cell_folder
 from hardy.suites.suite import Suite
 from hardy.variants.disk import encode
@@ -135,8 +136,9 @@ class FileLayout(FilePerUnit):
     def check(self) -> None:
         for name in self.names:
             place = PurePosixPath(name)
-            if place.is_absolute() or ".." in place.parts or "\0" in name or not place.name:
-                raise InputError(f"the image name {name!r} is no path in a folder; rename it")
+            outside = place.is_absolute() or ".." in place.parts
+            if outside or not place.name or not _can_be_named(name):
+                raise InputError(f"the image name {name!r} is no path in {self.folder}; rename it")
         twice = len(self.names) - len({self._file(name) for name in self.names})
         if twice:
             raise InputError(
@@ -163,10 +165,29 @@ class FileLayout(FilePerUnit):
 
     def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:
         read_one = encode.read_video if self.format == "mp4" else read_image
-        return stack_files([self.folder / self.path(index, cell) for index in indices], read_one)
+        names = [self.path(index, cell) for index in indices]
+        return stack_files([_within(self.folder, name) for name in names], read_one)
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         return (self.path(index, cell) for cell in cells for index in range(count))
+
+
+def _can_be_named(name: str) -> bool:
+    """Whether the system can spell it: a manifest may hold NUL, and half a pair of surrogates."""
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+
+
+def _within(folder: Path, name: str) -> Path:
+    """The path of an image, unless a link on its way leads out: it may be anybody's folder."""
+    path = folder / name
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise InputError(
+            f"cannot read {path}: a link leads out of {folder}; put the file itself in its place"
+        )
+    return path
 
 
 def stack_files(paths: Sequence[Path], read_one: Callable[[Path], UInt8]) -> UInt8:
@@ -239,7 +260,10 @@ class ShardLayout(FilePerUnit):
         @lru_cache(_SHARDS_OPEN)
         def shard(number: int, cell: Cell) -> tuple[Source, dict[str, int]]:
             unit = range(number * self.size, (number + 1) * self.size)
-            source = open_images(self.folder / self.name(unit, cell), id_rule="file_stem")
+            path = self.folder / self.name(unit, cell)
+            with door(path, "build it again"):
+                check_regular(path)
+            source = open_images(path, id_rule="file_stem")
             return source, {str(name): place for place, name in enumerate(source.ids)}
 
         return shard
@@ -257,6 +281,7 @@ def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
 
 def _file_hash(path: Path) -> str | None:
     try:
+        check_regular(path)
         return content_hash(path.read_bytes())
     except OSError:
         return None

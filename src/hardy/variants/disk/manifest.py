@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardy.documents import seal
+from hardy.documents import seal, why_unread
 from hardy.errors import InputError
 from hardy.files import CheckpointWriter, let_go, remove_unfinished, whole_file
 from hardy.inside import make_inside, open_inside, write_inside
+from hardy.limits import check_regular
 from hardy.schema import brief, is_whole
 from hardy.suites.cells import Cell
 from hardy.variants.disk.build_header import HEADER, VERSION
@@ -50,8 +51,8 @@ def write_built(folder: str, name: str, data: bytes | memoryview, *, wait: bool 
 class ManifestContents:
     """What the lines list. Millions of hashes, so they are kept as bytes."""
 
-    def __init__(self, units: int) -> None:
-        self._units = units
+    def __init__(self, units: Sequence[range]) -> None:
+        self._images, self._units = units, len(units)
         self._digests: dict[Cell, bytearray] = {}
         self._listed: dict[Cell, npt.NDArray[np.bool_]] = {}
         self._bad: dict[Cell, dict[int, tuple[int, ...]]] = {}
@@ -92,6 +93,11 @@ class ManifestContents:
     ) -> None:
         if not 0 <= unit < self._units:
             raise ValueError(f"expected a unit below {self._units}, got {unit}")
+        images = self._images[unit]
+        if not all(index in images for index in bad):
+            raise ValueError(f"expected images of the unit, {images}, got {brief(bad)}")
+        if sources and len(sources) != len(images):
+            raise ValueError(f"expected {len(images)} hashes of images, got {len(sources)}")
         if sources:  # one that cannot be read any more is still known
             known = self.sources(unit) or sources
             every = (_digest(new or old) for new, old in zip(sources, known, strict=True))
@@ -141,7 +147,7 @@ def _line(
     return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
-def read_contents(folder: Path, units: int) -> ManifestContents:
+def read_contents(folder: Path, units: Sequence[range]) -> ManifestContents:
     """What the lines say, the later ones over the earlier."""
     contents = ManifestContents(units)
     for number, line in enumerate(_whole_lines(folder / LINES), 1):
@@ -167,10 +173,16 @@ def _place(value: Any) -> int:
 def _whole_lines(path: Path) -> Iterator[bytes]:
     """All but a last one that a crash cut short."""
     try:
+        check_regular(path)
         with path.open("rb") as file:
             yield from (line for line in file if line.endswith(b"\n"))
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise InputError(
+            f"cannot read {path}: {why_unread(error)}; restore the file, or build anew in another "
+            "folder"
+        ) from error
 
 
 @cache
@@ -234,7 +246,7 @@ class ManifestWriter(CheckpointWriter):
                 raise
             self._waiting.clear()
 
-    def finish(self, units: int) -> None:
+    def finish(self, units: Sequence[range]) -> None:
         """Lines in order: the manifest too is the same, however often the build was stopped."""
         self.checkpoint()
         with whole_file(self._folder / LINES) as file:

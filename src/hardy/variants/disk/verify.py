@@ -49,8 +49,9 @@ def verify(folder: str | os.PathLike[str], *, track: Track = watch) -> BuildChec
         )
     suite, source = load(suite_in(folder, header["suite"])), listed_source(header)
     layout = open_layout(suite, folder, header["format"], source, tuple(header["shape"]))
+    layout.check()
     units = units_of(header["images"], layout.size)
-    contents = read_contents(folder, len(units))
+    contents = read_contents(folder, units)
     cells = sorted({*map(parse_cell, header["cells"]), *contents.cells})
     missing: list[str] = []
     altered: list[str] = []
