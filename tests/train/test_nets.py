@@ -229,6 +229,7 @@ def test_a_run_blurs_after_convolutions(tmp_path) -> None:
     assert load_model(f"hardy:{tmp_path / 'out'}").logits(random_images(2, 16, 16)).shape == (2, 3)
 
 
+@pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0")
 def test_our_nets_are_compiled_in_one_piece() -> None:
     net = WideResNet(10, 1, 3, Halving(3, after_conv=True)).eval()
     assert isinstance(net, Net)
