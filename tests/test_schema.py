@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hardy.errors import InputError
@@ -45,6 +46,12 @@ def test_a_table_that_fits() -> None:
         ({**GOOD, "kind": ["a"]}, r"x.toml: model.kind: expected a or b, got \['a'\]; correct the"),
         ({**GOOD, "size": 0}, "model.size: expected a whole number above 0 or null, got 0"),
         ({**GOOD, "sizes": 3}, r'field of x.toml "model.sizes"; did you mean "model.size"\?'),
+        ({**GOOD, "name": [16**9999]}, "name: expected text, got a number of too many digits; co"),
+        ({**GOOD, "size": 16**9999}, "expected a whole number above 0 or null, got a number of to"),
+        (
+            {**GOOD, "name": np.eye(2)},
+            r"expected text, got array\(\[\[1., 0.\],  .*\]\]\); correct",
+        ),
         ({**GOOD, "name": 10**80}, "model.name: expected text, got 10{59}…; correct the file"),
     ],
 )

@@ -13,12 +13,17 @@ from typing import Any
 
 from hardy.errors import InputError, told
 from hardy.limits import RECORD, Limit, check_regular
-from hardy.schema import Schema, check_fields
+from hardy.schema import Field, Schema, check_fields, is_text
 
 SUM = "sha256"  # the field of a record that holds the sum of all others
 _ALTERED = (
     f"it is not as it was written, by its {SUM}; restore it, or, if you meant to change it, remove "
     "that field"
+)
+
+SUITE_NAME = Field(
+    "the name of a suite, up to 200 letters without slashes",  # since files are called by it
+    lambda value: is_text(value) and len(value) <= 200 and not set("/\\") & set(value),
 )
 
 Pairs = Callable[[list[tuple[str, Any]]], Any]

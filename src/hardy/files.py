@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 UNFINISHED = ".hardy-unfinished"
 RECORD = "run.json"  # the record of a run's folder
 CHECKPOINT_SECONDS = 5.0
-STALE_SECONDS = 3600.0  # by then nobody is still writing a file
+STALE_SECONDS = 86_400.0  # a day: by then nobody is still writing a file
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # how a file system says that
 
 

@@ -24,7 +24,7 @@ class Field(NamedTuple):
 
 
 def is_whole(value: Any, least: int = 1) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
 
 
 def is_number(value: Any) -> bool:
@@ -113,5 +113,8 @@ def expect(right: bool, expected: str, got: Any, where: str, todo: str = _CORREC
 
 
 def brief(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = " ".join(repr(value).split("\n"))
+    except ValueError:  # Python does not write out a whole number of thousands of digits
+        text = "a number of too many digits"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

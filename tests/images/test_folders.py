@@ -215,6 +215,8 @@ def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
         open_images(tmp_path, faults=())  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected the path of a file of labels, got b'x'"):
         open_images(tmp_path, labels=b"x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"a file of labels, got array\(\[ *0, +1, .{40,50}…$"):
+        open_images(tmp_path, labels=np.arange(500))  # type: ignore[arg-type]
 
 
 def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

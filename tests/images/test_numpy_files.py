@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -215,6 +216,19 @@ def test_a_small_file_cannot_ask_for_much_memory(
             open_images(claims)
     with pytest.raises(InputError, match=r"images: expected what np\.savez writes, got another"):
         open_images(zipped(tmp_path / "x.npz", zipfile.ZIP_LZMA, images=npy(IMAGES)))
+
+
+def test_nothing_is_unpacked_for_labels_that_do_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    np.savez_compressed(tmp_path / "a.npz", images=IMAGES, labels=LABELS[:-1])
+    with pytest.raises(InputError, match="labels: expected one label per image, 5 in all, got 4"):
+        open_images(tmp_path / "a.npz")
+    np.savez_compressed(tmp_path / "b.npz", images=IMAGES)
+    short = saved(tmp_path / "labels.npy", LABELS[:-1])
+    with pytest.raises(InputError, match="expected one label per image, 5 in all, got 4"):
+        open_images(tmp_path / "b.npz", labels=short)
 
 
 @pytest.mark.parametrize("shape", ["(100000000000,)", "(100000000000, 1)"])

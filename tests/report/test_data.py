@@ -110,7 +110,7 @@ def test_a_run_without_scores_is_named_and_the_others_shown(tmp_path: Path) -> N
     [
         ("log_prob", None, "its column log_prob is missing"),
         ("label", "a cat", "its column label is missing or holds something else"),
-        ("corrupted", b"no picture", "cannot identify image file"),
+        ("corrupted", b"no picture", "a picture cannot be decoded;"),
     ],
 )
 def test_worst_images_that_are_none_are_refused(

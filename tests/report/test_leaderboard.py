@@ -155,6 +155,14 @@ def test_a_bad_file_is_refused_with_its_field(
     assert not (tmp_path / "site").exists()
 
 
+def test_one_file_that_is_bad_is_refused_in_one_line(results: list[Data], tmp_path: Path) -> None:
+    bad = deepcopy(results[0])
+    _put(10**400, "circumstances", "total")(bad)
+    write(tmp_path, [bad])
+    with pytest.raises(InputError, match=r"^\S*0\.json: circumstances.total: expected .*file$"):
+        leaderboard([tmp_path], tmp_path / "site")
+
+
 def test_suites_of_ones_own_are_left_out_in_words(results: list[Data], tmp_path: Path) -> None:
     own = deepcopy(results[0])
     own["circumstances"] |= {"suite": "<my_suite>", "suite_hash": "0" * 64}

@@ -137,6 +137,12 @@ def test_no_predictions_yet(tmp_path: Path, suite: str) -> None:
         score_run(run)
 
 
+def test_predictions_on_nothing_of_the_suite(tmp_path: Path) -> None:
+    message = "mine on cells of imagenet_c, got only others, such as 'zzz:1'; the same `hardy eval`"
+    with pytest.raises(InputError, match=message):
+        score_run(write_run(tmp_path, {Cell("zzz", 1): np.zeros(20, int)}))
+
+
 def test_some_severities_have_no_reference(tmp_path: Path) -> None:
     scores = score_run(write_run(tmp_path, errors(severities=(1, 3))), how=FEW)
     assert [s.name for s in scores.headline] == ["mean error", "clean error"]

@@ -13,10 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from hardy.errors import InputError
+from hardy.store.parts import COLUMNS
 from hardy.store.reader import find_runs, open_run
 from hardy.store.worst_images import read_worst
 from tests.records import read_unsealed
-from tests.store.stores import CELLS, contents_hash, extend, files, opened
+from tests.store.stores import CELLS, WIDTH, contents_hash, extend, files, opened
+
+FLOATS = pa.array([float("nan"), float("-inf"), -0.5, 1.5], pa.float32())
 
 pytestmark = pytest.mark.usefixtures("many_files")
 
@@ -78,6 +81,8 @@ def test_another_version(text: str, message: str, tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"model": 5}, "model: expected text, got 5"),
+        ({"suite": "c" * 5000}, "suite: expected the name of a suite, up to 200 letters"),
+        ({"suite": "../c"}, "suite: expected the name of a suite, .* without slashes, got '../c'"),
         ({"seed": -1}, "seed: expected a whole number from 0 or null, got -1"),
         ({"seed": True}, "seed: .*got True"),
         ({"suite_version": "1"}, "suite_version: expected a whole number above 0, got '1'"),
@@ -128,19 +133,53 @@ pytestmark = pytest.mark.usefixtures("many_files")
         ("frame", pa.array([1], pa.int16()), "expected frame below 1, got 1"),
         ("rank", pa.array([-7], pa.int32()), "expected rank from -1, got -7"),
         ("log_prob", pa.array([0.0]), "expected log_prob as float, got double"),
+        ("log_prob", FLOATS[:1], "log_prob cannot be nan where there is a label"),
+        ("log_prob", FLOATS[1:2], "log_prob cannot be -inf"),
+        ("log_prob", FLOATS[3:], "log_prob cannot be 1.5"),
+        ("square_sum", FLOATS[:1], "square_sum cannot be nan"),
+        ("square_sum", FLOATS[2:3], "square_sum cannot be -0.5"),
+        ("prob_5", FLOATS[:1], "prob_5 cannot be nan"),
+        ("prob_1", FLOATS[3:], "prob_1 cannot be 1.5"),
+        ("zipf_2", FLOATS[1:2], "zipf_2 cannot be -inf"),
+        ("rank", pa.array([7], pa.int32()), "expected rank below 7, got 7"),
+        ("class_2", pa.array([8], pa.int32()), "expected class_2 below 7, got 8"),
     ],
 )
 def test_a_part_of_the_wrong_kind(
     column: str, value: pa.Array, message: str, tmp_path: Path
 ) -> None:
     run = extend(tmp_path, range(30))
+    with opened(tmp_path, range(30)) as writer:
+        writer.set_width(WIDTH)
     path = files(run)[-1]
     rows = pq.read_table(path)
     values = value.take(pa.array([0] * len(rows)))
     pq.write_table(rows.set_column(rows.schema.get_field_index(column), column, values), path)
     named = rf"^{path} is damaged \({message}\); delete it, and the same `hardy eval` makes what"
     with pytest.raises(InputError, match=named):
-        open_run(run.folder).read(CELLS, ["rank", "log_prob"])
+        open_run(run.folder).read(CELLS, tuple(COLUMNS))
+
+
+@pytest.mark.parametrize("column", ["image", "corruption", "severity", "label"])
+def test_a_part_without_a_column(column: str, tmp_path: Path) -> None:
+    run = extend(tmp_path, range(3), CELLS[:1])
+    (path,) = files(run)
+    pq.write_table(pq.read_table(path).drop([column]), path)
+    with pytest.raises(InputError, match=rf"is damaged \(there is no column {column}\); delete"):
+        _ = open_run(run.folder).cells
+
+
+def test_labels_that_are_not_those_of_the_images(tmp_path: Path) -> None:
+    run = extend(tmp_path, range(30))
+    path = files(run)[-1]
+    rows = pq.read_table(path)
+    place = rows.schema.get_field_index("label")
+    pq.write_table(rows.set_column(place, "label", pa.array([5] * len(rows), pa.int32())), path)
+    named = rf"^{path} is damaged \(image \d+ has label 5, and \d in images.parquet\); delete it"
+    with pytest.raises(InputError, match=named):
+        _ = open_run(run.folder).cells
+    with pytest.raises(InputError, match=named):
+        opened(tmp_path, range(30))
 
 
 def test_a_file_in_place_of_the_parts(tmp_path: Path) -> None:

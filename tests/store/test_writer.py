@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import tracemalloc
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.store import sessions, writer
+from hardy.store.parts import part_name
 from hardy.store.reader import find_runs, open_run
 from hardy.suites.cells import Cell
 from tests.store.stores import CELLS, TILT, extend, identity, opened, pixels_of, predict
@@ -96,6 +98,28 @@ def test_a_part_of_other_pixels_is_not_taken_over(tmp_path: Path) -> None:
         again.add_part(part, np.array([1]), pixels_of([1]))
     assert part in {name for one in sessions.read_sessions(again.folder) for name in one.parts}
     assert find_runs(tmp_path)[0].cells == (CELLS[0],), "it is listed, and not there"
+
+
+def test_a_part_counts_as_soon_as_it_is_taken_over(tmp_path: Path) -> None:
+    """The next one may come in hours: until then nobody must take it for one that is left."""
+    with opened(tmp_path, range(3), shared=True) as busy:
+        for one in (part_name("of a worker"), part_name("of another")):
+            busy.add_part(one, np.arange(3), pixels_of(range(3)))
+            listed = {part for some in sessions.read_sessions(busy.folder) for part in some.parts}
+            assert one in listed
+
+
+@pytest.mark.parametrize(("hours", "kept"), [(23, True), (25, False)])
+def test_a_part_that_nobody_lists_is_removed_after_a_day(
+    hours: int, kept: bool, tmp_path: Path
+) -> None:
+    folder = extend(tmp_path, range(3), CELLS[:1]).folder
+    left = folder / "parts" / part_name("left")
+    left.touch()
+    then = time.time() - hours * 3600
+    os.utime(left, (then, then))
+    sessions.sweep(folder)
+    assert left.exists() == kept
 
 
 def test_the_number_of_classes(tmp_path: Path) -> None:

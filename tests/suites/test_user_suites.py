@@ -169,6 +169,12 @@ def test_a_copy_that_was_edited(mine, tmp_path) -> None:
         ("mine", MINE.replace('"fog"', '["fog"]'), r"counted: expected a list of names, got \["),
         ("mine", MINE.replace('"fog"', "{a = 1}"), r"counted: expected a list of names, got \["),
         ("mine", re.sub("counted = .*?]", "counted = []", MINE, flags=re.S), "at least one corrup"),
+        (
+            "mine",
+            re.sub("title = .*", f"title = 0x{'f' * 10_000}", MINE),
+            "got a number of too many",
+        ),
+        ("mine", f"name = '{'m' * 201}'", "name: expected the name of a suite, up to 200 letters"),
         ("mine", "counted = " + "[" * 5000 + "]" * 5000, "expected a TOML file, but it is nested"),
     ],
 )

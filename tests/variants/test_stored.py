@@ -283,6 +283,9 @@ def test_what_was_built_from_another_suite(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds imagenet_c, expected imagenet_c_299"):
         open_stored(out, load("imagenet_c_299"))
     header = read_unsealed(out / HEADER)
+    (out / HEADER).write_text(json.dumps(header | {"suite": "c" * 5000}))
+    with pytest.raises(InputError, match=rf"{HEADER}: suite: expected the name of a suite, up to"):
+        open_stored(out)
     (out / HEADER).write_text(json.dumps(header | {"suite_hash": "0", "suite_version": 9}))
     with pytest.raises(InputError, match="was built from version 9 of imagenet_c, and this Hardy"):
         open_stored(out)

@@ -106,15 +106,19 @@ def _open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
                     f"{path}: expected the arrays images and labels, got "
                     f"{', '.join(members) or 'none'}; write them with np.savez(path, images=...)"
                 )
-            rows, shape = _npz_images(path, archive, members["images"])
+            rows, shape = _npz_images(path, archive, members["images"])  # not unpacked yet
             if labels is not None and "labels" in members:
                 raise InputError(f"{path} has labels, and so has {labels}; give only one of them")
             given, classes = (None, None) if labels is None else read_labels(labels)
+            if given is not None:
+                check_label_count(len(given), shape[0], str(path))
             if "labels" in members:
                 where = f"{path}, labels"
                 size = _size(path, members["labels"], where)
                 with archive.open(members["labels"]) as stream:
                     given = _load_labels(stream, size, where, count=shape[0])
+            if members["images"].compress_type != zipfile.ZIP_STORED:
+                rows = _unpack(archive, members["images"], rows, shape[0])
     except InputError:
         raise
     # RuntimeError: the archive is encrypted. ValueError: a member ends too early.
@@ -182,6 +186,7 @@ def read_labels(path: Path) -> tuple[Labels, tuple[str, ...] | None]:
 def _npz_images(
     path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo
 ) -> tuple[Rows, tuple[int, ...]]:
+    """Where the rows lie: in the file, or in what a compressed member unpacks to."""
     where = f"{path}, images"
     size = _size(path, info, where)
     with archive.open(info) as stream:
@@ -193,24 +198,23 @@ def _npz_images(
             lengths = np.frombuffer(raw.read(4), "<u2")
         begin = info.header_offset + 30 + int(lengths.sum()) + start
         return _rows(path, begin, size - start, shape, dtype, fortran, where), shape
-    plain = _rows(path, 0, size - start, shape, dtype, fortran, where)
+    rows = _rows(path, start, size - start, shape, dtype, fortran, where)
     IMAGES.check(shape[0], where)
-    with archive.open(info) as stream:
-        stream.seek(start)
-        return _unpack(stream, plain.stride, shape[0] * plain.stride, where), shape
+    return rows, shape
 
 
-def _unpack(stream: IO[bytes], stride: int, size: int, where: str) -> Rows:
+def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, packed: Rows, count: int) -> Rows:
     """The rows in a temporary file, which goes with them, or with the process that unpacked it."""
     handle, name = tempfile.mkstemp(prefix="hardy-", suffix=".pixels")
-    rows = Rows(Path(name), 0, stride, stride)
+    rows = Rows(Path(name), 0, packed.stride, packed.size)
     weakref.finalize(rows, _remove, name, os.getpid())
-    with open(handle, "wb") as file:
-        left = size
+    with open(handle, "wb") as file, archive.open(info) as stream:
+        stream.seek(packed.offset)
+        left = count * packed.stride
         while left:
             some = stream.read(min(left, _SPOONFUL))
             if not some:
-                raise EOFError(f"{where} ends {left:,} bytes too early")
+                raise EOFError(f"{packed.path}, images ends {left:,} bytes too early")
             left -= file.write(some)
     return rows
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from hardy.errors import InputError, door
 from hardy.registry import Registry, Row
+from hardy.schema import brief
 
 if TYPE_CHECKING:
     from hardy.images.folders import Scan
@@ -185,7 +186,7 @@ def _kinds() -> str:
 def _text(path: str | os.PathLike[str], expected: str) -> str:
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str) or "\0" in text:
-        raise InputError(f"expected {expected}, got {path!r}")
+        raise InputError(f"expected {expected}, got {brief(path)}")
     return text
 
 

@@ -142,15 +142,9 @@ def gather(store: Path, *, track: Track = untracked) -> StoreReport:
     left_out = [InputError(fault) for fault in faults]
     for run in track(runs, len(runs), "runs"):
         try:
-            found = score_run(run)
+            scored.append(score_run(run))
         except InputError as reason:  # such as a run that was stopped at once
             left_out.append(reason)
-        else:
-            if found.headline:
-                scored.append(found)
-            else:
-                few = f"expected predictions to score {run.model} on {run.suite}, got too few"
-                left_out.append(InputError(f"{few}; the same `hardy eval` resumes"))
     if not scored:
         raise left_out[0]
 

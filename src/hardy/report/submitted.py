@@ -34,6 +34,8 @@ def find_results(paths: Iterable[Path], track: Track = untracked) -> list[Result
         except InputError as error:
             refused.append(str(error))
     if refused:
+        if len(files) == 1:
+            raise InputError(refused[0])
         more = f"\n  and {len(refused) - LISTED} more" if len(refused) > LISTED else ""
         listed = "".join(f"\n  {reason}" for reason in refused[:LISTED])
         raise InputError(

@@ -42,7 +42,7 @@ def read_worst_section(run: StoredRun) -> tuple[Worst, ...]:
         raise
     # Pillow raises any of these for bytes that are no picture.
     except (OSError, SyntaxError, ValueError) as error:
-        raise damaged_worst(run.folder / WORST, error) from error
+        raise damaged_worst(run.folder / WORST, "a picture cannot be decoded") from error
 
 
 def _one_each(images: list[WorstImage]) -> list[WorstImage]:

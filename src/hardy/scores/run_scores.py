@@ -10,6 +10,7 @@ from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.metrics.classification import top5_error
 from hardy.metrics.metric import CORRUPTIONS, HEADLINE
+from hardy.schema import brief
 from hardy.scores.columns import AnyMetric
 from hardy.scores.formulas import make_scores
 from hardy.scores.per_image import measure_images, reference_for
@@ -210,6 +211,11 @@ def score_run(
     notes += left_out + _trained_on(scores.values(), run) + _defence(run)
     notes += _unfinished(run) + _left_out(run) + run.doubts
     leading = {name: scores[name] for name in _headline(suite.kind, scores)}
+    if not leading:
+        raise InputError(
+            f"expected predictions of {run.model} on cells of {suite.name}, got only others, such "
+            f"as {brief(str(run.cells[0]))}; the same `hardy eval` adds what is missing"
+        )
     return Scores(run, suite.kind, leading | scores, parts[0].images, tuple(notes), reference, how)
 
 

@@ -56,6 +56,18 @@ _TYPES: dict[str, tuple[pa.DataType, ...]] = {
 LEAST = {"severity": 0, "frame": 0, **dict.fromkeys(("label", "rank", *COLUMNS["top5"][1]), -1)}
 
 
+# Between what numbers lie, but for rounding. Some may be NaN: there is no log_prob without a label,
+# and no distance between frames where there are none.
+_ROUNDING = 1e-3
+_LARGEST = float(np.finfo(np.float32).max)
+_RANGES = {
+    "log_prob": (-_LARGEST, _ROUNDING),
+    **dict.fromkeys(("square_sum", *COLUMNS["top5_prob"][1]), (0.0, 1 + _ROUNDING)),
+    **dict.fromkeys(COLUMNS["zipf"][1], (0.0, _LARGEST)),
+}
+_MAY_BE_NAN = ("log_prob", *COLUMNS["zipf"][1])
+
+
 # Probabilities hardly repeat: by bytes of the same place they pack a third better, and are written
 # four times faster.
 _FLOATS = [name for kind, names in COLUMNS.values() if kind is np.float32 for name in names]
@@ -188,12 +200,26 @@ def _check_values(name: str, values: pa.ChunkedArray) -> None:
         raise pa.ArrowInvalid(f"{values.null_count:,} rows have no {name}")
     if name in LEAST and len(values) and (least := pc.min(values).as_py()) < LEAST[name]:
         raise pa.ArrowInvalid(f"expected {name} from {LEAST[name]}, got {least}")
+    if name in _RANGES:
+        _check_range(name, values.to_numpy())
+
+
+def _check_range(name: str, values: npt.NDArray[np.float32]) -> None:
+    least, most = _RANGES[name]
+    wrong = (values < least) | (values > most)
+    if name not in _MAY_BE_NAN:
+        wrong |= np.isnan(values)
+    if wrong.any():
+        raise pa.ArrowInvalid(f"{name} cannot be {values[wrong.argmax()]}")
 
 
 def _open(path: Path, dictionaries: Sequence[str] = ()) -> Any:
-    return pq.ParquetFile(
-        arrow_path(path), read_dictionary=list(dictionaries), page_checksum_verification=True
-    )
+    try:
+        return pq.ParquetFile(
+            arrow_path(path), read_dictionary=list(dictionaries), page_checksum_verification=True
+        )
+    except KeyError as error:  # one of the dictionaries
+        raise pa.ArrowInvalid(f"there is no column {error.args[0].decode()}") from error
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from hardy.store.identity import Identity
 from hardy.store.parts import COLUMNS, Columns, damaged
 from hardy.store.provenance import read_asked, read_doubts, read_left_out, read_seen, read_trained
 from hardy.store.records import RUN, read_defences, read_details, read_images
-from hardy.store.scan import Bools, Ints, StoredCells, row_batches, scan_parts
+from hardy.store.scan import Bools, Ints, RowBatch, StoredCells, row_batches, scan_parts
 from hardy.suites import load, suite_in
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
@@ -172,7 +172,7 @@ class StoredRun:
 
     @cached_property
     def _contents(self) -> StoredCells:
-        return _retry(lambda: scan_parts(self.folder, self.ids))
+        return _retry(lambda: scan_parts(self.folder, self.ids, self.labels))
 
     def read(
         self, cells: Sequence[Cell], columns: Sequence[str], images: npt.NDArray[Any] | None = None
@@ -205,6 +205,7 @@ class StoredRun:
             frame, frames = batch["frame"][use], shape[2] if len(shape) == 3 else 1
             if len(use) and frame.max() >= frames:
                 raise damaged(batch.path, f"expected frame below {frames}, got {frame.max()}")
+            self._check_predictions(batch, use, parts)
             place = (row[use] * len(cells) + column[use]) * frames + frame
             filled[place] = True
             for name, array in made.items():
@@ -220,6 +221,17 @@ class StoredRun:
             name: array.reshape(*shape, *(() if array.shape[1] == 1 else array.shape[1:]))
             for name, array in made.items()
         }
+
+    def _check_predictions(self, batch: RowBatch, rows: Ints, columns: Sequence[str]) -> None:
+        """Refuse what no prediction can be on an image with a label, among so many classes."""
+        if "log_prob" in columns:
+            lacking = np.isnan(batch["log_prob"][rows]) & (self.labels[batch.image[rows]] >= 0)
+            if lacking.any():
+                raise damaged(batch.path, "log_prob cannot be nan where there is a label")
+        width = self.details["width"]
+        for name in {"rank", *READABLE["top5"][1]} & {*columns} if width and len(rows) else ():
+            if (most := batch[name][rows].max()) >= width:
+                raise damaged(batch.path, f"expected {name} below {width}, got {most}")
 
     def _common_frames(self, cells: Sequence[Cell]) -> tuple[int, ...]:
         frames = {self.frames(cell) for cell in cells}

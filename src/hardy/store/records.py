@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hardy import limits
-from hardy.documents import check_record, read_json, seal
+from hardy.documents import SUITE_NAME, check_record, read_json, seal
 from hardy.errors import InputError
 from hardy.files import RECORD, whole_file
 from hardy.images.source import Ids
@@ -46,8 +46,9 @@ def defences_of(text: Field) -> Field:
 
 
 _FIELDS = {
-    **dict.fromkeys(("model", "model_identity", "suite", "suite_hash", "recipe", "made"), TEXT),
+    **dict.fromkeys(("model", "model_identity", "suite_hash", "recipe", "made"), TEXT),
     **dict.fromkeys(("preprocessing", "precision", "identity"), TEXT),
+    "suite": SUITE_NAME,
     "suite_version": WHOLE,
     "seed": or_null(Field("a whole number from 0", lambda value: is_whole(value, least=0))),
     "labels": Field('"suite" or "own"', ("suite", "own").__contains__),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hardy.images.source import Ids
+from hardy.store.identity import quoted
 from hardy.store.parts import KEYS, damaged, plain_type, read_groups
 from hardy.store.records import id_array
 from hardy.store.sessions import parts_that_count
@@ -26,11 +27,12 @@ class StoredCells(NamedTuple):
     pixels: npt.NDArray[np.uint64]  # per image; 0: unknown
 
 
-def scan_parts(folder: Path, ids: Ids) -> StoredCells:
-    """Which images have which cells."""
+def scan_parts(folder: Path, ids: Ids, labels: npt.NDArray[np.int32]) -> StoredCells:
+    """Which images have which cells; every row must have the label of its image."""
     there: dict[Cell, Bools] = {}
     pixels = np.zeros(len(ids), np.uint64)
-    for batch in row_batches(folder, ids, ["pixels"]):
+    for batch in row_batches(folder, ids, ["label", "pixels"]):
+        _check_labels(batch, ids, labels)
         known = (batch.image >= 0) & (batch["pixels"] > 0)
         pixels[batch.image[known]] = batch["pixels"][known]
         cells = batch.cells()
@@ -77,6 +79,14 @@ def row_batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[RowB
             if kind != among.type:
                 raise damaged(path, f"expected image as {among.type}, got {kind}")
             yield from (RowBatch(rows, among, path) for rows in table.to_batches())
+
+
+def _check_labels(batch: RowBatch, ids: Ids, labels: npt.NDArray[np.int32]) -> None:
+    other = np.flatnonzero((batch.image >= 0) & (batch["label"] != labels[batch.image]))
+    if len(other):
+        image, label = batch.image[other[0]], batch["label"][other[0]]
+        why = f"image {quoted(ids[image])} has label {label}, and {labels[image]} in images.parquet"
+        raise damaged(batch.path, why)
 
 
 def _places(values: pa.Array, among: pa.Array) -> Ints:

@@ -64,7 +64,7 @@ def _check_count(rows: int) -> None:
         raise ValueError(f"expected up to {MOST:,} images, got {rows:,}")
 
 
-def damaged_worst(path: Path, why: object) -> InputError:
+def damaged_worst(path: Path, why: str) -> InputError:
     return InputError(
         f"{path}: expected the worst images of a run, but {why}; delete it, and the same "
         "`hardy eval` makes it again"

@@ -59,7 +59,6 @@ class RunWriter(CheckpointWriter):
         wanted = _images_of(ids, labels)
         self.folder = identity.folder_in(store)
         _check_own(self.folder)
-        self._arrived: list[str] = []  # parts that are written and not committed yet
         self._merged = 0  # of the session's parts, those at the front that need no merging
         with self._disk():
             (self.folder / FOLDER).mkdir(parents=True, exist_ok=True)
@@ -115,7 +114,7 @@ class RunWriter(CheckpointWriter):
         self._save()
         place = {id: number for number, id in enumerate(self._ids)}
         self._places = np.array([place[id] for id in wanted], np.int64)
-        self._there, self._pixels = scan_parts(self.folder, self._ids)
+        self._there, self._pixels = scan_parts(self.folder, self._ids, self._labels)
         self._waiting = WaitingRows(identity.hash(), self._ids, self._labels, dict(frames))
 
     def _stored_images(self) -> tuple[LabelOf, bool]:
@@ -208,17 +207,18 @@ class RunWriter(CheckpointWriter):
             if len(self._waiting):
                 name = self._waiting.name()
                 write_part(self.folder / FOLDER, name, self._waiting.table())
-                self._arrived.append(name)
+                self.commit([name])
                 self._waiting.clear()
-            if self._arrived:
-                self.commit(self._arrived)
-                self._arrived.clear()
 
     def add_part(self, name: str, rows: npt.NDArray[Any], pixels: npt.NDArray[np.uint64]) -> None:
-        """Take over a part that a worker wrote, of images with these hashes."""
+        """Take over a part that a worker wrote, of images with these hashes.
+
+        At once: nobody knows when the next one comes, and a part that no session lists is lost with
+        this process, and swept by others when it is old.
+        """
         self.check_pixels(rows, pixels)
-        self._arrived.append(name)
-        self.checkpoint_if_due()
+        with self._disk():
+            self.commit([name])
 
     def commit(self, names: Sequence[str]) -> None:
         """Make parts that were written count."""

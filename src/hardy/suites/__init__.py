@@ -4,6 +4,7 @@ A new suite or edition is a new TOML file; nothing else lists them.
 """
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -100,7 +101,7 @@ def copy_name(suite: Suite) -> str:
 def suite_in(folder: Path, name: str) -> str:
     """What to load for the results in a folder: the copy, or else the name."""
     copy = folder / f"{name}.toml"
-    return str(copy) if copy.is_file() else name
+    return str(copy) if os.path.isfile(copy) else name  # unlike Path.is_file, of any length
 
 
 def text_of(suite: Suite) -> str:

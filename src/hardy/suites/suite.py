@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
+from hardy.documents import SUITE_NAME
 from hardy.errors import InputError
 from hardy.registry import Registry, unknown
 from hardy.schema import (
@@ -65,7 +66,8 @@ _ROWS = Field(
 )
 _EDITION = {"name": TEXT, "side": _LENGTH, "source": TEXT, "corruptions": TABLE}
 SUITE = {
-    **dict.fromkeys(("name", "title", "source", "edition", "images"), TEXT),
+    "name": SUITE_NAME,
+    **dict.fromkeys(("title", "source", "edition", "images"), TEXT),
     "version": WHOLE,
     "classes": at_least(2),
     "id_rule": one_of(ID_RULES),

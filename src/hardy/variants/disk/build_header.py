@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from hardy.documents import check_record, read_json
+from hardy.documents import SUITE_NAME, check_record, read_json
 from hardy.errors import InputError
 from hardy.limits import LISTING, PIXELS
 from hardy.schema import (
@@ -53,7 +53,8 @@ def _is_first(value: Any) -> bool:
 
 _FROM_ZERO = at_least(0)
 _HEADER_FIELDS = {
-    **dict.fromkeys(("suite", "suite_hash", "recipe", "images_hash"), TEXT),
+    **dict.fromkeys(("suite_hash", "recipe", "images_hash"), TEXT),
+    "suite": SUITE_NAME,
     "suite_version": WHOLE,
     "seed": _FROM_ZERO,
     "format": one_of([name for names in BUILD_FORMATS.values() for name in names]),
