@@ -105,7 +105,7 @@ def test_a_compressed_array_is_unpacked_once_and_away_again(
     np.savez_compressed(tmp_path / "set.npz", images=images, labels=range(5))
     source = open_images(tmp_path / "set.npz")
     sent = pickle.dumps(source)
-    assert len(sent) < 3 * images[0].nbytes  # where the pixels lie, and none of them
+    assert images[0].tobytes() not in sent  # where the pixels lie, and none of them
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     assert unpacked.stat().st_size == images.nbytes
     copy = pickle.loads(sent)

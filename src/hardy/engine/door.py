@@ -88,8 +88,8 @@ def open_pil(file: Path | IO[bytes]) -> "Image":
     Image.preinit()  # else Pillow looks for the first format among all of its plug-ins
     try:
         return Image.open(file, formats=FORMATS)
-    except KeyError as error:  # the last one, which Pillow has since 11.3
-        raise UnidentifiedImageError(str(error)) from error
+    except KeyError as error:  # it is none of the others, and Pillow has AVIF since 11.3
+        raise UnidentifiedImageError("cannot identify image file") from error
 
 
 def from_pil(image: "Image") -> UInt8:
