@@ -56,6 +56,12 @@ def whole_file(path: Path, *, wait: bool = True) -> Iterator[IO[bytes]]:
         _sync_folder(path.parent)
 
 
+def remove_for_good(path: Path) -> None:
+    """Remove a file, if it is there, so that no power loss brings it back."""
+    path.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
 def _sync_folder(folder: Path) -> None:
     """The names in it are on the disk too; Windows, which opens no folder, sees to that itself."""
     if not hasattr(os, "O_DIRECTORY"):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from hardy.engine.door import UInt8
 from hardy.errors import printable
+from hardy.files import remove_for_good
 from hardy.run.subject import Subject
 from hardy.store.reader import StoredRun, open_run
 from hardy.store.worst_images import WORST, WorstImage, write_worst
@@ -27,7 +28,7 @@ def drop_worst(folder: Path, subject: Subject) -> None:
     """Forget the worst images before further predictions are stored, if `keep_worst` will make them
     anew: a session that is killed between the two would leave those of the old predictions."""
     if (folder / WORST).exists() and len(open_run(folder).ids) <= len(subject):
-        (folder / WORST).unlink(missing_ok=True)  # another shard may have been first
+        remove_for_good(folder / WORST)
 
 
 def keep_worst(folder: Path, subject: Subject, *, anew: bool) -> None:
