@@ -146,7 +146,7 @@ def test_a_store_in_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
         ({"format": "exe"}, "format: expected jpeg or png or npy or tar or mp4"),
         ({"cells": ["fog"]}, "cells: expected a list of cells such as fog:3"),
         ({"first_image": None}, "first_image: expected the place of an image, and a hash"),
-        ({"suite": None}, "suite: expected text, got None"),
+        ({"suite": None}, "suite: expected the name of a suite.*, got None"),
     ],
 )
 def test_every_field_of_a_manifest_is_checked(tmp_path: Path, change, message: str) -> None:
