@@ -51,7 +51,7 @@ KINDS = (KILL, FAULT, POWER)
 # How each kind is done: a kill at a moment by the clock, before, within or after a call; a disk
 # that is full from a call on, a call that fails, one that writes less than it was given.
 WAYS = {KILL: ("moment", "before", "within", "after"), FAULT: ("full", "broken", "short")}
-STALE = 7200  # seconds; what is left of killed processes may be removed by then
+STALE = 2 * 86_400  # seconds; what is left of killed processes may be removed by then
 
 
 class Case(NamedTuple):
