@@ -64,7 +64,7 @@ def torchvision_model(rest: str, options: Options) -> TorchModel:
 
 def timm_model(rest: str, options: Options) -> TorchModel:
     """A classifier of timm, with the weights that its name means there."""
-    import timm
+    timm = need("timm", "timm", "a model of timm")
     from timm.data import resolve_model_data_config
 
     if ":" not in rest and not timm.is_model(rest):
