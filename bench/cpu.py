@@ -1,4 +1,4 @@
-"""`python -m bench.cpu [--quick]`: hardy against the peer on one core, every bar judged.
+"""`python -m bench.cpu [--quick]`: hardy against its peers on one core, every bar judged.
 
 The full run writes bench/results/cpu.md and cpu.json; --quick takes few repeats, prints the same
 and writes nothing. The exit status is 1 when a bar fails.
@@ -16,9 +16,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bench import peer as peers
 from bench import processes, timing
 from bench.bars import judge, summarise
-from bench.peer import VERSION, Peer, frost_folder
+from bench.peer import Peer, frost_folder
 from bench.table import page
 
 RESULTS = Path(__file__).parent / "results"
@@ -86,7 +87,12 @@ def measure(repeats: timing.Repeats) -> dict[str, Any]:
         "versions": versions(),
         "commit": commit(),
         "counted": list(peer.counted),
-        "peer": {"version": VERSION, "import": peer.published_import},
+        "peer": {
+            "version": peers.VERSION,
+            "released": peers.RELEASED,
+            "import": peer.published_import,
+            "newest": f"{peers.NEWEST} {peers.NEWEST_VERSION} of {peers.NEWEST_RELEASED}",
+        },
     }
     say("peer as published ...")
     results["peer"]["as_published"] = as_published()

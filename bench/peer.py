@@ -1,13 +1,16 @@
-"""The peer: `imagecorruptions` 1.1.2 from PyPI, made to run on current libraries from outside.
+"""The peers: `imagecorruptions` 1.1.2 from PyPI, and its newest release under another name.
 
-Three of its nineteen corruptions crash as published. The shim replaces what current libraries took
-away and touches none of its arithmetic:
+Three of the nineteen corruptions of 1.1.2 crash as published. The shim replaces what current
+libraries took away and touches none of its arithmetic:
 
 * `pkg_resources` (gone from setuptools 82 on) is stood in for, where it is missing;
 * scikit-image's `gaussian(multichannel=True)` is now `gaussian(channel_axis=-1)`;
 * `np.float_` is now `np.float64`.
 
-`python -m bench.peer` prints, as JSON, what happens without the shim.
+`imagecorruptions-imaug` goes on from there, needs no shim, and has the same module name, so it is
+installed into a folder of its own.
+
+`python -m bench.peer` prints, as JSON, what happens to 1.1.2 without the shim.
 """
 
 from __future__ import annotations
@@ -29,8 +32,10 @@ from numpy.typing import NDArray
 
 from bench.photos import crops, folder
 
-VERSION = "1.1.2"
+VERSION, RELEASED = "1.1.2", "2020-12-03"
 INSTALL = f"pip install --no-deps imagecorruptions=={VERSION}"
+NEWEST, NEWEST_VERSION, NEWEST_RELEASED = "imagecorruptions-imaug", "1.1.5", "2026-07-15"
+NEWEST_FOLDER = Path(__file__).parents[1] / "build/newest-peer"
 Image = NDArray[np.uint8]
 
 
@@ -61,6 +66,28 @@ def _import() -> tuple[types.ModuleType, str]:
         return import_module("imagecorruptions"), published
 
 
+def _import_newest() -> types.ModuleType:
+    """The package in the folder. Afterwards its module name is that of 1.1.2 again."""
+    how = f"pip install --no-deps --target {NEWEST_FOLDER} {NEWEST}=={NEWEST_VERSION}"
+    if not (NEWEST_FOLDER / f"{NEWEST.replace('-', '_')}-{NEWEST_VERSION}.dist-info").is_dir():
+        raise SystemExit(f"the bench compares with {NEWEST} {NEWEST_VERSION}: {how}")
+
+    def put_aside() -> dict[str, types.ModuleType]:
+        mine = [name for name in sys.modules if name.partition(".")[0] == "imagecorruptions"]
+        return {name: sys.modules.pop(name) for name in mine}
+
+    aside = put_aside()
+    sys.path.insert(0, str(NEWEST_FOLDER))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return import_module("imagecorruptions")
+    finally:
+        sys.path.remove(str(NEWEST_FOLDER))
+        put_aside()
+        sys.modules.update(aside)
+
+
 def _shim(package: types.ModuleType) -> None:
     """Give the package back the two calls that current NumPy and scikit-image refuse."""
     module = package.corruptions
@@ -74,13 +101,14 @@ def _shim(package: types.ModuleType) -> None:
 
 
 class Peer:
-    """The patched package, single-threaded. It draws from NumPy's global generator."""
+    """Both packages, the old one patched, single-threaded. They use NumPy's global generator."""
 
     def __init__(self) -> None:
         cv2.setNumThreads(1)
         package, self.published_import = _import()
         _shim(package)
         self._corrupt: Callable[..., Image] = package.corrupt
+        self._newest: Callable[..., Image] = _import_newest().corrupt
         self.counted: tuple[str, ...] = tuple(package.get_corruption_names("common"))
         self.validation: tuple[str, ...] = tuple(package.get_corruption_names("validation"))
 
@@ -90,6 +118,9 @@ class Peer:
 
     def __call__(self, image: Image, name: str, severity: int) -> Image:
         return self._corrupt(image, severity=severity, corruption_name=name)
+
+    def newest(self, image: Image, name: str, severity: int) -> Image:
+        return self._newest(image, severity=severity, corruption_name=name)
 
 
 def as_published() -> dict[str, str]:

@@ -36,6 +36,7 @@ def corruption_rows(results: dict[str, Any]) -> list[list[str]]:
     rows = []
     for name, row in results["cells"].items():
         mine, other = mean_median(row["hardy_ms"]), mean_median(row["peer_ms"])
+        newest = mean_median(row["newest_ms"])
         rows.append(
             [
                 name,
@@ -44,10 +45,13 @@ def corruption_rows(results: dict[str, Any]) -> list[list[str]]:
                 f"{mean_median(row['hardy_batch_ms']):.2f}",
                 f"{other:.2f}",
                 f"{other / mine:.1f}",
+                f"{newest:.2f}",
+                f"{newest / mine:.1f}",
                 published(results["peer"]["as_published"][name]),
             ]
         )
     total, peer_total = results["sum75_ms"]["median"], results["peer_sum75_ms"]
+    newest_total = results["newest_sum75_ms"]
     batch_total = sum(
         spread["median"]
         for name in results["counted"]
@@ -61,6 +65,8 @@ def corruption_rows(results: dict[str, Any]) -> list[list[str]]:
             f"{batch_total:.1f}",
             f"{peer_total:.0f}",
             f"{peer_total / total:.1f}",
+            f"{newest_total:.0f}",
+            f"{newest_total / total:.1f}",
             "",
         ]
     )
@@ -71,7 +77,7 @@ def spread_rows(results: dict[str, Any]) -> list[list[str]]:
     """Median (quartiles) in ms per severity for every cell."""
     rows = []
     for name, row in results["cells"].items():
-        for who in ("hardy_ms", "peer_ms"):
+        for who in ("hardy_ms", "peer_ms", "newest_ms"):
             texts = [f"{s['median']:.2f} ({s['q1']:.2f}-{s['q3']:.2f})" for s in row[who]]
             rows.append([f"{name}, {who.removesuffix('_ms')}", *texts, f"{row[who][0]['n']:.0f}"])
     return rows
@@ -108,12 +114,13 @@ def page(results: dict[str, Any], bars: Sequence[Bar]) -> str:
             "before; drawing is inside the timed region; uint8 comes out. "
             f"CPU time over wall time of the run: {results['cpu_per_wall']:.2f}.",
             "",
-            f"Peer: imagecorruptions {peer['version']} from PyPI, warm, patched from outside to "
-            f"run on these libraries (`bench/peer.py`). As published its import: {peer['import']}.",
+            f"Peer: imagecorruptions {peer['version']} of {peer['released']} from PyPI, warm, "
+            "patched from outside to run on these libraries (`bench/peer.py`). As published its "
+            f"import: {peer['import']}. Newest: {peer['newest']}, as published.",
             "",
             grid(
                 ["corruption", "hardy ms", "worst severity", "in batches of 8", "peer ms", "ratio",
-                 "peer as published"],
+                 "newest ms", "ratio", "peer as published"],
                 corruption_rows(results),
             ),
             "",

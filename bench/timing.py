@@ -1,4 +1,4 @@
-"""Process-CPU time of calls: hardy and the peer in turn, another photo and id for every call."""
+"""Process-CPU time of calls: hardy and the peers in turn, another photo and id for every call."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 import hardy
 from bench.peer import Peer
 from bench.photos import CIFAR, crops
+from hardy.suites import edition
 
 SEVERITIES = (1, 2, 3, 4, 5)
 SLOW = "glass_blur"  # about a second per call in the peer at 224: it gets fewer repeats
@@ -89,8 +91,20 @@ def ours(images: Images, ids: list[int], cell: Cell) -> float:
     return cpu_ms(lambda: hardy.corrupt(images, name, severity, seed=0, ids=ids), images.shape)
 
 
-def theirs(peer: Peer, image: Images, cell: Cell) -> float:
+def theirs(peer: Callable[..., Images], image: Images, cell: Cell) -> float:
     return cpu_ms(lambda: peer(image, *cell), image.shape)
+
+
+def codec_alone(image: Images, quality: int) -> float:
+    """A JPEG round trip by OpenCV and nothing else: libjpeg-turbo, and a pass over the colours."""
+    swapped = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+
+    def round_trip() -> Images:
+        _, data = cv2.imencode(".jpg", swapped, [cv2.IMWRITE_JPEG_QUALITY, quality])
+        decoded: Any = cv2.imdecode(data, cv2.IMREAD_COLOR)
+        return decoded  # type: ignore[no-any-return]
+
+    return cpu_ms(round_trip, image.shape)
 
 
 def cells(names: Sequence[str]) -> list[Cell]:
@@ -105,6 +119,7 @@ def warm_up(peer: Peer, feeds: Sequence[Feed]) -> None:
             ours(*_as_batch(feed.one()), cell)
         for name in peer.names:
             theirs(peer, feed.one()[0], (name, 3))
+            theirs(peer.newest, feeds[0].one()[0], (name, 3))
 
 
 def _as_batch(pair: tuple[Images, list[int]]) -> tuple[Images, list[int]]:
@@ -113,27 +128,35 @@ def _as_batch(pair: tuple[Images, list[int]]) -> tuple[Images, list[int]]:
 
 
 def single(peer: Peer, feed: Feed, repeats: Repeats) -> dict[str, Any]:
-    """Raw milliseconds per cell for calls with one photo, hardy and peer in turn.
+    """Raw milliseconds per cell for calls with one photo, hardy and the peers in turn.
 
-    The two alternate per corruption (its five severities each) on the same photos; who goes first
+    They alternate per corruption (its five severities each) on the same photos; who goes first
     alternates per repeat, so that neither always meets the warm photo, and so does
     the severity that pays for the switch.
     """
-    mine: dict[Cell, list[float]] = {cell: [] for cell in cells(peer.names)}
-    other: dict[Cell, list[float]] = {cell: [] for cell in cells(peer.names)}
+    raw: dict[str, dict[Cell, list[float]]] = {
+        side: {cell: [] for cell in cells(peer.names)} for side in ("hardy", "peer", "newest")
+    }
+    raw["codec"] = {cell: [] for cell in cells(("jpeg_compression",))}
     for repeat in range(repeats.single):
         for name in peer.names:
             turn = repeat % len(SEVERITIES)
             ordered = cells((name,))[turn:] + cells((name,))[:turn]
             block = [(cell, *feed.one()) for cell in ordered]
-            sides = ["hardy"] if name == SLOW and repeat >= repeats.slow else ["hardy", "peer"]
+            slow = name == SLOW and repeat >= repeats.slow
+            sides = ["hardy"] if slow else ["hardy", "peer", "newest"]
             for side in sides[:: -1 if repeat % 2 else 1]:
                 for cell, image, ids in block:
                     if side == "hardy":
-                        mine[cell].append(ours(image[None], ids, cell))
+                        raw[side][cell].append(ours(image[None], ids, cell))
                     else:
-                        other[cell].append(theirs(peer, image, cell))
-    return {"hardy": mine, "peer": other}
+                        call = peer if side == "peer" else peer.newest
+                        raw[side][cell].append(theirs(call, image, cell))
+            if name == "jpeg_compression":
+                for cell, image, _ in block:
+                    quality = int(edition("224").params(*cell)["quality"])
+                    raw["codec"][cell].append(codec_alone(image, quality))
+    return raw
 
 
 def batches(peer: Peer, feed: Feed, repeats: Repeats) -> dict[Cell, list[float]]:

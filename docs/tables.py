@@ -15,6 +15,7 @@ from docs.gallery import strips
 from hardy.limits import LIMITS
 from hardy.metrics import METRICS
 from hardy.metrics.metric import CORRUPTIONS
+from hardy.suites import load, published
 from hardy.train import METHODS
 
 DOCS = Path(__file__).parent
@@ -75,6 +76,24 @@ def gallery(group: str) -> str:
     return f"| name | formula | constants |\n|---|---|---|\n{''.join(lines)}"
 
 
+def natural_shifts() -> str:
+    """Published accuracies, a column per suite; in brackets those on clean images."""
+    suites = [name for name in hardy.suites() if load(name).shift is not None]
+    found: dict[str, dict[str, str]] = {}
+    for suite in suites:
+        for one in published.find("accuracy", suite):
+            clean = one.table.rows[one.row].get("clean accuracy")
+            shown = one.value.text + (f" ({clean.text})" if clean else "")
+            found.setdefault(one.table.label(one.row), {})[suite] = shown
+    columns = [suite for suite in suites if any(suite in row for row in found.values())]
+    titles = [load(suite).title for suite in columns]
+    lines = [
+        f"| {' | '.join([name, *(row.get(suite, '–') for suite in columns)])} |\n"
+        for name, row in found.items()
+    ]
+    return f"| {' | '.join(['model', *titles])} |\n{'|---' * (1 + len(titles))}|\n{''.join(lines)}"
+
+
 def limits() -> str:
     """What each variable raises, and why there is a limit."""
     lines = [f"| `{one.variable}` | {one.usual:,} {one.unit} | {one.reason} |\n" for one in LIMITS]
@@ -86,6 +105,8 @@ def table(kind: str) -> str:
         return gallery(kind.removeprefix("gallery "))
     if kind == "training methods":
         return training_methods()
+    if kind == "natural shifts":
+        return natural_shifts()
     if kind == "limits":
         return limits()
     if kind == "all metrics":

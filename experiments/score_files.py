@@ -40,7 +40,7 @@ def keep(score: Score, *, replicates: bool = True) -> dict[str, Any]:
 
 
 def restore(entry: Mapping[str, Any]) -> Score:
-    around = {f.name: entry[f.name] for f in fields(Circumstances)}
+    around = {f.name: entry[f.name] for f in fields(Circumstances) if f.name in entry}
     around |= {name: tuple(around[name]) for name in ("names", "levels")}
     raw = np.frombuffer(base64.b64decode(entry["replicates"]), "<f4")
     return Score(

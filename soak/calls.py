@@ -65,12 +65,12 @@ class Gate:
         builtins.open = io.open = self._open_file  # type: ignore[assignment]
         from hardy.variants.disk import manifest
 
-        wait = manifest._sync
+        wait = manifest.sync_disk
 
         def sync(handle: int) -> None:
             self.let_pass(Call(SYNC_ALL, ""), lambda: wait(handle))
 
-        manifest._sync = sync
+        manifest.sync_disk = sync
 
     def _open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         def make() -> int:

@@ -66,6 +66,12 @@ def image_sets(folder: Path) -> None:
     for number, image in enumerate(PIXELS[:3]):
         (folder / f"named/{number}.png").write_bytes(encoded("PNG", image))
     (folder / "named/labels.csv").write_text("file,label\n0.png,cat\n1.png,dog\n2.png,cat\n")
+    (folder / "tiny/images").mkdir(parents=True)
+    lines = []
+    for number, wordnet in enumerate(("n01443537", "n01629819", "n01443537")):
+        (folder / f"tiny/images/val_{number}.JPEG").write_bytes(encoded("JPEG", PIXELS[number]))
+        lines.append(f"val_{number}.JPEG\t{wordnet}\t0\t{number}\t15\t14\n")
+    (folder / "tiny/val_annotations.txt").write_text("".join(lines))
 
 
 def texts(folder: Path) -> None:
@@ -110,7 +116,9 @@ def weights(folder: Path) -> None:
     from onnx import helper
 
     from hardy.models.weight_files import packed
+    from tests.models.tflite_files import normalisation, write
 
+    write(folder / "net.tflite", softmax=True, metadata=normalisation([127.5], [127.5]))
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
     (folder / "net.safetensors").write_bytes(packed(net.state_dict(), {}, folder))
     torch.save(net.state_dict(), folder / "net.pt")

@@ -145,6 +145,16 @@ def _onnx(path: Path) -> None:
     load_model(f"onnx:{path}")
 
 
+def _tflite(path: Path) -> None:
+    """What Hardy itself reads of it: LiteRT, which runs it, dies over some damaged files."""
+    from hardy.errors import door
+    from hardy.models.adapters.tflite_file import ends_in_softmax, stated_normalisation
+
+    with door(path):
+        ends_in_softmax(path.read_bytes())
+        stated_normalisation(path.read_bytes())
+
+
 def _weights(path: Path) -> Any:
     import torch
 
@@ -211,6 +221,7 @@ TARGETS = {
     "set CIFAR, binary": Target("head", _set, SETS / "test_batch.bin"),
     "labels .npy": Target("npy", _labels, SETS / "labels.npy"),
     "labels .csv": Target("text", _beside("."), SETS / "named", "labels.csv"),
+    "labels of Tiny ImageNet": Target("text", _beside("."), SETS / "tiny", "val_annotations.txt"),
     "suite": Target("toml", _suite, CORPUS / "texts/mine.toml"),
     "models": Target("toml", _models, CORPUS / "texts/models.toml"),
     "matrix": Target("text", _matrix, CORPUS / "texts/matrix.csv"),
@@ -229,6 +240,7 @@ TARGETS = {
     "files .npy": Target("npy", _array, BUILT, "contrast.npy"),
     "files .mp4": Target("head", _video, CORPUS / "video/clip.mp4"),
     "onnx": Target("head", _onnx, WEIGHTS / "net.onnx"),
+    "tflite": Target("head", _tflite, WEIGHTS / "net.tflite"),
     "weights .safetensors": Target("head", _weights, WEIGHTS / "net.safetensors", sealed=True),
     "weights .pt": Target("zip", _weights, WEIGHTS / "net.pt"),
     "training run.json": Target("json", _trained, WEIGHTS / "run.json", sealed=True),
@@ -291,7 +303,13 @@ def names() -> tuple[str, ...]:
     """The targets whose libraries are here."""
     from importlib.util import find_spec
 
-    needs = {"files .mp4": "av", "onnx": "onnxruntime", "weights": "torch", "training": "torch"}
+    needs = {
+        "files .mp4": "av",
+        "onnx": "onnxruntime",
+        "tflite": "ai_edge_litert",
+        "weights": "torch",
+        "training": "torch",
+    }
     lacking = [start for start, module in needs.items() if find_spec(module) is None]
     return tuple(name for name in TARGETS if not name.startswith(tuple(lacking) or "\0"))
 

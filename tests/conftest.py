@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.objects import Objects
 
 # Tensors in tests are small: torch's threads would spend their time waiting for one another.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -71,3 +76,16 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         return int(ended.value.code or 0), captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Objects:
+    """What lies at s3://bucket, and waits for nothing when it fails."""
+    from hardy import patience, places
+    from tests.objects import Objects
+
+    made = Objects(tmp_path / "objects")
+    monkeypatch.setattr(places, "open_bucket", cache(lambda scheme, bucket: (made, bucket)))
+    monkeypatch.setattr(patience, "FIRST_WAIT", 0.0)
+    (made.folder / "bucket").mkdir()
+    return made

@@ -73,6 +73,13 @@ OPEN = dict.fromkeys(
     "\nnote: preprocessing and class order not checked: that takes 30 clean images",
 )
 
+
+def said_now(name: str) -> str:
+    """What 0.1.0 said of a score, which did not tell classes of the images' own."""
+    text: str = EXPECTED["runs"][name]["text"]
+    return text.replace("_c v1,", "_c v1 with own classes,") if name == "trained" else text
+
+
 # The calls that made the runs.
 CALLS: dict[str, Callable[[], hardy.evaluation.Run]] = {
     "plain": lambda: hardy.evaluate("fake:10", suite="cifar10_c", **SOME),
@@ -129,7 +136,7 @@ def test_a_run_is_read_and_scored_as_it_was(name: str, folder: Path) -> None:
     expected = EXPECTED["runs"][name]
     (run,) = hardy.runs(folder / "runs" / expected["folder"])
     score = run.score()
-    assert str(score) == expected["text"] + NOTES.get(name, "")
+    assert str(score) == said_now(name) + NOTES.get(name, "")
     assert list(score) == list(expected["scores"])
     for key, one in score.items():
         assert [one.value, *one.interval] == pytest.approx(expected["scores"][key], rel=1e-9), key
@@ -142,7 +149,7 @@ def test_the_same_call_computes_nothing_and_scores_the_same(name: str, folder: P
     again = CALLS[name]()
     assert again.folder.name == expected["folder"]
     assert predictions(folder / "runs") == before
-    assert str(again.score()) == expected["text"] + NOTES.get(name, "") + OPEN.get(name, "")
+    assert str(again.score()) == said_now(name) + NOTES.get(name, "") + OPEN.get(name, "")
 
 
 def test_a_new_version_of_a_suite_leaves_runs_of_before_alone(folder: Path) -> None:
@@ -151,7 +158,7 @@ def test_a_new_version_of_a_suite_leaves_runs_of_before_alone(folder: Path) -> N
     assert again.folder.name != expected["folder"]
     assert before.items() < predictions(folder / "runs").items()
     # Neither of its two perturbations is the one that was corrected.
-    assert str(again.score()) == expected["text"].replace("cifar10_p v1", "cifar10_p v2")
+    assert str(again.score()) == said_now("sequences").replace("cifar10_p v1", "cifar10_p v2")
 
 
 @pytest.mark.parametrize(

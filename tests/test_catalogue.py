@@ -141,8 +141,8 @@ def test_help_says_which_scores_decide_and_what_is_fetched(run, monkeypatch) -> 
     metric = Metric("magic", lambda rank: rank, mean="mean magic", decides=True)
     monkeypatch.setitem(METRICS._objects, "magic", metric)
     told = " ".join(run("compare", "--help")[1].split())
-    decide = "mCE or else mean error or else mean magic, mFR or else flip probability, clean error"
-    assert f"{decide}, clean magic." in told
+    decide = "mCE or else mean error or else mean magic, mFR or else flip probability"
+    assert f"{decide}, accuracy, AUPR, clean error, clean magic, clean accuracy." in told
 
     def magic() -> None:
         """A spell, by night. It takes a while."""

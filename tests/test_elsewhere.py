@@ -57,5 +57,5 @@ def test_a_folder_is_still_held_by_one_process(tmp_path: Path) -> None:
     hold = "hold(Path('lock'), 'it is busy')"
     held = f"from pathlib import Path; from hardy.files import hold; held = {hold}"
     done = run(tmp_path, f"{held}; {hold}")
-    assert "InputError: it is busy" in done.stderr
+    assert "BusyFolder: it is busy" in done.stderr
     assert run(tmp_path, held).returncode == 0  # the lock went with its process

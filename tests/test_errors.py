@@ -72,3 +72,8 @@ def test_builds_that_do_not_fit_together(message, packages, tmp_path, monkeypatc
         need("vision_of_another_build", "torchvision", "torchvision:resnet18")
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith(f"from one index: pip install --force-reinstall {packages}")
+
+
+def test_sizes_say_which_side_is_which_where_they_differ() -> None:
+    assert errors.sides(10, 12) == "width 12, height 10"
+    assert errors.sides(64, 64) == "64 x 64"

@@ -8,7 +8,9 @@ import os
 import resource
 import subprocess
 import sys
+import tracemalloc
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from hardy.design.independent_sets import select_independent
 from hardy.design.matrix import Matrix
 from hardy.errors import LONGEST_LINE, HardyError, InputError, door
 from hardy.images import open_images
+from hardy.images.image_files import read_image
 from hardy.limits import LIMITS, Limit
 from tests.records import read_unsealed
 
@@ -116,6 +119,24 @@ def test_a_compressed_array_is_unpacked_once_and_away_again(
     assert not list((tmp_path / "unpacked").iterdir())
 
 
+@pytest.mark.parametrize(("format", "place"), [("PNG", 33), ("JPEG2000", 32)])
+def test_a_forged_length_in_a_picture_takes_no_memory(
+    format: str, place: int, tmp_path: Path
+) -> None:
+    stream, path = io.BytesIO(), tmp_path / "forged.png"
+    Image.new("RGB", (16, 16)).save(stream, format)
+    data = bytearray(stream.getvalue())
+    data[place : place + 4] = (2**31 - 1).to_bytes(4, "big")  # of a chunk, or of a box
+    path.write_bytes(data)
+    tracemalloc.start()
+    try:
+        with suppress(InputError):  # a PNG whose pixels are all there is taken
+            read_image(path)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
 def test_the_pages_of_a_picture_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.BytesIO()
     pages = [Image.new("RGB", (16, 16)) for _ in range(4)]
@@ -162,6 +183,7 @@ CHILD = """
 import json, resource, sys
 import hardy, hardy.images.parquet, hardy.store.reader, hardy.models.model
 from hardy.images import open_images
+from hardy.images.image_files import read_image
 from pathlib import Path
 
 hardy.draw("gaussian_noise", 1, (32, 32))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.scores.scoring import score as score
     from hardy.scores.similarity import describe as describe
     from hardy.suites import suite_names
+    from hardy.train.probing import probe as probe
     from hardy.train.training import train as train
     from hardy.variants.base_picture import perturb as perturb
     from hardy.variants.disk.build import build as build
@@ -70,6 +71,7 @@ _LATER = {
     "perturb": "hardy.variants.base_picture",
     "perturbations": "hardy.corrupt.calls",
     "plot": "hardy.report.write",
+    "probe": "hardy.train.probing",
     "replay": "hardy.corrupt.calls",
     "report": "hardy.report",
     "runs": "hardy.scores.scoring",

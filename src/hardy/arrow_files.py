@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardy.limits import ROWS, check_regular
+from hardy.places import is_url
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,13 +20,16 @@ _TOGETHER, _BYTES = 4096, 200_000_000
 
 
 def arrow_path(path: Path) -> Any:
-    """What pyarrow opens: it takes no names that are not UTF-8, but files that Python opened."""
+    """What pyarrow opens: it takes no URLs as we have them and no names that are not UTF-8, but
+    files that Python opened."""
+    if is_url(path):
+        return path.open("rb")
     check_regular(path)
     try:
         str(path).encode()
     except UnicodeEncodeError:
         return path.open("rb")
-    return path
+    return path.absolute()  # one with a colon in front would be a URL
 
 
 def counted_rows(

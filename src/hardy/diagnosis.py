@@ -23,6 +23,7 @@ _USES = {
     "demo": "`hardy demo`",
     "video": "MP4 video",
     "torch": "models in torch",
+    "ray": "`hardy eval --on ray`",
     "report": "`hardy report` and `hardy leaderboard`",
     "plot": "`hardy plot`",
 }

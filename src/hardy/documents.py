@@ -13,6 +13,7 @@ from typing import Any
 
 from hardy.errors import InputError, told
 from hardy.limits import RECORD, Limit, check_regular
+from hardy.places import UrlPath
 from hardy.schema import Field, Schema, check_fields, is_text
 
 SUM = "sha256"  # the field of a record that holds the sum of all others
@@ -31,9 +32,12 @@ Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 def read_document(path: Path, limit: Limit = RECORD) -> bytes:
     """All bytes of a file, unless it is too large; its reader says what an OSError means."""
-    check_regular(path)
-    with path.open("rb") as file:
-        content = file.read(limit.value + 1)
+    if isinstance(path, UrlPath):
+        content = path.read_at_once(limit.value + 1)
+    else:
+        check_regular(path)
+        with path.open("rb") as file:
+            content = file.read(limit.value + 1)
     if len(content) > limit.value:
         limit.check(max(path.stat().st_size, len(content)), path)
     return content

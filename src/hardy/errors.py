@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -91,7 +93,7 @@ def printable(text: str) -> str:
 
 def sides(height: int, width: int) -> str:
     """The size of an image in words that say which side is which."""
-    return f"width {width}, height {height}"
+    return f"{width} x {height}" if width == height else f"width {width}, height {height}"
 
 
 def need(module: str, extra: str, what: str) -> Any:
@@ -132,3 +134,11 @@ def install_command(extra: str) -> str:
     if "vcs_info" in origin:
         url = f"{origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}"
     return f'pip install "hardy[{extra}] @ {url}"'
+
+
+def warn_user(message: str) -> None:
+    """Warn whoever called a function of Python, from outside of Hardy."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("hardy."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
@@ -12,23 +13,28 @@ import numpy.typing as npt
 
 from hardy import models as adapters
 from hardy.engine.keys import check_seed
-from hardy.errors import InputError
-from hardy.execute import Crew, count_workers
+from hardy.errors import InputError, warn_user
+from hardy.execute import count_workers
+from hardy.images.labels import spellings
 from hardy.images.source import Fault, count_left_out
 from hardy.models import Model, Override, Preprocessing
-from hardy.models.model_lists import list_models, refuse_lone_list
+from hardy.models.model_lists import WantedModel, list_many, list_models, refuse_lone_list
+from hardy.places import is_folder, locate
 from hardy.progress import Track, watch
 from hardy.run import runner
 from hardy.run.batching import mixed
-from hardy.run.device_places import find_places
-from hardy.run.plan import RunPlan
+from hardy.run.device_places import find_sharing
+from hardy.run.failures import Failures
+from hardy.run.groups import Candidate, ModelGroups
+from hardy.run.plan import RunPlan, sum_plans
 from hardy.run.prepared import Evaluation as Evaluation
-from hardy.run.prepared import load_defended, warn_user
+from hardy.run.prepared import load_defended
 from hardy.run.selection import Images, open_subject
 from hardy.run.shards import read_shard
 from hardy.run.units import Elsewhere, check_travels
-from hardy.scores.scoring import Run
-from hardy.store.reader import open_run
+from hardy.scores.sample_looks import Until, plan_sample
+from hardy.scores.scoring import Run, StoredRuns
+from hardy.store.reader import StoredRun, open_run
 from hardy.suites import load
 
 AnyModel = str | Callable[..., Any] | Model
@@ -53,18 +59,28 @@ class RunOptions(TypedDict, total=False):
     device: str | None
     precision: str
     batch: int | Literal["auto"]
+    compile: bool
     preprocessing: Preprocessing | Override | None
     defend: str | None
     name: str | Sequence[str] | None
     workers: int | None
     devices: str | Iterable[int | str] | None
+    on: str | None
     shard: str | None
+    until: Until | None
+    at_most: int | str | None
     announce: Callable[[Evaluation], None]
     warn: Callable[[str], None] | None
     track: Track
 
 
 Several = list[Any] | tuple[Any, ...]  # models
+
+
+class ModelRuns(StoredRuns):
+    """The runs of many models, in the order in which these were asked for."""
+
+    failed: Mapping[str, str]  # why others have none, or not all of it, by their names
 
 
 @overload
@@ -79,10 +95,27 @@ def evaluate(
 def evaluate(
     model: AnyModel | Several, *, suite: str, dry_run: Literal[True], **options: Unpack[RunOptions]
 ) -> RunPlan: ...
+@overload
 def evaluate(
-    model: AnyModel | Sequence[AnyModel],
+    *,
+    models: str | os.PathLike[str] | Several,
+    suite: str,
+    dry_run: Literal[False] = False,
+    **options: Unpack[RunOptions],
+) -> ModelRuns: ...
+@overload
+def evaluate(
+    *,
+    models: str | os.PathLike[str] | Several,
+    suite: str,
+    dry_run: Literal[True],
+    **options: Unpack[RunOptions],
+) -> RunPlan: ...
+def evaluate(
+    model: AnyModel | Sequence[AnyModel] | None = None,
     *,
     suite: str,
+    models: str | os.PathLike[str] | Several | None = None,
     images: Images | None = None,
     files: str | os.PathLike[str] | None = None,
     labels: str | os.PathLike[str] | npt.ArrayLike | None = None,
@@ -99,17 +132,21 @@ def evaluate(
     device: str | None = None,
     precision: str = "float32",
     batch: int | Literal["auto"] = "auto",
+    compile: bool = False,
     preprocessing: Preprocessing | Override | None = None,
     defend: str | None = None,
     name: str | Sequence[str] | None = None,
     workers: int | None = None,
     devices: str | Iterable[int | str] | None = None,
+    on: str | None = None,
     shard: str | None = None,
+    until: Until | None = None,
+    at_most: int | str | None = None,
     dry_run: bool = False,
     announce: Callable[[Evaluation], None] = lambda evaluation: None,
     warn: Callable[[str], None] | None = None,
     track: Track = watch,
-) -> Run | list[Run] | RunPlan:
+) -> Run | list[Run] | ModelRuns | RunPlan:
     """Predict all cells of a suite and store what metrics need: a `Run`, or a list for a list.
 
     The same call resumes; more cells, severities or images extend. `model` is a name such as
@@ -118,17 +155,29 @@ def evaluate(
     weights change. Several models see each corrupted image while it is there; of these `name` has
     one for each, "MODEL@FILE" brings weights, and "models.toml" is a list of models in a file.
 
+    `models` instead of `model` is for hundreds: "list.txt" has one on each line, and
+    "torch:net.py:make@checkpoints/*.pt" stands for one with each file. As many as fit in memory see
+    the images together. One that fails stops no other: the list that is returned has the reasons in
+    `failed`, by model.
+
     `images` is a path of any kind that `hardy.names("readers")` lists, an array uint8 (N, H, W, 3)
     with its `labels`, or a data set of torch's or Hugging Face's kind; `files` is a folder that
     holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the images.
     `own_classes` says that labels are the images' own, not the suite's, and `classes` how many
     there are; `preprocessing` overrides the model's own, and `defend` puts a defence before it,
-    such as "clahe". With `dry_run` nothing is stored: the result says what the run would cost, by a
-    timed sample.
+    such as "clahe". With `compile` torch compiles models that have a name, which takes up to a
+    minute, is done while images are read, and may change last bits. With `dry_run` nothing is
+    stored: the result says what the run would cost, by a timed sample.
 
     `devices` shares the run among processes, one for each GPU of "0,1,3" or "all", or one for each
-    word of "cpu,cpu". With `shard`, such as "1/8", only that share of the images is done: calls
+    word of "cpu,cpu"; `on` among the machines of a Ray cluster, "ray://HOST:PORT", "auto", or "ray"
+    for one of its own. With `shard`, such as "1/8", only that share of the images is done: calls
     with the others, on any machine, fill the same store ("auto" under torchrun and SLURM).
+
+    With `until`, a sample of the predictions is made: as many as bring the main score's 95 %
+    interval to ± that many points, or each of "mCE=0.5,clean error=0.3" to its own. `at_most` ends
+    it before, after 50000 predictions or a time such as "10m". The same call without them completes
+    the run.
 
     ```python
     import hardy, numpy
@@ -139,23 +188,35 @@ def evaluate(
     print(run.score())
     ```
     """
-    several = isinstance(model, list | tuple)
-    given: Sequence[Any] = model if several else [model]  # type: ignore[assignment]
-    if not given:
-        raise InputError('expected at least one model, such as "timm:resnet50", got none')
-    if not several:
-        refuse_lone_list(model)
-    wanted = list_models(given, name=name, checkpoint=checkpoint, preprocessing=preprocessing)
+    wanted = _list_wanted(
+        model, models, name=name, checkpoint=checkpoint, preprocessing=preprocessing
+    )
     if trust and not any(adapters.heeds_trust(one.model) for one in wanted):
-        (warn or warn_user)("`trust=True` changes nothing: it is for joblib files, sklearn:FILE")
-    _check_apart(images, Path(store))
+        (warn or warn_user)(
+            "`trust=True` changes nothing: it is for joblib files, sklearn:FILE, and for pickled "
+            "weights, hf:DIR, or backbones of linear:FILE"
+        )
+    place = locate(store)
+    _check_apart(images, place)
     count = count_workers(workers)
     part = read_shard(shard)
+    if part is not None and on is not None:
+        raise InputError(f"expected `shard` or `on`, got both: {shard} and {on}")
+    sampled = plan_sample(
+        until,
+        at_most,
+        count,
+        shard=shard,
+        devices=devices,
+        on=on,
+        subset=subset,
+        images_per_class=images_per_class,
+    )
     unusable: list[Fault] = []
     subject = open_subject(
         load(suite),
         images=images,
-        files=None if files is None else Path(files),
+        files=None if files is None else locate(files),
         labels=labels,
         only=[only] if isinstance(only, str) else only,
         severities=[severities] if isinstance(severities, int) else severities,
@@ -166,11 +227,11 @@ def evaluate(
         classes=classes,
         faults=unusable,
     )
-    several_devices = None if devices is None else find_places(devices)
-    if several_devices is not None:
-        if device is not None:
-            raise InputError(f"expected `device` or `devices`, got both: {device} and {devices}")
-        device = several_devices.device
+    sharing = find_sharing(
+        devices=devices, on=on, device=device, workers=workers, warn=warn or warn_user
+    )
+    if on is None and adapters.will_be_on_gpu([one.model for one in wanted], device):
+        subject.begin_kernels()
     loaders = tuple(
         partial(
             load_defended,
@@ -178,48 +239,109 @@ def evaluate(
             defend=defend,
             checkpoint=one.checkpoint,
             trust=trust,
-            device=device,
+            device=device if sharing is None else sharing.here,
             precision=precision,
             batch=batch,
+            compile=compile,
             preprocessing=one.preprocessing,
             name=one.name,
             side=subject.suite.edition.side,
+            classes=spellings(subject.suite, subject.classes, own=own_classes),
         )
         for one in wanted
     )
     elsewhere = None
-    if several_devices is not None:
+    if sharing is not None:
         check_travels(loaders)
-        crew = Crew(several_devices.places, warn or warn_user)
-        elsewhere = Elsewhere(crew, loaders, several_devices.threads)
+        elsewhere = Elsewhere(sharing.team, {}, sharing.device, sharing.threads)
+    # What is the same for all models.
+    basis = Evaluation(
+        (),
+        subject,
+        place,
+        count,
+        own_classes,
+        left_out=count_left_out(unusable),
+        shard=part,
+        elsewhere=elsewhere,
+        sampled=sampled,
+        failures=Failures(excused=models is not None),
+    )
+
+    def conduct(evaluation: Evaluation) -> runner.RunOutcome:
+        return evaluation.conduct(announce, warn or warn_user, track)
+
+    reasons = [fault.reason for fault in unusable]
+    if models is not None:
+        candidates = [
+            Candidate(one.label, load, one.name is not None)
+            for one, load in zip(wanted, loaders, strict=True)
+        ]
+        copies = 1 if sharing is None else 1 + sharing.neighbours
+        groups = ModelGroups(basis, candidates, copies)
+        if dry_run:
+            plans: list[RunPlan] = []
+            groups.work(lambda evaluation: plans.append(evaluation.plan(announce)))
+            return sum_plans(subject, plans, groups.failures)
+        return _run_groups(groups, conduct, reasons)
     loaded = tuple(load() for load in loaders)
     shown = mixed(loaded, subject.near(loaded))
     runner.check_different(loaded, shown, own_classes=own_classes)
-    named = frozenset(
-        model.name for model, one in zip(loaded, wanted, strict=True) if one.name is not None
-    )
-    left_out = count_left_out(unusable)
-    evaluation = Evaluation(
-        loaded, shown, Path(store), count, own_classes, named, left_out, part, elsewhere
-    )
-    doubts = evaluation.check_classes(shown)
-    announce(evaluation)
+    names = [one.name for one in loaded]
+    named = frozenset(own for own, one in zip(names, wanted, strict=True) if one.name is not None)
+    if elsewhere is not None:
+        elsewhere = replace(elsewhere, loaders=dict(zip(names, loaders, strict=True)))
+    evaluation = replace(basis, models=loaded, subject=shown, named=named, elsewhere=elsewhere)
     if dry_run:
-        return evaluation.plan()
-    found = evaluation.check()
-    for its_name, checked in found.items():
-        doubts[its_name] += checked.warnings
-    for warning in dict.fromkeys(text for some in doubts.values() for text in some):
-        (warn or warn_user)(warning)
-    accuracy = {its_name: checked.accuracy for its_name, checked in found.items()}
-    outcome = evaluation.run(track, accuracy, doubts, warn)
-    faults = (*(fault.reason for fault in unusable), *outcome.faults)
-    stored = [Run(open_run(folder), faults) for folder in outcome.folders]
-    return stored if several else stored[0]
+        return evaluation.plan(announce)
+    outcome = conduct(evaluation)
+    stored = [Run(open_run(folder), (*reasons, *outcome.faults)) for folder in outcome.folders]
+    return stored if isinstance(model, list | tuple) else stored[0]
+
+
+def _list_wanted(model: Any, models: Any, **options: Any) -> list[WantedModel]:
+    """The models that were asked for, one by one or by the hundred."""
+    several = isinstance(model, list | tuple)
+    if models is not None:
+        if model is not None:
+            raise InputError("expected models by name, or by `models`, got both")
+        return list_many(models, **options)
+    if model is None or (several and not model):
+        raise InputError('expected at least one model, such as "timm:resnet50", got none')
+    if not several:
+        refuse_lone_list(model)
+    return list_models(model if several else [model], **options)
+
+
+def _run_groups(
+    groups: ModelGroups,
+    conduct: Callable[[Evaluation], runner.RunOutcome],
+    unusable: Sequence[str],
+) -> ModelRuns:
+    folders: list[Path] = []
+    faults = dict.fromkeys(unusable)  # of images, which are the same for all
+
+    def work(evaluation: Evaluation) -> None:
+        outcome = conduct(evaluation)
+        folders.extend(outcome.folders)
+        faults.update(dict.fromkeys(outcome.faults))
+
+    groups.work(work)
+    order = {identity: place for place, identity in enumerate(groups.known)}
+    runs = [open_run(folder) for folder in (*groups.complete, *folders)]
+    runs.sort(key=lambda run: order[run.details["identity"]])
+    found = ModelRuns(Run(_with_ids(run, runs[0].ids), tuple(faults)) for run in runs)
+    found.failed = dict(groups.failures)
+    return found
+
+
+def _with_ids(run: StoredRun, ids: list[Any]) -> StoredRun:
+    """The run with this very list of ids if it has the same: hundreds of lists take gigabytes."""
+    return replace(run, ids=ids) if run.ids == ids else run
 
 
 def _check_apart(images: Any, store: Path) -> None:
     """Refuse a store among the images: it would be one more folder of images the next time."""
-    folder = isinstance(images, str | os.PathLike) and os.path.isdir(images)
-    if folder and store.resolve().is_relative_to(Path(images).resolve()):
+    folder = isinstance(images, str | os.PathLike) and is_folder(images)
+    if folder and store.resolve().is_relative_to(locate(images).resolve()):
         raise InputError(f"the store {store} lies in the images' folder; name one elsewhere")

@@ -21,13 +21,13 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from hardy.documents import seal
 from hardy.errors import HardyError, InputError
 from hardy.inside import refuse_link
+from hardy.places import UNFINISHED as UNFINISHED
+from hardy.places import UrlPath, is_url
 from hardy.schema import brief
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
-# How a name ends until its file is finished: by it, what a killed process left is known as ours.
-UNFINISHED = ".hardy-unfinished"
 RECORD = "run.json"  # the record of a run's folder
 CHECKPOINT_SECONDS = 5.0
 STALE_SECONDS = 86_400.0  # a day: by then nobody is still writing a file
@@ -39,8 +39,12 @@ def whole_file(path: Path, *, wait: bool = True) -> Iterator[IO[bytes]]:
     """Open a file under a temporary name; it is renamed to `path` once all of it is on the disk.
 
     Without `wait` that holds unless the machine itself goes down: for files that are many and can
-    be made again, since the disk takes some milliseconds for each.
+    be made again, since the disk takes some milliseconds for each. At a URL it is sent at the end.
     """
+    if isinstance(path, UrlPath):
+        with path.written_whole() as file:
+            yield file
+        return
     temporary = path.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")
     try:
         with open(temporary, "xb") as file:  # a new one: never through a link to somewhere else
@@ -59,7 +63,8 @@ def whole_file(path: Path, *, wait: bool = True) -> Iterator[IO[bytes]]:
 def remove_for_good(path: Path) -> None:
     """Remove a file, if it is there, so that no power loss brings it back."""
     path.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    if not is_url(path):
+        _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -138,6 +143,10 @@ def lasting(record: Record, of_the_session: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in every if not _within(name, of_the_session)}
 
 
+class BusyFolder(InputError):
+    """Another process holds what is wanted; it may be about to end."""
+
+
 def hold(path: Path, busy: str) -> FileLock:
     """Lock a file until it is released, or the process ends; a second process is told `busy`.
 
@@ -156,7 +165,7 @@ def hold(path: Path, busy: str) -> FileLock:
             raise FileNotFoundError(path)
     except (Timeout, FileNotFoundError) as error:
         lock.release()
-        raise InputError(busy) from error
+        raise BusyFolder(busy) from error
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
@@ -214,7 +223,9 @@ class CheckpointWriter(ABC):
 
 def remove_unfinished(folder: Path, *, older_than: float = 0.0) -> None:
     """Delete what killed processes left unfinished; while the folder is held, or only what is
-    older than so many seconds, which no process still writes."""
+    older than so many seconds, which no process still writes. At a URL nothing is left."""
+    if is_url(folder):
+        return
     now = time.time()
     for path in folder.glob(f".*{UNFINISHED}"):
         with suppress(OSError):  # it has gone by now, or is not ours to delete
@@ -252,6 +263,10 @@ def write_file(
 
 def check_target(target: Path) -> None:
     """Refuse, before any work, an output that cannot be written or would damage a run."""
+    if is_url(target):
+        if target.is_dir():
+            raise InputError(f"cannot write {target}: it is a folder; name a file in it")
+        return check_outside_runs(target)
     if os.path.isdir(target):  # unlike Path.is_dir, it takes names of any length
         raise InputError(f"cannot write {target}: it is a folder; name a file in it")
     if os.path.exists(target) and not os.path.isfile(target):
@@ -263,7 +278,8 @@ def check_target(target: Path) -> None:
 
 def check_outside_runs(target: Path) -> None:
     """Refuse an output anywhere within the folder of a run."""
-    for folder in Path(os.path.realpath(target)).parents:
+    around = target if is_url(target) else Path(os.path.realpath(target))
+    for folder in around.parents:
         if (folder / RECORD).exists():
             raise InputError(
                 f"cannot write {target}: {folder} holds the predictions of a run; name another "

@@ -1,4 +1,5 @@
-"""Writes inside a folder that never go through a link: what lies there may have come from anywhere.
+"""Files inside a folder that may have come from anywhere: nothing is written through a link, and
+nothing is read through one that leads out.
 
 The folder itself is the user's to name, and may be a link. Below it each step is taken from the
 folder that is open already, and one that is a link fails, even if it was put there a moment ago.
@@ -11,8 +12,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from hardy.errors import InputError
+from hardy.places import is_url
 
 _STEPS = {os.open, os.mkdir, os.rename, os.stat, os.unlink}
 BY_STEPS = os.supports_dir_fd >= _STEPS and hasattr(os, "O_NOFOLLOW")
@@ -25,6 +28,18 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
 # How systems say that it is a link, no folder, a folder, or a pipe.
 _OF_ANOTHER_KIND = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
 _REPARSE = 0x400  # how Windows marks links and junctions
+
+
+def inner_path(folder: Path, name: str) -> Path:
+    """The path of a file that is to be read, unless a link on its way leads out of the folder."""
+    path = folder / name
+    if is_url(folder):  # where there are no links
+        return path
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise InputError(
+            f"cannot read {path}: a link leads out of {folder}; put the file itself in its place"
+        )
+    return path
 
 
 def open_inside(folder: str, name: str, flags: int) -> int:

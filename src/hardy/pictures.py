@@ -7,6 +7,7 @@ from hardy.corrupt.calls import corrupt, corruptions
 from hardy.images.display import check_clip, contact_sheet, write_clip
 from hardy.images.image_files import check_output, read_image, write_image
 from hardy.images.recipes import eight_sevenths
+from hardy.places import on_disk
 from hardy.progress import Track, untracked, watch
 from hardy.suites import SEVERITIES, editions, load
 from hardy.variants.base_picture import perturb
@@ -37,7 +38,7 @@ def show(
     hardy.show("photo.png", "tilt.gif", sequence="tilt", size=32)
     ```
     """
-    source, target = Path(photo), Path(output)
+    source, target = on_disk(photo), on_disk(output)
     if html:
         from hardy.report.write import write_gallery
 

@@ -69,6 +69,21 @@ def test_models_in_a_file(run) -> None:
     assert [one.model for one in runs] == ["plain", "fake:10:1"]
 
 
+def test_many_models_of_which_some_fail(run) -> None:
+    Path("zoo.txt").write_text("# all\nfake:10\nours = fake:10:1\nfake:9\n", encoding="utf-8")
+    code, out, err = run("--models", "zoo.txt", *FEW)
+    assert code == 1
+    assert "models 1-3 of 3\nfake:10 on cpu" in out
+    assert "\nours: mean error" in out
+    assert err.startswith("1 model could not be used:\n  fake:9: expected logits for 10 classes")
+    assert "--own-classes" in err
+    Path("zoo.txt").write_text("fake:10\nours = fake:10:1\n", encoding="utf-8")
+    code, out, err = run("--models", "zoo.txt", *FEW)
+    assert (code, err) == (0, "")
+    assert out.startswith("fake:10: mean error"), "nobody was shown anything"
+    assert run("fake:10", "--models", "zoo.txt", *FEW)[0] == 2
+
+
 def test_dry_run_writes_nothing(run) -> None:
     code, out, err = run("fake:10", "fake:10:1", *FEW, "--dry-run")
     assert (code, err) == (0, "")
@@ -165,3 +180,16 @@ def test_a_warning_is_loud_and_does_not_stop_the_run(run, monkeypatch: pytest.Mo
     assert run("fake:10", *FEW)[2] == ""
     (found,) = find_runs(Path("runs"))
     assert found.details["sessions"][0]["checked_accuracy"] == 0.5
+
+
+@pytest.mark.parametrize(("side", "said"), [(224, True), (225, False)])
+def test_crops_that_are_cropped_again_are_told(run, side: int, said: bool) -> None:
+    folder = Path("crops/n01440764")
+    folder.mkdir(parents=True)
+    Image.new("RGB", (side, side)).save(folder / "a.png")
+    wanted = ("--suite", "imagenet_c", "--images", "crops", "--only", "contrast", "--dry-run")
+    out = run("fake:1000", *wanted)[1]
+    line = "the first images are 224 x 224 already, and go through the suite's recipe"
+    assert (line in " ".join(out.split())) == said
+    np.savez("crops.npz", images=np.zeros((1, 224, 224, 3), np.uint8), labels=[0])
+    assert line not in run("fake:1000", *(w.replace("crops", "crops.npz") for w in wanted))[1]

@@ -23,7 +23,7 @@ COMMANDS = typer.main.get_command(app).commands
 SOURCE = ROOT / "src/hardy"
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 CLI = {path: tree for path, tree in TREES.items() if path.parent.name == "cli"}
-FLOOR = {"hardy.cli", "hardy.errors", "hardy.files", "hardy.progress"}
+FLOOR = {"hardy.cli", "hardy.errors", "hardy.files", "hardy.places", "hardy.progress"}
 PRINTING = {"hardy.scores.text_tables"}
 
 

@@ -167,15 +167,12 @@ def test_broken_files_are_listed_and_the_others_done(run) -> None:
         (("in", "in", "--with", "fog:1"), "lie one within the other"),
         (("in", "file", "--with", "fog:1"), "in is a folder and file is a file"),
         (("in", "out", "--with", "fgo:1"), 'unknown corruption "fgo"'),
-        (("twins", "out", "--with", "fog:1"), "twins/a.jpg and twins/a.png have the same id"),
         (("nothing", "out", "--with", "fog:1"), "there are no image files in nothing"),
     ],
 )
 def test_mistakes_are_one_message_and_code_2(run, arguments: tuple[str, ...], message: str) -> None:
     save("in/a.png")
     save("in/b.png")
-    save("twins/a.png")
-    save("twins/a.jpg")
     Path("nothing").mkdir()
     Path("file").touch()
     before = tree(".")

@@ -19,6 +19,7 @@ from skimage import color
 
 from hardy.engine import textures
 from tests.exact import exact_exp
+from tests.oracle.formulas import plasma
 
 Array = np.ndarray
 Fields = Mapping[str, Array]
@@ -149,31 +150,6 @@ def frost(
     crop = photo[y : y + height, x : x + width, ::-1]
     mixture = np.clip(image_weight * image.astype(float) + frost_weight * crop, 0, 255)
     return mixture.astype(np.uint8)
-
-
-def plasma(draws: Array, decay: float) -> Array:
-    """Diamond-square on a torus: each level is three blocks of uniform numbers, amplitude w * w."""
-    side = int((len(draws) + 1) ** 0.5)
-    cloud = np.zeros((side, side))
-    stream = iter(draws)
-    step, wibble = side, 100.0
-    while step >= 2:
-        half, cells = step // 2, side // step
-
-        def shaken(total: Array, cells: int = cells, wibble: float = wibble) -> Array:
-            uniform = np.array([next(stream) for _ in range(cells**2)]).reshape(cells, cells)
-            return total / 4 + wibble * (-wibble + 2 * wibble * uniform)
-
-        corner = cloud[::step, ::step]
-        right, below = np.roll(corner, -1, axis=1), np.roll(corner, -1, axis=0)
-        centre = shaken((corner + below) + (right + np.roll(below, -1, axis=1)))
-        cloud[half::step, half::step] = centre
-        above, left = np.roll(centre, 1, axis=0), np.roll(centre, 1, axis=1)
-        cloud[::step, half::step] = shaken((centre + above) + (corner + right))
-        cloud[half::step, ::step] = shaken((centre + left) + (corner + below))
-        step, wibble = half, wibble / decay
-    cloud -= cloud.min()
-    return cloud / cloud.max()
 
 
 def fog(image: Array, fields: Fields, *, amount: float, decay: float) -> Array:

@@ -12,7 +12,7 @@ from PIL import Image
 import hardy
 from hardy.corrupt.corruption import CORRUPTIONS, corruption
 from hardy.suites import keep_beside
-from hardy.suites.suite import BROUGHT
+from hardy.suites.edition_files import BROUGHT
 from tests.plugins import install_plugin
 from tests.suites.helpers import write_rows
 

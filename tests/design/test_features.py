@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from hardy.design.experiment import measure_features, sized
+from hardy.design.experiment import sized
+from hardy.design.hidden_layer import measure_features
 from hardy.run.selection import open_subject
 from hardy.run.subject import Subject
 from hardy.suites import load
@@ -45,7 +46,7 @@ def test_shifts_by_class_and_their_products(trained, tmp_path, monkeypatch) -> N
     subject = open_subject(suite, images=images, only=NAMES, own_classes=True)
     # In parts, the last of which is smaller; the net's batches are smaller still.
     monkeypatch.setattr(Subject, "chunk_size", 4)
-    monkeypatch.setattr("hardy.design.experiment.BATCH", 3)
+    monkeypatch.setattr("hardy.design.hidden_layer.BATCH", 3)
     found = measure_features(trained, subject, CPU)
 
     net = trained_net(trained)[0].eval()

@@ -3,10 +3,12 @@
 import hashlib
 import io
 import os
+import pickle
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -16,6 +18,8 @@ from PIL import Image
 
 from hardy.engine import textures
 from hardy.errors import MissingResource
+from hardy.suites.cells import Cell
+from hardy.variants.carried_textures import with_textures
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +124,23 @@ def test_a_local_copy_is_used_and_pip_is_not(
     put(fakes, tmp_path / "local")
     monkeypatch.setenv("HARDY_TEXTURES", str(tmp_path / "local"))
     assert [t.shape for t in textures.load_textures(1)] == [(10, 20 + i, 3) for i in range(5)]
+    assert pip == []
+
+
+def test_files_that_came_along_are_used_and_no_others_looked_for(
+    fakes: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: list[list[str]]
+) -> None:
+    put(fakes, tmp_path / "here")
+    monkeypatch.setenv("HARDY_TEXTURES", str(tmp_path / "here"))
+    plain = with_textures(partial(textures.load_textures, 1), [Cell("fog", 1)])
+    setup = with_textures(partial(textures.load_textures, 1), [Cell("fog", 1), Cell("frost", 1)])
+    sent = pickle.dumps((plain, setup))
+    monkeypatch.setenv("HARDY_TEXTURES", str(tmp_path / "nowhere"))  # as on another machine
+    monkeypatch.setattr(textures, "_given", {})
+    plain, setup = pickle.loads(sent)
+    with pytest.raises(MissingResource, match="does not hold the frost photographs"):
+        plain()
+    assert [t.shape for t in setup()] == [(10, 20 + i, 3) for i in range(5)]
     assert pip == []
 
 

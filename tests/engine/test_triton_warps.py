@@ -119,3 +119,20 @@ def test_slide(batch, right):
     images = _batch(batch)
     for window in _windows(images):
         assert_same(frames.slide(moved(images), right, window), OPS.slide(images, right, window))
+
+
+@pytest.mark.parametrize("at_once", [1, 10**9])
+def test_many_frames_are_those_that_are_made_one_by_one(at_once, monkeypatch):
+    monkeypatch.setattr(frames, "_PIXELS_AT_ONCE", at_once)
+    images = np.ascontiguousarray(BATCHES["extremes"][:2, :9, :12])
+    turns = [(0.9, 0.1 * k, -1.0, -0.1, 0.8, 0.5 * k) for k in range(3)]
+    leans = [(*turn, 0.001, 0.0, 1.1) for turn in turns]
+    window = (1, 2, 7, 9)
+    canvas, there = OPS.canvas(images), frames.canvas(moved(images))
+    for made, expected in (
+        (frames.affines(there, turns, window), OPS.affines(canvas, turns, window)),
+        (frames.perspectives(there, leans, window), OPS.perspectives(canvas, leans, window)),
+        (frames.slides(moved(images), [-3, 0, 2], window), OPS.slides(images, [-3, 0, 2], window)),
+    ):
+        for one, other in zip(made, expected, strict=True):
+            assert_same(one, other)

@@ -38,7 +38,7 @@ def test_another_does_what_one_fails_at(how: str, tmp_path: Path) -> None:
     assert sorted(item for item, _ in found) == list(range(30))
     assert {place for _, place in found} == {"right"}
     (line,) = told
-    assert line.startswith("worker 1 of 2 (HARDY_TEST_PLACE=left) failed (")
+    assert line.startswith("a worker failed (1 of 2, HARDY_TEST_PLACE=left: ")
     assert ("died" if how == "killed" else "MemoryError: no memory here") in line
 
 

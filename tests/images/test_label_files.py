@@ -291,3 +291,13 @@ def test_a_name_that_is_a_file_and_a_folder(tmp_path: Path, text: str) -> None:
     reason = r"got (cat|dog), which in .*set is both; if the file is meant, write folder and suffix"
     with pytest.raises(InputError, match=reason):
         open_images(tmp_path / "set", labels=beside(tmp_path, "map.csv", text), faults=[])
+
+
+@pytest.mark.parametrize(
+    "header", ["file,label,label", "File,class_id,classid", "image,label,image"]
+)
+def test_a_column_that_comes_twice_is_refused(header: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "images", ["a.png", "b.png"])
+    labels = beside(tmp_path, "labels.csv", f"{header}\na.png,0,b.png\nb.png,1,a.png\n")
+    with pytest.raises(InputError, match=r"labels\.csv, line 1: expected one column .*, got 2 in"):
+        open_images(folder, labels=labels)

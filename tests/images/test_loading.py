@@ -154,7 +154,10 @@ def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
         next(load_images(Counting(), "resize"))
     for number, size in enumerate(((10, 12), (12, 10))):
         Image.new("RGB", size).save(tmp_path / f"{number}.png")
-    with pytest.raises(InputError, match=r"one size in a batch, got 10 x 12, 12 x 10; .*batch=1"):
+    with pytest.raises(
+        InputError,
+        match=r"one size in a batch, got width 12, height 10; width 10, height 12; .*batch=1",
+    ):
         list(load_images(open_images(tmp_path), "none@1"))
     assert len(list(load_images(open_images(tmp_path), "none@1", batch=1))) == 2
 

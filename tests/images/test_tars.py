@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import pickle
 import tarfile
 from pathlib import Path
@@ -42,6 +43,16 @@ def members(path: Path, files: dict[str, bytes | str | tarfile.TarInfo]) -> Path
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
     return path
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.tar")
+    for given in (tmp_path / "a.tar", tmp_path / "*.tar"):
+        with pytest.raises(InputError, match=r"a\.tar is neither a file nor a folder; expected"):
+            open_images(given)
+    with pytest.raises(InputError, match=r"cannot read .*a\.tar to its end: .*it is no file"):
+        open_images(tmp_path)
 
 
 def test_shards_of_a_folder_and_of_a_pattern(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hardy.errors import HardyError, InputError, MissingResource
-from hardy.models import MODELS, Model, Options, Override, Preprocessing, load_model
+from hardy.models import MODELS, Model, Options, Override, Preprocessing, load_model, will_be_on_gpu
 from hardy.models.adapters.function_model import FakeModel
 from hardy.run.preflight import STANDARD
 from tests.photos import photos, random_images
@@ -17,12 +17,32 @@ IMAGES = random_images(9, 20, 24)
 
 def test_the_kinds_of_model():
     assert MODELS.names() == (
-        *("torchvision", "timm", "torch", "onnx", "tflite", "sklearn", "hardy", "fake"),
+        *(
+            "torchvision",
+            "timm",
+            "torch",
+            "hf",
+            "onnx",
+            "tflite",
+            "linear",
+            "sklearn",
+            "hardy",
+            "fake",
+        ),
     )
 
 
 def test_importing_models_imports_no_framework():
-    heavy = ("torch", "torchvision", "timm", "onnxruntime", "ai_edge_litert", "sklearn", "joblib")
+    heavy = (
+        "torch",
+        "torchvision",
+        "timm",
+        "transformers",
+        "onnxruntime",
+        "ai_edge_litert",
+        "sklearn",
+        "joblib",
+    )
     code = f"import sys, hardy, hardy.models; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -61,6 +81,7 @@ def test_what_is_no_model_is_refused(name, message):
         ("timm:resnet50", "timm", "timm"),
         ("torchvision:resnet50", "torchvision", "torchvision"),
         ("torch:examples.mine:model", "torch", "torch"),
+        ("hf:folder", "transformers", "hf"),
         ("onnx:model.onnx", "onnxruntime", "onnx"),
         ("tflite:model.tflite", "ai_edge_litert", "tflite"),
     ],
@@ -190,7 +211,7 @@ def test_preprocessing_in_words():
         (((0.5, 0.5, float("nan")), (1, 1, 1)), "expected mean"),
         (((0.5, 0.5, 0.5), (1, 0, 1)), "expected std as three figures.*above 0"),
         (((0, 0, 0), (1, 1, 1), 0), "expected a size of at least 1 pixel, got 0"),
-        (((0, 0, 0), (1, 1, 1), 8, "lanczos"), "expected an interpolation of nearest, bilinear"),
+        (((0, 0, 0), (1, 1, 1), 8, "hamming"), "expected an interpolation of nearest, bilinear"),
     ],
 )
 def test_impossible_preprocessing_is_refused(arguments, message):
@@ -237,3 +258,20 @@ def test_what_a_class_of_the_users_own_says_is_kept():
         precision = "float16"
 
     assert (load_model(Halved()).device, load_model(Halved()).precision) == ("cpu", "float16")
+
+
+def test_whether_models_are_bound_for_a_gpu_is_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    class Own:
+        parameters = ("a", "b")
+
+    for there in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        assert will_be_on_gpu(["timm:resnet50", "torch:net.py:make"], None) == there
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert will_be_on_gpu(["timm:resnet50"], "cuda:1")
+    assert not will_be_on_gpu(["timm:resnet50"], "cpu")
+    assert not will_be_on_gpu(["timm:resnet50", "onnx:net.onnx"], None)
+    assert not will_be_on_gpu([torch.nn.Linear(1, 1)], None)
+    assert not will_be_on_gpu([Own()], None)

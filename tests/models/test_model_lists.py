@@ -10,7 +10,7 @@ import torch
 from hardy.errors import InputError
 from hardy.models import Override, load_model
 from hardy.models.model import Preprocessing
-from hardy.models.model_lists import WantedModel, list_models
+from hardy.models.model_lists import WantedModel, list_many, list_models
 from tests.models.tiny import IMAGES, tiny
 
 FACTORY = "torch:tests.models.tiny:tiny"
@@ -94,3 +94,55 @@ def test_refusals(here: Path, models: list[str], options: dict, message: str) ->
     (here / "wrong.toml").write_text('[[model]]\nmodel = "a"\nmean = [0.5]')
     with pytest.raises(InputError, match=message):
         list_models(models, **options)
+
+
+ZOO = """\
+# what we have
+timm:resnet18
+ours, epoch 9 = torch:net.py:make@runs/9#2.pt   # the best
+torch:net.py:make@runs/e*.pt
+models.toml
+"""
+
+
+def test_many_models_in_a_text(here: Path) -> None:
+    (here / "runs").mkdir()
+    for name in ("e2.pt", "e1.pt", "9#2.pt", "x[1].pt"):
+        (here / "runs" / name).write_bytes(b"")
+    (here / "zoo.txt").write_text(ZOO)
+    (here / "models.toml").write_text(LISTED)
+    found = list_many(here / "zoo.txt")
+    net = "torch:net.py:make"
+    assert found[0] == WantedModel("timm:resnet18")
+    assert found[1] == WantedModel(net, "ours, epoch 9", Path("runs/9#2.pt"))
+    assert found[2:4] == [WantedModel(net, None, Path(f"runs/e{n}.pt")) for n in (1, 2)]
+    assert [one.name for one in found[4:]] == ["ours", None]
+    assert [one.label for one in found[1:3]] == ["ours, epoch 9", f"{net} @ e1.pt"]
+    assert list_many([f"{net}@runs/e1.pt", f"{net}@runs/e*2.pt"]) == found[2:4]
+    assert list_many(f"{net}@runs/x[1].pt") == [WantedModel(net, None, Path("runs/x[1].pt"))]
+
+
+def test_files_that_are_models(here: Path) -> None:
+    for name in ("b.onnx", "a.onnx"):
+        (here / name).write_bytes(b"")
+    assert [one.model for one in list_many("onnx:*.onnx")] == ["onnx:a.onnx", "onnx:b.onnx"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("none.txt", "cannot read the models in none.txt: FileNotFoundError"),
+        ("empty.txt", "empty.txt: expected a model on each line, got none"),
+        ("torch:net.py:make@*.pt", r'expected files that fit "\*.pt", found none'),
+        ("*.safetensors", "expected files after the net that they belong to, such as"),
+        ("timm:resnet*", "expected files after the net that they belong to"),
+        ("two.txt", 'expected one model to be called "ours", got 2'),
+    ],
+)
+def test_refusals_of_many(here: Path, given: str, message: str) -> None:
+    (here / "empty.txt").write_text("# nothing\n\n")
+    (here / "two.txt").write_text("ours = onnx:*.onnx")
+    for name in ("b.onnx", "a.onnx"):
+        (here / name).write_bytes(b"")
+    with pytest.raises(InputError, match=message):
+        list_many(given)

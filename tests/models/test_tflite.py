@@ -240,3 +240,10 @@ def test_without_a_terminal_it_can_still_be_loaded(tmp_path: Path) -> None:
     path = write(tmp_path / "m.tflite")
     code = f"import os; os.close(2); import hardy.models as m; m.load_model('tflite:{path}')"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_damaged_name_is_told_in_a_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.tflite")
+    path.write_bytes(path.read_bytes().replace(b"pixels", b"\xff" * 6))
+    with pytest.raises(InputError, match=r"cannot read .*m\.tflite: UnicodeDecodeError: .*convert"):
+        load_model(f"tflite:{path}")

@@ -11,7 +11,7 @@ from hardy.models import Preprocessing, load_model
 from hardy.models.adapters import torch_sources as torch_load
 from hardy.models.adapters.torch_model import _shared, prepared
 from hardy.models.calling import normalised, resized
-from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, facts_of
 from tests.models.tiny import IMAGES, Tiny, configured, tiny
 from tests.photos import photos
 
@@ -306,3 +306,12 @@ def test_a_module_that_returns_no_tensor_is_refused():
         load_model(Pair()).logits(IMAGES)
     with pytest.raises(InputError, match=r"expected logits \(7, classes\).*float32 \(7, 3, 12, 12"):
         load_model(torch.nn.Identity()).logits(IMAGES)
+
+
+def test_a_module_on_the_host_beside_a_gpu_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda number: "NVIDIA H200")
+    (told,) = facts_of(load_model(tiny())).doubts
+    assert "Tiny lies on cpu" in told
+    assert "cuda:0 (NVIDIA H200)" in told
+    assert facts_of(load_model(tiny(), device="cpu")).doubts == ()

@@ -65,3 +65,16 @@ def on_meta() -> torch.nn.Module:
 
 def number() -> int:
     return 3
+
+
+def ten() -> Tiny:
+    return tiny(classes=10)
+
+
+class Failing(Tiny):
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("by no means")
+
+
+def failing() -> Tiny:
+    return Failing()

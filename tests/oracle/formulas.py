@@ -133,6 +133,7 @@ def frost(image, drawn, image_weight, frost_weight, texture_scale, textures):
 
 
 def plasma(steps, decay):
+    """Diamond-square on a torus: each level is three blocks of uniform numbers, amplitude w * w."""
     side = round((len(steps) + 1) ** 0.5)
     cloud, stream = np.zeros((side, side)), iter(steps)
     step, wibble = side, 100.0

@@ -26,6 +26,7 @@ def results(report: StoreReport) -> list[Data]:
 
 
 def write(folder: Path, results: list[Data]) -> list[Path]:
+    folder.mkdir(exist_ok=True)
     paths = [folder / f"{number}.json" for number in range(len(results))]
     for path, result in zip(paths, results, strict=True):
         path.write_text(json.dumps(result))
@@ -59,6 +60,20 @@ def test_others_stand_apart_without_a_rank_and_say_why(results: list[Data], tmp_
     page = render_leaderboard(find_results([tmp_path])).decode()
     assert page.count(">Made differently</button>") == 1
     assert any(row.name == "AugMix" and row.value.text == "65.3" for row in board.published)
+
+
+def test_classes_of_the_images_own_are_said_and_not_ranked_with_the_suites(
+    results: list[Data], tmp_path: Path
+) -> None:
+    other = deepcopy(results[0])
+    other["model"]["name"] = "on own classes"
+    other["circumstances"]["labels"] = "own"
+    board = boards(find_results(write(tmp_path, [*results, other])))[0]
+    assert board.others is not None
+    assert board.others.rows[0].apart == "different classes (suite and own)"
+    alone = find_results(write(tmp_path / "alone", [other]))
+    assert not boards(alone)[0].published, "which are of the suite's classes"
+    assert "imagenet_c v1 with own classes" in render_leaderboard(alone).decode()
 
 
 def test_a_score_made_differently_is_not_in_the_column(results: list[Data], tmp_path: Path) -> None:

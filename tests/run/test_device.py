@@ -12,18 +12,22 @@ import torch
 
 from hardy.errors import InputError
 from hardy.evaluation import evaluate
+from hardy.models import load_model
+from hardy.models.model import facts_of
 from hardy.run import predicting
 from hardy.run.batching import Predictor
 from hardy.run.reduce import reduce
 from hardy.run.reduce_torch import reduce_tensor
 from hardy.run.subject import Subject
 from hardy.scores.scoring import Run
-from hardy.suites import edition
+from hardy.suites import edition, load
+from hardy.suites.cells import Cell
 from hardy.variants.base_picture import BasePicture
+from hardy.variants.generated import Generated
 from tests.engine.torch_device import no_waiting
 from tests.photos import random_images
 from tests.store.stores import contents_hash
-from tests.suites.helpers import write_photos, write_rows
+from tests.suites.helpers import opened, write_photos, write_rows
 
 GPU = "cuda:0" if torch.cuda.is_available() else "cpu"
 
@@ -198,3 +202,41 @@ def test_reduced_as_on_the_host(classes: int, frames: int | None, scale: float) 
     for name, values in expected.items():
         assert got[name].numpy().dtype == values.dtype
         np.testing.assert_allclose(got[name].numpy(), values, rtol=2e-6, atol=1e-7, err_msg=name)
+
+
+def test_doubts_about_how_a_model_was_brought_are_told_and_stored(tmp_path: Path) -> None:
+    images = write_rows(tmp_path, 4)
+    model = load_model(Linear(), name="linear", device="cpu")
+    model.facts = replace(facts_of(model), doubts=("linear lies on cpu",))
+    told: list[str] = []
+    found = evaluate(
+        model, suite="cifar10_c", only="fog", images=images, store=tmp_path, warn=told.append
+    )
+    assert told == ["linear lies on cpu"]
+    assert "linear lies on cpu" in found.stored.details["sessions"][0]["warnings"]
+
+
+def test_few_batches_are_made_of_photographs_of_many_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = load("imagenet_p")
+    source = opened(write_photos(tmp_path / "val", 5), suite)
+    chunk = Generated(suite, source).chunk(range(5))
+    sizes = []
+    really = BasePicture.all_frames
+
+    def watched(self: BasePicture, *arguments: Any, **named: Any) -> Any:
+        sizes.append(tuple(self.base.shape))
+        return really(self, *arguments, **named)
+
+    monkeypatch.setattr(BasePicture, "all_frames", watched)
+    expected = chunk.make(Cell("translate", 1))
+    bases = sorted(set(sizes))
+    assert len(bases) > 1
+    sizes.clear()
+    made = chunk.on(GPU).make(Cell("translate", 1))
+    np.testing.assert_array_equal(made.cpu().numpy(), expected)
+    assert len(sizes) == len(bases)
+    sizes.clear()
+    chunk.on(GPU).make(Cell("brightness", 1))
+    assert sizes == [(5, 224, 224, 3)]

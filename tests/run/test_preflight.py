@@ -1,4 +1,6 @@
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hardy.errors import InputError
 from hardy.models import Preprocessing, load_model
 from hardy.models.adapters.function_model import FakeModel
 from hardy.models.model import AS_TRAINED, ModelFacts
-from hardy.run.preflight import STANDARD, binomial_tail, check
+from hardy.run.preflight import STANDARD, binomial_tail, check, check_not_learnt
 from tests.photos import random_images
 
 INCEPTION = Preprocessing(*STANDARD["Inception's (−1..1)"])
@@ -217,3 +219,18 @@ def test_a_model_without_its_weights_is_noticed():
     (told,) = check(ours, images, labels).warnings
     assert "no better than chance among 4 classes; was it trained for long enough" in told
     assert check(Guess(0.6), images, labels).warnings == ()
+
+
+def test_images_that_a_net_has_learnt() -> None:
+    source = "60 images of 3 classes, folder photos"
+
+    def said(described: str) -> str | None:
+        variants = SimpleNamespace(describe=lambda: described)
+        return check_not_learnt(source, cast(Any, variants), "net")
+
+    for described in (f"{source}, imagenet_c on the fly", f"20 of {source} taken as they are, x"):
+        assert "net was trained on these images" in str(said(described))
+    assert said("60 images of 3 classes, folder photos2, imagenet_c on the fly") is None
+    assert (
+        check_not_learnt(None, cast(Any, SimpleNamespace(describe=lambda: source)), "net") is None
+    )

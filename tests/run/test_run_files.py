@@ -129,7 +129,7 @@ def test_one_broken_file_among_official_ones_stops_nothing(tmp_path: Path) -> No
 
 
 def test_editors_know_what_comes_back_and_every_option() -> None:
-    options = {"model", "suite", "dry_run", *RunOptions.__annotations__}
+    options = {"model", "models", "suite", "dry_run", *RunOptions.__annotations__}
     assert options == set(inspect.signature(evaluate).parameters)
     returned = [inspect.signature(one).return_annotation for one in get_overloads(evaluate)]
-    assert returned == ["Run", "list[Run]", "RunPlan"]
+    assert returned == ["Run", "list[Run]", "RunPlan", "ModelRuns", "RunPlan"]

@@ -27,6 +27,19 @@ def test_what_is_no_share(text: str) -> None:
         ({"RANK": "3", "WORLD_SIZE": "8"}, Shard(3, 8)),
         ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"}, Shard(0, 4)),
         ({"SLURM_ARRAY_TASK_ID": "4", "SLURM_ARRAY_TASK_COUNT": "4"}, Shard(4, 4)),
+        # --array=1-5:2, of which each job starts its one process by srun
+        (
+            {
+                "SLURM_PROCID": "0",
+                "SLURM_STEP_NUM_TASKS": "1",
+                "SLURM_ARRAY_TASK_ID": "3",
+                "SLURM_ARRAY_TASK_COUNT": "3",
+                "SLURM_ARRAY_TASK_MIN": "1",
+                "SLURM_ARRAY_TASK_STEP": "2",
+            },
+            Shard(1, 3),
+        ),
+        ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, Shard(0, 1)),
         (
             {
                 "SLURM_ARRAY_TASK_ID": "2",

@@ -51,6 +51,7 @@ def write_run(
     subset: dict[str, Any] | None = None,
     top: float = 0.7,
     session: Mapping[str, Any] | None = None,
+    own_classes: bool = False,
     **changes: Any,
 ) -> StoredRun:
     """`wrong` has per cell a flag for each image; an image with -1 lacks the cell.
@@ -60,6 +61,7 @@ def write_run(
     number = len(next(iter(wrong.values())))
     ids = list(range(number)) if ids is None else list(ids)
     labels = np.arange(number) % CLASSES if labels is None else np.asarray(labels)
+    changes |= {"labels": "own"} if own_classes else {}
     this = identity(model, suite, **changes)
     with RunWriter(store, this, ids=ids, labels=labels, classes=None) as writer:
         writer.add_session({"subset": subset, "hardy": "0", **(session or {})})

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from hardy.metrics import Resampling, percentile_interval, resample_means
+from hardy.metrics.intervals import proportion_interval
 from hardy.scores.columns import ReferenceNumbers
 from hardy.scores.paired_scores import compare_scores
 from hardy.scores.score import Circumstances, Score
@@ -78,9 +79,20 @@ def check(
         f"{name}: {share:.3f}, {width:.2f}" for name, (share, width) in measured.items()
     )
     print(text)
-    for share, width in measured.values():
-        assert shares[0] <= share <= shares[1], text
+    for name, (share, width) in measured.items():
+        if name == "clean error":  # its interval is exact, so its coverage is known
+            expected = clean_coverage()
+            assert abs(share - expected) <= 3 * math.sqrt(expected * (1 - expected) / times), text
+        else:
+            assert shares[0] <= share <= shares[1], text
         assert widths[0] <= width <= widths[1], text
+
+
+def clean_coverage() -> float:
+    """How often the interval of clean errors holds the truth, by the binomial law."""
+    rate, hits = float(true_errors(CLEAN)), np.arange(IMAGES + 1)
+    low, high = np.array([proportion_interval(int(hit), IMAGES) for hit in hits]).T
+    return float(binom.pmf(hits, IMAGES, rate)[(low <= rate) & (rate <= high)].sum())
 
 
 def mean_error(clean: np.ndarray, cells: np.ndarray, how: Resampling) -> Score:

@@ -45,8 +45,23 @@ def test_written_and_read_back(tmp_path: Path) -> None:
 
 
 def test_the_fields_of_circumstances_are_all_there() -> None:
-    assert {*result.SHARED, *result.OWN} == {field.name for field in fields(Circumstances)}
+    there = {field.name for field in fields(Circumstances)}
+    assert {*result.SHARED, *result.WHOSE, *result.OWN} == there
     assert not set(result.SHARED) & set(result.OWN)
+
+
+def test_classes_of_the_images_own_are_told(tmp_path: Path, made: dict[str, Any]) -> None:
+    """A file of 0.1 tells it in its provenance alone; most files need not say it."""
+    run = write_run(tmp_path, errors(), own_classes=True)
+    own = result.result_of(score_run(run, how=FEW))
+    assert own["circumstances"]["labels"] == "own"
+    assert "labels" not in made["circumstances"]
+    older = changed(own, ["circumstances", "labels"], KeyError)
+    for data in (json.loads(json.dumps(own)), older):
+        score = result.parse_result(data, "x").scores["mean error"]
+        assert "imagenet_c v1 with own classes, " in str(score)
+    foreign = changed(older, ["provenance", "labels"], ["own"])
+    assert result.parse_result(foreign, "x").scores["mean error"].circumstances.labels == "suite"
 
 
 def changed(made: dict[str, Any], path: list[str | int], value: Any) -> dict[str, Any]:
@@ -86,9 +101,18 @@ NAN, INF = float("nan"), float("inf")
         (["model", "seen_corruptions"], "fog", "seen_corruptions: expected a list of texts of at"),
         (["circumstances", "version"], "1", "circumstances.version: expected a whole number"),
         (["circumstances", "version"], 1.0, "circumstances.version: expected a whole number"),
-        (["circumstances", "kind"], "x", "kind: expected corruptions or perturbations, got 'x'"),
-        (["circumstances", "kind"], [], "kind: expected corruptions or perturbations, got"),
+        (
+            ["circumstances", "kind"],
+            "x",
+            "kind: expected corruptions or perturbations or shifts or outliers, got 'x'",
+        ),
+        (
+            ["circumstances", "kind"],
+            [],
+            "kind: expected corruptions or perturbations or shifts or outliers, got",
+        ),
         (["circumstances", "total"], 0, "circumstances.total: expected a whole number above 0 or"),
+        (["circumstances", "labels"], "mine", "circumstances.labels: expected suite or own, got"),
         (["headline"], [], "headline: expected the name of a score"),
         (["headline", 0], "mce", r"headline\[0\]: expected the name of a score, got 'mce'"),
         (["scores"], {}, "scores: expected a list of scores"),

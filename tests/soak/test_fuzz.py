@@ -24,6 +24,8 @@ FOUND = (
     ("set .arrow", 7000137),
     ("onnx", 23000114),
     ("set .parquet", 23000259),
+    ("image .jp2", 11000488),
+    ("image .png", 11001252),
 )
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")

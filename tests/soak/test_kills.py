@@ -16,7 +16,17 @@ from soak.calls import Gate
 from soak.children import Ended, fork
 from soak.harness import Accepted
 from soak.kills import KINDS, Attack, _no_traceback, cases, names, rows, run
-from soak.operations import Operation, check_partly, check_there, check_whole
+from soak.operations import (
+    OPERATIONS,
+    Operation,
+    check_partly,
+    check_there,
+    check_whole,
+    finished,
+    hardy,
+    lay_images,
+    tree,
+)
 from soak.power import Recorder, lay_out, load_events
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
@@ -29,6 +39,24 @@ def test_a_slice_of_the_trials() -> None:
     assert tally.failures == []
     assert [row[0] for row in rows(tally)] == ["operation", *FEW, "all"]
     assert rows(tally)[-1] == ("all", "2", "2", "2", "0")
+
+
+def test_what_a_manifest_lists_is_counted_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing else: a picture that it does not list yet may be damaged by a power loss."""
+    monkeypatch.chdir(tmp_path)
+    lay_images(tmp_path)
+    operation = OPERATIONS["build, more cells"]
+    hardy(*operation.before)
+    prepared, lines = finished(), Path("out/manifest.jsonl").read_bytes()
+    assert prepared.keys() == {name for name in tree("out")() if name.endswith(".JPEG")}
+    hardy(*operation.commands)
+    wanted = operation.results()
+    Path("out/contrast/2/1/3.JPEG").write_bytes(b"")
+    assert not _outcome(lambda: check_partly(operation, prepared, wanted))
+    Path("out/manifest.jsonl").write_bytes(lines)
+    assert _outcome(lambda: check_partly(operation, prepared, wanted))
 
 
 def test_every_operation_has_its_turn() -> None:

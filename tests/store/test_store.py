@@ -183,10 +183,11 @@ def test_what_killed_processes_left_is_removed(
     assert contents_hash(run) == before
 
 
-def test_merged_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by", ["a reader", "another writer"])
+def test_merged_while_it_is_read(by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hardy.store import scan as batches
 
-    with opened(tmp_path, range(30)) as writer:
+    with opened(tmp_path, range(30), shared=True) as writer:
         for start in (0, 10):
             some = list(range(start, start + 10))
             writer.add(np.array(some), CELLS[0], predict(some, CELLS[0]), pixels_of(some))
@@ -202,6 +203,9 @@ def test_merged_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             return found
 
         monkeypatch.setattr(batches, "parts_that_count", merge_after)
+        if by == "another writer":
+            with opened(tmp_path, range(30), shared=True) as other:
+                assert other.have(CELLS[:1]).all()
         check(run, CELLS[:1])
 
 

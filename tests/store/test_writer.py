@@ -100,11 +100,12 @@ def test_a_part_of_other_pixels_is_not_taken_over(tmp_path: Path) -> None:
     assert find_runs(tmp_path)[0].cells == (CELLS[0],), "it is listed, and not there"
 
 
-def test_a_part_counts_as_soon_as_it_is_taken_over(tmp_path: Path) -> None:
-    """The next one may come in hours: until then nobody must take it for one that is left."""
+def test_a_part_of_a_worker_counts_from_the_next_checkpoint(tmp_path: Path) -> None:
+    """Teams have it made before they wait, since the next part may come in hours."""
     with opened(tmp_path, range(3), shared=True) as busy:
         for one in (part_name("of a worker"), part_name("of another")):
             busy.add_part(one, np.arange(3), pixels_of(range(3)))
+            busy.checkpoint()
             listed = {part for some in sessions.read_sessions(busy.folder) for part in some.parts}
             assert one in listed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +18,6 @@ import pytest
 from hardy import files
 from hardy.errors import HardyError, InputError
 from hardy.files import UNFINISHED
-from hardy.store import parts
 from hardy.store.reader import find_runs, open_run
 from hardy.store.records import read_details
 from tests.store.stores import (
@@ -44,7 +44,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HardyError, match=r"cannot write to .*No space left.*what was written is k"):  # noqa: PT012, SIM117
         with opened(store, range(3)) as first:
             first.add(np.arange(2), CELLS[0], predict(range(2), CELLS[0]), pixels_of(range(2)))
-            monkeypatch.setattr(parts.os, "fsync", full)
+            monkeypatch.setattr(os, "fsync", full)
             first.add(np.array([2]), CELLS[0], predict([2], CELLS[0]), pixels_of([2]))
     monkeypatch.undo()
     assert len(list((first.folder / "parts").iterdir())) == 1

@@ -13,7 +13,8 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.suites import edition, load, suite_names
-from hardy.suites.suite import parse_edition, parse_suite
+from hardy.suites.edition_files import parse_edition
+from hardy.suites.suite import parse_suite
 
 
 def raw(file: str) -> dict[str, Any]:

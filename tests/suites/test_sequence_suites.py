@@ -6,7 +6,8 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.suites import edition, editions, load, suite_names
-from hardy.suites.suite import parse_edition, parse_suite
+from hardy.suites.edition_files import parse_edition
+from hardy.suites.suite import parse_suite
 from tests.suites.test_schema import changed, raw
 
 COUNTED = [
@@ -103,7 +104,7 @@ def test_suites(name, chosen, classes, recipe, id_rule, storage):
 def test_the_other_suites_have_none():
     assert len(SUITES) == 6
     for name in set(suite_names()) - set(SUITES):
-        assert load(name).kind == "corruptions"
+        assert load(name).kind != "perturbations"
         assert load(name).perturbations == ()
         assert load(name).flips is None
 
@@ -152,7 +153,11 @@ def test_wrong_edition_is_refused(path: str, value: Any, message: str):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("kind", "videos", "kind: expected corruptions or perturbations, got 'videos'"),
+        (
+            "kind",
+            "videos",
+            "kind: expected corruptions or perturbations or shifts or outliers, got 'videos'",
+        ),
         ("kind", "corruptions", 'storage: expected "jpeg:1" to'),
         ("storage", "jpeg:85", 'storage: expected such as "x264:crf=20'),
         ("noise_storage", "x264:crf=60,preset=fast", "noise_storage: expected such as"),

@@ -247,15 +247,16 @@ def test_a_trained_model_is_its_net_with_its_normalisation(tmp_path) -> None:
 def test_evaluate_takes_it(tmp_path) -> None:
     data = small_data(tmp_path, side=32)
     run_training("standard", data, tmp_path / "out", replace(NARROW, epochs=1, antialias=3))
-    run = evaluate(
-        f"hardy:{tmp_path / 'out'}",
-        suite="cifar10_c",
-        images=str(tmp_path / "set.npz"),
-        store=tmp_path / "runs",
-        only=["brightness"],
-        severities=[1],
-        own_classes=True,
-    )
+    with pytest.warns(UserWarning, match="was trained on these images"):
+        run = evaluate(
+            f"hardy:{tmp_path / 'out'}",
+            suite="cifar10_c",
+            images=str(tmp_path / "set.npz"),
+            store=tmp_path / "runs",
+            only=["brightness"],
+            severities=[1],
+            own_classes=True,
+        )
     assert run.model == f"hardy:{tmp_path / 'out'}"
     first = run.stored.read([CLEAN], ["top5"])["top5"][:, 0, 0]
     np.testing.assert_array_equal(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections import namedtuple
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from PIL import Image
 from hardy.errors import HardyError, InputError
 from hardy.execute import executor
 from hardy.suites import load
-from hardy.variants.disk import build as build_module
 from hardy.variants.disk.build import build_cells
 from hardy.variants.disk.build_header import HEADER
 from hardy.variants.disk.manifest import LINES
@@ -40,7 +40,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_images_of_another_size_are_refused(suite: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", images=np.zeros((4, 64, 64, 3), np.uint8), labels=range(4))
     message = (
-        r"expected images of 32 x 32 for CIFAR-10-., which takes them as they are, got width 64"
+        r"expected images of 32 x 32 for CIFAR-10-., which takes them as they are, got 64 x 64"
     )
     with pytest.raises(InputError, match=message):
         built(suite, tmp_path / "a.npz", tmp_path / "out", "brightness")
@@ -230,7 +230,7 @@ def test_too_little_room_is_found_before_the_start(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(build_module.shutil, "disk_usage", lambda path: usage(10**6, 10**6, 1000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**6, 10**6, 1000))
     with pytest.raises(
         HardyError, match=r"60 outputs need about .* kB, and .* 1 kB free; make room"
     ):

@@ -54,6 +54,16 @@ def test_nor_is_it_resumed_with_them(tmp_path: Path) -> None:
     assert (out / "manifest.jsonl").read_bytes() == b"".join(lines)
 
 
+def test_nothing_to_do_is_said_of_the_same_images_alone(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path, 5), tmp_path / "out"
+    built("cifar10_c", rows, out, "contrast", format="png")
+    change_rows(rows, 3)  # not the first
+    before = tree(out)
+    with pytest.raises(InputError, match=OTHER):
+        built("cifar10_c", rows, out, "contrast", format="png")
+    assert tree(out) == before
+
+
 def test_of_an_old_build_it_is_told_that_nothing_is_known(tmp_path: Path) -> None:
     """Hardy 0.1.0 kept no hashes of images: the first is compared, and hashes are kept from now."""
     rows, out, suite = write_rows(tmp_path, 5), tmp_path / "out", load("cifar10_c")

@@ -61,6 +61,18 @@ def test_links_that_lead_out_are_not_read(depth: int, folder: Path, tmp_path: Pa
     assert open_stored(folder).chunk([0]).make(CONTRAST).shape == (1, 224, 224, 3)
 
 
+@pytest.mark.parametrize("format", ["jpeg", "tar", "npy"])
+def test_nor_are_those_in_the_place_of_a_file(format: str, tmp_path: Path) -> None:
+    photos, out = write_photos(tmp_path / "photos", 1), tmp_path / "built"
+    built("imagenet_c", photos, out, "contrast", severities=(1,), format=format)
+    (file,) = (path for path in out.rglob("*") if path.is_file() and "contrast" in path.as_posix())
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    for read in (lambda folder: open_stored(folder).chunk([0]).make(CONTRAST), verify):
+        with pytest.raises(InputError, match=r"cannot read .*: a link leads out of .*built; put"):
+            read(out)
+
+
 @pytest.mark.parametrize("field", ["labels", "ids"])
 def test_numbers_that_no_array_holds(field: str, folder: Path) -> None:
     change(folder, **{field: [0, 2**70]})

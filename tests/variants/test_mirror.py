@@ -300,3 +300,35 @@ def test_a_broken_note_of_exif_is_no_orientation() -> None:
     hardy.corrupt_files("photo.jpg", "out.jpg", "contrast", 1)
     with Image.open("out.jpg") as image:
         assert "exif" not in image.info
+
+
+@pytest.mark.parametrize("keep_format", [False, True])
+def test_images_that_differ_by_suffix_alone_are_kept_apart(keep_format: bool) -> None:
+    names = ("val/deep/0001.jpg", "val/deep/0001.png")
+    Image.fromarray(pixels("coco/images/val/deep/0001.png")).save("coco/images/val/deep/0001.jpg")
+    for _ in range(2):  # the second time all is there
+        hardy.corrupt_files("coco/images", "out", "fog", 1, keep_format=keep_format)
+        made = {line["source"]: line["output"] for line in lines()}
+        ends = [name if keep_format else f"{name}.png" for name in names]
+        assert [made[name] for name in names] == ends
+        usual = "train/0001.jpg" if keep_format else "train/0001.png"
+        assert made["train/0001.jpg"] == usual
+        assert set(tree("out")) == {*map(str, made.values()), CORRUPTED}
+    clean = pixels("coco/images/val/deep/0001.png")
+    by_id = hardy.corrupt(clean, "fog", 1, ids="val/deep/0001.png")
+    assert np.array_equal(pixels(Path("out", ends[1])), by_id)
+
+
+def test_a_twin_that_comes_later_is_not_taken_for_the_same_work() -> None:
+    """Its id is then another, and so is what is drawn for it."""
+    hardy.corrupt_files("coco/images", "out", "fog", 1, keep_format=True)
+    Image.fromarray(pixels("coco/images/val/deep/0001.png")).save("coco/images/val/deep/0001.bmp")
+    with pytest.raises(InputError, match=r"0001.png is there already"):
+        hardy.corrupt_files("coco/images", "out", "fog", 1, keep_format=True)
+
+
+def test_a_name_that_a_twins_would_be_is_refused() -> None:
+    for name in ("a.jpg", "a.png", "a.jpg.png"):
+        Image.fromarray(np.zeros((16, 16, 3), np.uint8)).save(f"coco/images/{name}")
+    with pytest.raises(InputError, match=r"a\.jpg and a file of that name with a further suffix"):
+        hardy.corrupt_files("coco/images", "out", "fog", 1)

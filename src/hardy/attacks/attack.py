@@ -73,7 +73,7 @@ def attack(
     print(found.clean.value, found.adversarial.value, found.difference)
     ```
     """
-    for option in {"only", "severities", "dry_run"} & set(options):
+    for option in {"only", "severities", "dry_run", "until", "at_most"} & set(options):
         raise InputError(
             f"expected an attack without `{option}`, got both; the noise takes the suite's place, "
             "and what chooses among its corruptions would do nothing"

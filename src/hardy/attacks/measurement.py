@@ -69,7 +69,7 @@ def check_differentiable(model: Model) -> TorchModel:
             f"at what its images go through ({through}); {todo}"
         )
     if not isinstance(model, TorchModel):
-        kinds = ", ".join(MODELS.needing(TORCH_LIBRARIES))
+        kinds = ", ".join(MODELS.needing((*TORCH_LIBRARIES, "transformers")))
         raise InputError(
             f"expected a model that torch can differentiate ({kinds}, or a torch module), "
             f"got {model.name}; adversarial noise is learned by gradients"

@@ -8,6 +8,7 @@ import typer
 import hardy
 from hardy.cli import options
 from hardy.errors import printable
+from hardy.places import locate
 from hardy.progress import watch
 from hardy.variants import BUILD_FORMATS
 
@@ -17,11 +18,12 @@ FORMAT_NAMES = ", ".join(dict.fromkeys(name for some in BUILD_FORMATS.values() f
 def build_suite(
     name: options.SuiteName,
     images: options.Images,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write it.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write it, also a URL.")],
     labels: options.Labels = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; as many as processors if left out.")
     ] = None,
+    on: options.On = None,
     format: Annotated[
         str | None, typer.Option(help=f"{FORMAT_NAMES}; the suite's official one if left out.")
     ] = None,
@@ -44,6 +46,7 @@ def build_suite(
             out=out,
             labels=labels,
             workers=workers,
+            on=on,
             format=format,
             only=options.words(only),
             severities=options.numbers(severities),
@@ -51,10 +54,11 @@ def build_suite(
             own_classes=own_classes,
             seed=seed,
             announce=_announce,
+            warn=options.warn,
             track=watch,
         )
     there = f", {outcome.kept:,} were there" if outcome.kept else ""
-    typer.echo(f"built {outcome.built:,} images in {out}{there}")
+    typer.echo(f"built {outcome.built:,} images in {locate(out)}{there}")
     options.end_with_faults(outcome.faults, "image")
 
 
@@ -77,7 +81,7 @@ def verify_folder(
             typer.secho(f"{len(names):,} {what}:", fg="red")
             typer.echo("\n".join(f"  {printable(name)}" for name in names))
     left_out = f"; {report.left_out:,} images could not be read" if report.left_out else ""
-    typer.echo(f"{report.checked:,} checked in {folder}{left_out}")
+    typer.echo(f"{report.checked:,} checked in {locate(folder)}{left_out}")
     if not report.fine:
         typer.echo("delete what is altered: the same `hardy build` makes what is missing again")
         raise typer.Exit(1)

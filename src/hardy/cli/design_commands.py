@@ -43,6 +43,7 @@ def overlap_corruptions(
     batch: options.TrainBatch = 128,
     lr: options.LearningRate = 0.1,
     device: options.Device = None,
+    on: options.On = None,
     precision: options.TrainPrecision = None,
     proxy: Annotated[
         bool, typer.Option("--proxy", help="Train the clean model only: a stand-in for overlap.")
@@ -56,7 +57,7 @@ def overlap_corruptions(
     Without --suite and --data, what DIR holds is computed and drawn again.
     """
     if suite is None and data is None:
-        training = ("images", "only", "net", "epochs", "batch", "lr", "device", "precision")
+        training = ("images", "only", "net", "epochs", "batch", "lr", "device", "on", "precision")
         redrawn = "without --suite and --data, which draw again what is there and train nothing"
         options.refuse_given(context, redrawn, *training, "proxy", "seed")
     with options.resumable():
@@ -71,10 +72,12 @@ def overlap_corruptions(
             batch=batch,
             lr=lr,
             device=device,
+            on=on,
             precision=precision,
             proxy=proxy,
             seed=seed,
             say=typer.echo,
+            warn=options.warn,
             track=watch,
         )
     for one in results.overlaps:

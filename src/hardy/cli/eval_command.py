@@ -11,6 +11,7 @@ import typer
 import hardy
 from hardy.cli import options
 from hardy.errors import InputError, printable
+from hardy.places import locate
 from hardy.progress import Item, in_time, watch
 
 if TYPE_CHECKING:
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
 
 
 def evaluate_models(
-    models: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="MODEL...",
-            help="Such as timm:resnet50; see `hardy ls models`. MODEL@FILE has other weights; a "
-            ".toml lists models.",
-        ),
-    ],
     suite: Annotated[
         str,
         typer.Option(
@@ -40,10 +33,27 @@ def evaluate_models(
             autocompletion=options.complete("suites"),
         ),
     ],
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL...",
+            help="Such as timm:resnet50; see `hardy ls models`. MODEL@FILE has other weights; a "
+            ".toml lists models.",
+        ),
+    ] = None,
+    many: Annotated[
+        str | None,
+        typer.Option(
+            "--models",
+            metavar="LIST",
+            help="Hundreds of them, of which some may fail: a .txt with one on each line, or "
+            "'MODEL@DIR/*.pt'.",
+        ),
+    ] = None,
     images: options.MaybeImages = None,
-    store: Annotated[Path, typer.Option(metavar="DIR", help="Where predictions go.")] = Path(
-        "runs"
-    ),
+    store: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where predictions go, also a URL.")
+    ] = Path("runs"),
     files: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="A folder with the suite, downloaded or built."),
@@ -82,6 +92,10 @@ def evaluate_models(
             metavar="N", help="Images per step; on a CPU up to 64 photos or 1,024 small ones."
         ),
     ] = "auto",
+    compile: Annotated[
+        bool,
+        typer.Option("--compile", help="By torch.compile: up to a minute more, then faster."),
+    ] = False,
     mean: Annotated[
         str | None, typer.Option(metavar="R,G,B", help="Means from 0 to 1, not the model's own.")
     ] = None,
@@ -120,11 +134,23 @@ def evaluate_models(
         str | None,
         typer.Option(metavar="LIST", help="Share the run: all, GPUs such as 0,1,3, or cpu,cpu."),
     ] = None,
+    on: options.On = None,
     shard: Annotated[
         str | None,
         typer.Option(
             metavar="I/N", help="Do this share; others fill the store too. auto: torchrun, SLURM."
         ),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POINTS",
+            help="Sample until the main score is ± so many, or 'mCE=0.5,clean error=0.3'.",
+        ),
+    ] = None,
+    at_most: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="With --until: so many predictions, or a time as 10m."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost, by a timed sample.")
@@ -138,8 +164,11 @@ def evaluate_models(
 
     The same command resumes what was stopped; more models, names,
     severities or images extend it. Images that cannot be used are listed
-    at the end, and the exit code is then 1.
+    at the end, and so are those of --models that failed; the exit code
+    is then 1.
     """
+    if attack is not None and many is not None:
+        raise InputError("expected MODEL... with --attack, got --models")
     for option, said in (
         ("--attack-images", attack_images),
         ("--attack-steps", attack_steps),
@@ -151,12 +180,14 @@ def evaluate_models(
 
     def announce(evaluation: Evaluation) -> None:
         nonlocal every
+        # Of several groups of models, the first tells what all are shown.
+        lines = evaluation.describe_models() if every else evaluation.describe()
         every = evaluation.predictions
-        for line in evaluation.describe():
+        for line in lines:
             typer.echo(printable(line))
 
     def track(done: Iterable[Item], total: int, unit: str = "", *how: Any) -> Iterable[Item]:
-        if unit == "predictions" and total < every:
+        if unit == "predictions" and total < every and until is None:
             typer.echo(f"{every - total:,} of {every:,} predictions are stored already")
         return watch(done, total, unit, *how)
 
@@ -177,27 +208,30 @@ def evaluate_models(
         "device": device,
         "precision": precision,
         "batch": _batch(batch),
+        "compile": compile,
         "preprocessing": _preprocessing(mean, std, size),
         "defend": defend,
         "workers": workers,
         "devices": devices,
+        "on": on,
         "shard": shard,
         "announce": announce,
-        "warn": _warn,
+        "warn": options.warn,
         "track": track,
     }
     chosen, levels = options.words(only), options.numbers(severities)
-    choice = {"only": chosen, "severities": levels, "dry_run": dry_run}
+    choice: dict[str, Any] = {"only": chosen, "severities": levels, "dry_run": dry_run}
+    choice |= {"until": until, "at_most": at_most}
     given |= {name: said for name, said in choice.items() if said not in (["counted"], None, False)}
     if attack is None:
         with options.resumable():
-            found = hardy.evaluate(models, **given)
-        _print_runs(found, store)
+            found: Any = hardy.evaluate(**{"model": models or None, "models": many, **given})
+        _print_runs(found, locate(store))
     else:
         faults: list[str] = []
         with options.resumable("the same command fits all noise anew"):
             attacked = hardy.attack(
-                models,
+                models or [],
                 noise=attack,
                 attack_images=attack_images,
                 steps=attack_steps,
@@ -206,24 +240,28 @@ def evaluate_models(
                 **given,
             )
         assert isinstance(attacked, list)  # one for each model of a list
-        _print_attacks(attacked, store, faults)
-
-
-def _warn(text: str) -> None:
-    typer.secho(f"WARNING: {options.in_options(text)}", fg="yellow", err=True)
+        _print_attacks(attacked, locate(store), faults)
 
 
 def _print_runs(found: list[Run] | RunPlan, store: Path) -> None:
+    failed = getattr(found, "failed", {})  # of many models
+    reasons = [f"{name}: {options.in_options(why)}" for name, why in failed.items()]
     if not isinstance(found, list):
         typer.echo("\n".join(_describe_plan(found, store)))
+        options.end_with_faults(reasons, "model")
         return
-    for run in found:
+    faults = found[0].faults if found else ()
+    while found:
+        run = found.pop(0)  # what is read of each for its score is let go of
         try:
             typer.echo(f"{printable(run.model)}: {run.score()}")
         except InputError as error:  # it is stored all the same
             typer.echo(f"{printable(run.model)} has no score: {error}")
     typer.echo(f"stored in {store}; see `hardy score {store}`")
-    options.end_with_faults(found[0].faults, "image")
+    if reasons and faults:
+        options.list_faults(reasons, "model")
+    options.end_with_faults(faults, "image")
+    options.end_with_faults(reasons, "model")
 
 
 def _describe_plan(plan: RunPlan, store: Path) -> list[str]:

@@ -55,6 +55,10 @@ Seed = Annotated[int, typer.Option(min=0, help="Another seed gives other randomn
 Device = Annotated[
     str | None, typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out.")
 ]
+On = Annotated[
+    str | None,
+    typer.Option(metavar="WHERE", help="Share it on Ray: ray, auto, HOST:PORT or ray://HOST:PORT."),
+]
 TrainPrecision = Annotated[
     str | None,
     typer.Option(
@@ -107,6 +111,11 @@ def refuse_given(context: typer.Context, reason: str, *names: str) -> None:
 def tell(reason: str) -> None:
     """Print a line on stderr."""
     typer.echo(in_options(reason), err=True)
+
+
+def warn(text: str) -> None:
+    """Print a warning on stderr."""
+    typer.secho(f"WARNING: {in_options(text)}", fg="yellow", err=True)
 
 
 def list_faults(faults: Sequence[str], thing: str, done: str = "used") -> None:

@@ -25,6 +25,7 @@ from hardy.cli.options import (
     refuse_given,
     resumable,
 )
+from hardy.cli.probe_command import probe_model
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
 from hardy.cli.score_commands import compare_models, describe_suite, score_runs
 from hardy.cli.train_command import train_model
@@ -243,6 +244,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "view": view_folder,
     "describe": describe_suite,
     "train": train_model,
+    "probe": probe_model,
     "overlap": overlap_corruptions,
     "design": design_suite,
     "correlate": correlate_shifts,

@@ -8,6 +8,7 @@ import typer
 import hardy
 from hardy.cli.options import end_with_faults, tell
 from hardy.errors import printable
+from hardy.places import locate
 from hardy.progress import watch
 from hardy.report import REPORT_FORMATS
 
@@ -87,7 +88,9 @@ def plot_runs(
         font_size=font_size,
         track=watch,
     )
-    typer.echo(f"wrote {printable(str(output))}: {printable(figure.sees + figure.leaves_out())}")
+    typer.echo(
+        f"wrote {printable(str(locate(output)))}: {printable(figure.sees + figure.leaves_out())}"
+    )
 
 
 def view_folder(
@@ -98,7 +101,7 @@ def view_folder(
 ) -> None:
     """Show a report in the browser: a server that only this machine reaches."""
     with hardy.view(folder, port=port, track=watch) as server:
-        typer.echo(f"{server.address} shows {printable(str(folder))}; Ctrl-C ends it")
+        typer.echo(f"{server.address} shows {printable(str(locate(folder)))}; Ctrl-C ends it")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -71,6 +71,11 @@ def train_model(
         ),
     ] = None,
     device: options.Device = None,
+    on: options.On = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="With --on: so many; one for each GPU if left out."),
+    ] = None,
     precision: options.TrainPrecision = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same weights each time, more slowly.")
@@ -89,6 +94,7 @@ def train_model(
     benchmarks' corruptions it has seen.
 
     For several GPUs: torchrun --nproc-per-node N -m hardy.cli train ...
+    or --on ray --processes N, for several machines too.
     """
     with options.resumable(
         "the same command goes on after the last epoch that was saved, if any was"
@@ -113,10 +119,13 @@ def train_model(
             recipe=recipe,
             input=input,
             device=device,
+            on=on,
+            processes=processes,
             precision=precision,
             deterministic=deterministic,
             seed=seed,
             say=lambda line: typer.echo(printable(line)),
+            warn=options.warn,
             track=watch,
         )
     if trained.rank:

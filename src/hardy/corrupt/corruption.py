@@ -9,7 +9,7 @@ from typing import Any
 from hardy.engine.ops import Array, Ops
 from hardy.errors import InputError
 from hardy.registry import Registry, summary
-from hardy.suites.suite import BROUGHT, check_number
+from hardy.suites.edition_files import BROUGHT, check_number
 
 Fields = Mapping[str, Array]
 Size = tuple[int, int]

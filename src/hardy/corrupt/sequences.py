@@ -76,8 +76,8 @@ def zoom_blur(ops: Ops, scene: Scene, wanted: Wanted, *, step: float) -> Iterato
     """
     canvas = ops.canvas(scene.images)
     total = ops.cast(0.0 * ops.slide(scene.images, 0, scene.window), "float32")
-    for i in range(wanted[-1] + 1):
-        sized = ops.affine(canvas, _affine(scene, scale=1.0 + step * i), scene.window)
+    places = [_affine(scene, scale=1.0 + step * i) for i in range(wanted[-1] + 1)]
+    for i, sized in enumerate(ops.affines(canvas, places, scene.window)):
         mean, total = ops.running_mean(sized, total, i + 1)
         if i in wanted:
             yield mean
@@ -133,8 +133,7 @@ def translate(
     ops: Ops, scene: Scene, wanted: Wanted, *, step: float, zero: float
 ) -> Iterator[Array]:
     """Moved by step (i - zero) whole pixels: the content goes from left to right."""
-    for i in wanted:
-        yield ops.slide(scene.images, int(step * (i - zero)), scene.window)
+    yield from ops.slides(scene.images, [int(step * (i - zero)) for i in wanted], scene.window)
 
 
 def _affine(
@@ -156,9 +155,8 @@ def _affine(
 def _warped(
     ops: Ops, scene: Scene, wanted: Wanted, place: Callable[[int], tuple[float, ...]]
 ) -> Iterator[Array]:
-    canvas = ops.canvas(scene.images)
-    for i in wanted:
-        yield ops.affine(canvas, place(i), scene.window)
+    places = [place(i) for i in wanted]
+    yield from ops.affines(ops.canvas(scene.images), places, scene.window)
 
 
 @perturbation("digital")
@@ -170,9 +168,8 @@ def rotate(ops: Ops, scene: Scene, wanted: Wanted, *, step: float, zero: float) 
 @perturbation("digital")
 def tilt(ops: Ops, scene: Scene, wanted: Wanted, *, step: float, zero: float) -> Iterator[Array]:
     """The picture plane turned about both axes by step (i - zero) degrees, seen in perspective."""
-    canvas = ops.canvas(scene.images)
-    for i in wanted:
-        yield ops.perspective(canvas, _inverse(tilt_map(scene, step * (i - zero))), scene.window)
+    places = [_inverse(tilt_map(scene, step * (i - zero))) for i in wanted]
+    yield from ops.perspectives(ops.canvas(scene.images), places, scene.window)
 
 
 def tilt_map(scene: Scene, degrees: float) -> tuple[float, ...]:

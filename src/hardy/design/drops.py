@@ -19,8 +19,11 @@ from hardy.errors import InputError
 from hardy.files import check_ours, check_target, write_output
 from hardy.metrics import Interval, error, percentile_interval
 from hardy.metrics.classification import Floats
+from hardy.metrics.metric import CORRUPTIONS, PERTURBATIONS, SHIFTS
+from hardy.metrics.natural_shifts import accuracy
 from hardy.metrics.stability import flips
 from hardy.metrics.statistics import LEAST, fisher_interval, pearson, spearman
+from hardy.places import locate
 from hardy.progress import Track, untracked, watch
 from hardy.registry import unknown
 from hardy.scores import score_run
@@ -31,6 +34,12 @@ from hardy.store.reader import find_runs
 
 DROP_COLUMNS = ("model", "suite", "clean", "accuracy")
 REPLICATES = 1000
+# By kind of suite, the scores that a drop is made of: on its images, and on clean ones.
+_NEEDED = {
+    CORRUPTIONS: (error.mean, error.clean),
+    PERTURBATIONS: (flips.mean,),
+    SHIFTS: (accuracy.mean, accuracy.clean),
+}
 
 Drops = Mapping[str, Mapping[str, float]]  # by suite, then model
 
@@ -106,8 +115,9 @@ def correlate(
     print(hardy.correlate("results.csv")[0].pearson)
     ```
     """
-    paths = [Path(results)] if isinstance(results, str | Path) else list(map(Path, results))
-    output = None if output is None else Path(output)
+    given = [results] if isinstance(results, str | Path) else results
+    paths = list(map(locate, given))
+    output = None if output is None else locate(output)
     if output is not None and output.resolve() in [path.resolve() for path in paths]:
         raise InputError(f"cannot write {output}: the results are read from it; name another file")
     rows: list[ModelDrop] = []
@@ -283,23 +293,30 @@ def read_drops(path: Path) -> list[ModelDrop]:
 
 
 def stored_drops(store: Path, track: Track = untracked) -> list[ModelDrop]:
-    """The drops of all runs in a store: mean error minus clean error, or the flip probability."""
+    """The drops of all runs in a store: of accuracy, from clean images to others; of sequences the
+    flip probability."""
     rows = []
     runs = find_runs(store)
     for run in track(runs, len(runs), "runs"):
         scores = score_run(run, reference=None)
-        corrupted = scores.kind == "corruptions"
-        needed = (error.mean, error.clean) if corrupted else (flips.mean,)
+        needed = _NEEDED.get(scores.kind)
+        if needed is None:
+            raise InputError(
+                f"expected suites on which accuracy can drop, got {run.suite} of {run.model}; name "
+                "a store without it"
+            )
         lacking = [one for one in needed if one not in scores]
         if lacking:
             raise InputError(
                 f"expected the {' and '.join(lacking)} of {run.model} on {run.suite}, "
                 "which was not run on what that needs; run it on all of the suite"
             )
-        made = scores[needed[0]]
+        made, *clean = (scores[one] for one in needed)
         lost = made.value / 100
-        if corrupted:
-            what = f"{run.model} on {run.suite}"
-            lost = drop(1 - scores[error.clean].value / 100, 1 - lost, what)
+        if clean:
+            right = [one.value / 100 for one in (*clean, made)]
+            if made.lower_is_better:  # errors
+                right = [1 - share for share in right]
+            lost = drop(right[0], right[1], f"{run.model} on {run.suite}")
         rows.append(ModelDrop(run.model, run.suite, lost, made))
     return rows

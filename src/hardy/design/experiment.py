@@ -10,18 +10,28 @@ import tomllib
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from hardy import models as adapters
 from hardy.design.accuracy import check_names
 from hardy.design.designed_suite import as_toml
-from hardy.design.proxy import Features, write_features
-from hardy.design.results import FEATURES, FINISHED, FORMAT, MODELS, PREDICTIONS, begin_overlap
+from hardy.design.hidden_layer import measure_features
+from hardy.design.proxy import write_features
+from hardy.design.results import (
+    EXPERIMENT,
+    FEATURES,
+    FINISHED,
+    FORMAT,
+    MODELS,
+    PREDICTIONS,
+    begin_overlap,
+)
+from hardy.documents import read_json
 from hardy.errors import HardyError, InputError, sides
 from hardy.evaluation import Evaluation
 from hardy.execute import Threads, count_workers, processors
@@ -34,6 +44,7 @@ from hardy.inside import refuse_links
 from hardy.models.adapters.torch_sources import find_device
 from hardy.models.model import Options
 from hardy.progress import Item, Track, untracked
+from hardy.run.device_places import Sharing
 from hardy.run.preflight import check_trained_on
 from hardy.run.selection import Images, open_subject
 from hardy.run.subject import Subject
@@ -44,12 +55,9 @@ from hardy.suites.cells import CLEAN, NONE, choose_cells
 from hardy.suites.suite import Suite
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import run_training
-from hardy.train.method import Classifier, to_pixels
-from hardy.train.record import MODEL, device_name
-from hardy.train.trained_model import trained_net
+from hardy.train.record import MODEL, device_name, wait_until_free
 from hardy.train.training_data import Data, read_data
-
-BATCH = 1024  # of images whose features are taken
+from hardy.variants.carried_textures import with_textures
 
 
 class _Experiment(NamedTuple):
@@ -61,7 +69,21 @@ class _Experiment(NamedTuple):
     subject: Subject
     hyper: Hyperparameters
     device: torch.device
+    threads: int  # that corrupt test images
     track: Track
+
+
+class _ModelsJob(NamedTuple):
+    """All that a worker of another process needs to train and test models."""
+
+    out: Path
+    suite: str
+    data: str
+    data_hash: str
+    subject: Subject
+    hyper: Hyperparameters
+    device: str
+    threads: int
 
 
 def run_overlap(
@@ -73,6 +95,7 @@ def run_overlap(
     images: Images | None = None,
     only: Iterable[str] = ("counted",),
     device: str = "auto",
+    sharing: Sharing | None = None,
     clean_only: bool = False,
     say: Callable[[str], object] = lambda line: None,
     track: Track = untracked,
@@ -80,8 +103,8 @@ def run_overlap(
     """Train and test every model that is not finished; `hardy.design.results` reads the outcome.
 
     `data` are the training images and `images` the test images, which may be left out for a data
-    set that is known by its name. `clean_only` is what the stand-in for overlap needs. The same
-    call resumes.
+    set that is known by its name. `clean_only` is what the stand-in for overlap needs. Models are
+    independent of one another: they can be shared out. The same call resumes.
     """
     refuse_links(str(out), (path.relative_to(out).as_posix() for path in out.rglob("*")))
     hyper = hyper or Hyperparameters()
@@ -113,16 +136,63 @@ def run_overlap(
     begin_overlap(out, _described(chosen, training, subject, hyper, where, track))
     # All models take the same, whatever becomes of the user's file.
     kept = keep_beside(out, chosen)
-    experiment = _Experiment(out, kept, training, subject, hyper, where, track)
     every = (NONE,) if clean_only else (NONE, *names)
-    for number, name in enumerate(every, 1):
-        folder = out / MODELS / name
-        if (folder / FINISHED).exists():
-            (folder / MODEL).unlink(missing_ok=True)  # it may have been killed just before that
-            continue
-        say(f"model {number} of {len(every)}: trained with {name}")
-        accuracy = _run_model(experiment, name)
-        say(f"  right on {100 * accuracy:.1f} % of the clean test images")
+    if sharing is None:
+        threads = count_workers(None)
+        experiment = _Experiment(out, kept, training, subject, hyper, where, threads, track)
+        for number, name in enumerate(every, 1):
+            if not _is_finished(out, name):
+                say(f"model {number} of {len(every)}: trained with {name}")
+                say(_in_words(_run_model(experiment, name)))
+        return
+    todo = [name for name in every if not _is_finished(out, name)]
+    there = sharing.device or "auto"
+    job = _ModelsJob(out, kept, data, training.sha256, subject, hyper, there, sharing.threads)
+    begin = with_textures(partial(_begin_models, job), subject.cells)
+    with closing(sharing.team.run(begin, todo)) as results:
+        for name, accuracy in track(results, len(todo), "models"):
+            say(f"model trained with {name}:")
+            say(_in_words(accuracy))
+
+
+def _is_finished(out: Path, name: str) -> bool:
+    folder = out / MODELS / name
+    if not (folder / FINISHED).exists():
+        return False
+    (folder / MODEL).unlink(missing_ok=True)  # it may have been killed just before that
+    return True
+
+
+def _in_words(accuracy: float) -> str:
+    return f"  right on {100 * accuracy:.1f} % of the clean test images"
+
+
+def _begin_models(job: _ModelsJob) -> Callable[[str], tuple[str, float]]:
+    """Read the training images, and give back the function that trains and tests one model."""
+    if not (job.out / EXPERIMENT).exists():
+        raise InputError(
+            f"expected the folder {job.out} on a disk that all workers see, but {EXPERIMENT} is "
+            "not there; name a folder on such a disk"
+        )
+    where = find_device(Options("training", device=job.device))
+    data = read_data(job.data, where)
+    if data.sha256 != job.data_hash:
+        raise InputError(
+            f"expected {job.data} to be the same images in every process, got others; name images "
+            "on a disk that all workers see"
+        )
+    experiment = _Experiment(
+        job.out, job.suite, data, job.subject, job.hyper, where, job.threads, untracked
+    )
+
+    def work(name: str) -> tuple[str, float]:
+        wait_until_free(job.out / MODELS / name)
+        if not _is_finished(job.out, name):
+            return name, _run_model(experiment, name)
+        anew = "begin anew in another folder"
+        return name, read_json(job.out / MODELS / name / FINISHED, "JSON", anew)["clean_accuracy"]
+
+    return work
 
 
 def sized(suite: Suite, shape: tuple[int, ...]) -> Suite:
@@ -157,7 +227,7 @@ def _run_model(experiment: _Experiment, name: str) -> float:
     model = adapters.load_model(f"hardy:{folder}", device=str(experiment.device), name=name)
     subject = experiment.subject.near((model,))
     evaluation = Evaluation(
-        (model,), subject, experiment.out / PREDICTIONS, count_workers(None), own_classes=True
+        (model,), subject, experiment.out / PREDICTIONS, experiment.threads, own_classes=True
     )
 
     def watched(done: Iterable[Item], total: int, *_: object) -> Iterable[Item]:
@@ -221,67 +291,3 @@ def _described(
         "device": device_name(device),
         "versions": versions(("numpy", "torch")),
     }
-
-
-def measure_features(
-    folder: Path, subject: Subject, device: torch.device, track: Track = untracked
-) -> Features:
-    """The features over all images of a subject; a corruption's shift is its severities' mean."""
-    extract = _Extractor(folder, device)
-    names = tuple(dict.fromkeys(cell.name for cell in subject.cells if cell != CLEAN))
-    cells = [[cell for cell in subject.cells if cell.name == name] for name in names]
-    labels = subject.classes.labels
-    classes = int(labels.max()) + 1
-    sums, products = None, np.zeros((len(names), len(names)))
-    starts = range(0, len(subject), subject.chunk_size)
-    for start in track(starts, len(starts), "parts of the images"):
-        rows = np.arange(start, min(start + subject.chunk_size, len(subject)))
-        loaded = subject.load(rows)
-        if loaded.chunk is None or loaded.faults:
-            raise InputError(f"cannot read all images: {next(iter(loaded.faults.values()))}")
-        chunk = loaded.chunk if device.type == "cpu" else loaded.chunk.on(str(device))
-        clean = extract(chunk.make(CLEAN))
-        shifts = torch.stack(
-            [sum(extract(chunk.make(cell)) for cell in some) / len(some) - clean for some in cells]
-        )
-        flat = shifts.flatten(1)
-        products += (flat @ flat.T).double().cpu().numpy()
-        if sums is None:
-            sums = torch.zeros(
-                len(names), classes, shifts.shape[2], dtype=torch.float64, device=device
-            )
-        which = torch.from_numpy(labels[rows].astype(np.int64)).to(device)
-        sums.index_add_(1, which, shifts.double())
-    sizes = np.bincount(labels, minlength=classes).astype(np.float64)
-    assert sums is not None  # there are images
-    means = sums.cpu().numpy() / np.maximum(sizes, 1)[:, None]
-    return Features(names, means, sizes, products)
-
-
-class _Extractor:
-    """Images to what the last linear layer of the net is given."""
-
-    def __init__(self, folder: Path, device: torch.device) -> None:
-        net, run = trained_net(folder)
-        linear = [part for part in net.modules() if isinstance(part, nn.Linear)]
-        if not linear:
-            raise InputError(
-                f"expected a net that ends in a linear layer, got {run['recipe']['net']}"
-            )
-        linear[-1].register_forward_pre_hook(self._keep)
-        figures = run["preprocessing"]
-        self._model = Classifier(net, figures["mean"], figures["std"]).to(device).eval()
-        self._device = device
-        self._kept: list[Tensor] = []
-
-    def _keep(self, part: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        self._kept.append(inputs[0].float())
-
-    def __call__(self, images: Any) -> Tensor:
-        """uint8 (N, H, W, 3) to (N, features)."""
-        every = torch.as_tensor(images)
-        self._kept.clear()
-        with torch.inference_mode():
-            for some in every.split(BATCH):
-                self._model(to_pixels(some.to(self._device).permute(0, 3, 1, 2)))
-            return torch.cat(self._kept)

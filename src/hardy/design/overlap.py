@@ -7,9 +7,11 @@ from pathlib import Path
 
 from hardy.design.heat_map import draw_heat, heat_map
 from hardy.design.results import OverlapResults, summarise, write_overlap
-from hardy.errors import InputError, MissingResource, need
+from hardy.errors import InputError, MissingResource, need, warn_user
 from hardy.files import write_output
+from hardy.places import on_disk
 from hardy.progress import Track, watch
+from hardy.run.device_places import share_on
 from hardy.run.selection import Images
 
 _PICTURES = ("html", "png")
@@ -29,10 +31,12 @@ def overlap(
     batch: int = 128,
     lr: float = 0.1,
     device: str | None = None,
+    on: str | None = None,
     precision: str | None = None,
     proxy: bool = False,
     seed: int = 0,
     say: Callable[[str], object] = lambda line: None,
+    warn: Callable[[str], None] | None = None,
     track: Track = watch,
 ) -> OverlapResults:
     """Measure how much corruptions overlap: train a net with each of them, and test it on all.
@@ -40,8 +44,10 @@ def overlap(
     One net is trained for each corruption of `suite` that `only` names, and a clean one, on `data`;
     all are tested on `images`, which may be left out for a data set that is known by its name. With
     `proxy` only the clean one is trained, which gives a stand-in for overlap. The same call
-    resumes. Without `suite` and `data`, the results that lie in `out` are computed and drawn again.
-    `out` then has the accuracies, both published scores with intervals, and heat maps.
+    resumes. `on` shares the models among the machines of a Ray cluster, as in `hardy.evaluate`: one
+    for each GPU or processor at a time. Without `suite` and `data`, the results that lie in `out`
+    are computed and drawn again. `out` then has the accuracies, both published scores with
+    intervals, and heat maps.
 
     ```python
     import hardy
@@ -61,12 +67,15 @@ def overlap(
     print(found.names, [path.name for path in found.written])
     ```
     """
-    out = Path(out)
+    out = on_disk(out)
     if suite is not None and data is not None:
         need("torch", "torch", "training")
         from hardy.design.experiment import run_overlap
         from hardy.train.hyperparameters import Hyperparameters, best_device
 
+        sharing = None
+        if on is not None:
+            sharing = share_on(on, device=device, once=True, warn=warn or warn_user)
         device, precision = best_device(device, precision)
         run_overlap(
             suite,
@@ -77,7 +86,8 @@ def overlap(
             ),
             images=images,
             only=[only] if isinstance(only, str) else only,
-            device=device,
+            device=device if sharing is None else sharing.here or "auto",
+            sharing=sharing,
             clean_only=proxy,
             say=say,
             track=track,

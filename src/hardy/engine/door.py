@@ -24,7 +24,6 @@ Draws that are to be replayed come in here too: they must fit what the formula r
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -81,7 +80,7 @@ def is_pil(thing: object) -> TypeGuard["Image"]:
     return module is not None and isinstance(thing, module.Image)
 
 
-def open_pil(file: Path | IO[bytes]) -> "Image":
+def open_pil(file: IO[bytes]) -> "Image":
     """Open an image file of one of the `FORMATS` by Pillow, which decodes it when it is used."""
     from PIL import Image, UnidentifiedImageError
 
@@ -94,6 +93,11 @@ def open_pil(file: Path | IO[bytes]) -> "Image":
 
 def from_pil(image: "Image") -> UInt8:
     """RGB pixels (H, W, 3) by the rules of the table above."""
+    return np.array(rgb_picture(image))
+
+
+def rgb_picture(image: "Image") -> "Image":
+    """The image, decoded and in RGB, by the same rules."""
     if image.format not in (None, "MPO", *FORMATS):
         raise InputError(
             f"expected a PIL image of a file that is {', '.join(FORMATS)}, got {image.format}, for "
@@ -120,7 +124,10 @@ def from_pil(image: "Image") -> UInt8:
                     "expected an image without transparency, got transparent pixels; paste it on "
                     'a background of your choice, or drop alpha: image.convert("RGB")'
                 )
-        return np.array(image.convert("RGB"))
+        if image.mode != "RGB":
+            return image.convert("RGB")
+        image.load()
+        return image
     except InputError:
         raise
     except ValueError as error:

@@ -11,7 +11,7 @@ Host tables (weights, kernels, look-up tables) are NumPy arrays from `tables`; a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
@@ -43,6 +43,15 @@ class SequenceOps(Protocol):
 
     def slide(self, images: Array, right: int, window: Window) -> Array:
         """Columns moved right, black entering; with 0 it is a plain crop."""
+
+    def affines(self, canvas: Array, inverses: Sequence[Any], window: Window) -> Iterable[Array]:
+        """`affine` by one map after the other: a device may take many of them at a time."""
+
+    def perspectives(
+        self, canvas: Array, inverses: Sequence[Any], window: Window
+    ) -> Iterable[Array]: ...
+
+    def slides(self, images: Array, right: Sequence[int], window: Window) -> Iterable[Array]: ...
 
     def run_down(self, fields: Array, taps: Sequence[float], first: int) -> Array:
         """Columns of (N, H, W) correlated: tap k reads row y + first - k, zero outside."""
@@ -245,6 +254,13 @@ class Ops(SequenceOps, NocOps, CBarOps, Protocol):
 
     def relief(self, liquid: Array) -> Array:
         """Spatter's embossed distance map of a byte layer (N, H, W), as bytes."""
+
+
+def one_by_one(
+    primitive: Callable[[Array, Any, Window], Array],
+) -> Callable[[Array, Sequence[Any], Window], Iterable[Array]]:
+    """A primitive of many maps out of that of one: each is applied when it is asked for."""
+    return lambda source, maps, window: (primitive(source, one, window) for one in maps)
 
 
 def ops_for(images: Array) -> Ops:

@@ -51,6 +51,7 @@ TEXTURE_SIZES = tuple((texture.height, texture.width) for texture in TEXTURES)
 LARGEST = 2**28  # pixels of an enlarged photograph
 
 _lock = threading.Lock()
+_given: dict[str, bytes] = {}  # files that somebody else has found
 
 
 def _renew_lock() -> None:
@@ -193,7 +194,20 @@ def _faults(files: Mapping[str, bytes]) -> list[str]:
     return lines
 
 
+def texture_files() -> Mapping[str, bytes]:
+    """The photographs as files, fetched if need be."""
+    with _lock:
+        return _verified_files()
+
+
+def use_textures(files: Mapping[str, bytes]) -> None:
+    """Have this process take these files, which came along with its work, and look for none."""
+    _given.update(files)
+
+
 def _verified_files() -> Mapping[str, bytes]:
+    if not _faults(_given):
+        return _given
     where = texture_folder()
     files = _read(where)
     if not (bad := _faults(files)):

@@ -1,7 +1,6 @@
 """One process for each device: what one cannot do, another does."""
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
@@ -9,16 +8,10 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-from hardy.errors import HardyError
-from hardy.execute.executor import (
-    AHEAD,
-    Item,
-    Result,
-    Results,
-    Setup,
-    begin_worker,
-    without_interrupts,
-)
+from hardy.errors import HardyError, told
+from hardy.execute.executor import Item, Result, Results, Setup, begin_worker
+from hardy.execute.feeding import Came, Did, Left, feed
+from hardy.interrupts import without_interrupts
 
 
 class Crew:
@@ -35,69 +28,71 @@ class Crew:
         self.places = places
         self._warn = warn
 
-    def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]:
-        context = get_context("spawn")
-        theirs, ours = context.Pipe(duplex=False)
-        pools = [
-            futures.ProcessPoolExecutor(
-                1, context, initializer=_begin_at, initargs=(setup, dict(place), theirs)
-            )
-            for place in self.places
-        ]
-        able, returned, queue = list(pools), deque[Item](), iter(items)
-        running: dict[futures.Future[Result], tuple[futures.ProcessPoolExecutor, Item]] = {}
+    def run(
+        self,
+        setup: Setup[Item, Result],
+        items: Iterable[Item],
+        settle: Callable[[], None] = lambda: None,
+    ) -> Results[Result]:
+        processes = _Processes(setup, self.places)
         try:
-            while True:
-                for pool in able:
-                    has = sum(one is pool for one, _ in running.values())
-                    with without_interrupts():
-                        for item in _next_items(returned, queue, AHEAD - has):
-                            running[_submit(pool, item)] = (pool, item)
-                if not running:
-                    return
-                done, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
-                for future in done:
-                    pool, item = running.pop(future)
-                    failure = future.exception()
-                    if failure is None:
-                        yield future.result()
-                        continue
-                    if isinstance(failure, HardyError):
-                        raise failure
-                    returned.append(item)
-                    if pool in able:
-                        able.remove(pool)
-                        self._say(pools.index(pool), failure, len(able))
-                    if not able:
-                        raise HardyError(
-                            f"no worker is left, the last one failed ({_in_words(failure)}); what "
-                            "was finished is kept: see to the cause, then run the same command "
-                            "again"
-                        ) from failure
+            yield from feed(processes, items, self._warn, settle, again=False)
         finally:
-            ours.close()
-            for pool in pools:
-                pool.shutdown(wait=pool in able, cancel_futures=True)
-            theirs.close()
-
-    def _say(self, number: int, failure: BaseException, left: int) -> None:
-        place = " ".join(f"{name}={value}" for name, value in self.places[number].items())
-        self._warn(
-            f"worker {number + 1} of {len(self.places)} ({place or 'no place of its own'}) failed "
-            f"({_in_words(failure)}) and gets no more work; {left} go on with what it had"
-        )
+            processes.close()
 
 
-def _next_items(returned: deque[Item], queue: Iterator[Item], count: int) -> Iterator[Item]:
-    """So many items at most, first those that came back."""
-    for _ in range(count):
-        if returned:
-            yield returned.popleft()
-        else:
-            try:
-                yield next(queue)
-            except StopIteration:
-                return
+class _Processes:
+    """Processes as a workforce: a pool for each, since a pool of several is lost with one."""
+
+    def __init__(self, setup: Setup[Any, Any], places: Sequence[Mapping[str, str]]) -> None:
+        context = get_context("spawn")
+        self._theirs, self._ours = context.Pipe(duplex=False)
+        self._places = places
+        self._pools = [
+            futures.ProcessPoolExecutor(
+                1, context, initializer=_begin_at, initargs=(setup, dict(place), self._theirs)
+            )
+            for place in places
+        ]
+        self._coming = list(range(len(places)))
+        self._able = set(self._coming)
+        self._calls: dict[futures.Future[Any], tuple[int, int]] = {}  # worker and ticket
+
+    def give(self, worker: int, ticket: int, item: Any) -> None:
+        with without_interrupts():
+            self._calls[_submit(self._pools[worker], item)] = (worker, ticket)
+
+    def news(self, seconds: float) -> Iterator[Came | Did | Left]:
+        yield from map(Came, self._coming)
+        if self._coming:  # and they wait for work
+            self._coming = []
+            return
+        done, _ = futures.wait(self._calls, seconds, futures.FIRST_COMPLETED)
+        for future in done:
+            if future in self._calls:  # else its worker has failed at another one by now
+                yield self._outcome(future, *self._calls.pop(future))
+
+    def _outcome(self, future: futures.Future[Any], worker: int, ticket: int) -> Did | Left:
+        failure = future.exception()
+        if failure is None:
+            return Did(worker, ticket, future.result())
+        if isinstance(failure, HardyError):
+            raise failure
+        self._able.remove(worker)
+        self._calls = {call: whose for call, whose in self._calls.items() if whose[0] != worker}
+        if not self._able:
+            raise HardyError(
+                f"no worker is left, the last one failed ({_in_words(failure)}); what was finished "
+                "is kept: see to the cause, then run the same command again"
+            ) from failure
+        place = " ".join(f"{name}={value}" for name, value in self._places[worker].items())
+        return Left(worker, f"{worker + 1} of {len(self._places)}, {place}: {_in_words(failure)}")
+
+    def close(self) -> None:
+        self._ours.close()
+        for number, pool in enumerate(self._pools):
+            pool.shutdown(wait=number in self._able, cancel_futures=True)
+        self._theirs.close()
 
 
 def _submit(pool: futures.ProcessPoolExecutor, item: Item) -> futures.Future[Any]:
@@ -112,7 +107,7 @@ def _submit(pool: futures.ProcessPoolExecutor, item: Item) -> futures.Future[Any
 def _in_words(failure: BaseException) -> str:
     if isinstance(failure, BrokenProcessPool):
         return "its process died, perhaps for lack of memory"
-    return f"{type(failure).__name__}: {failure}".splitlines()[0]
+    return told(failure)
 
 
 _setup: Setup[Any, Any] | None = None

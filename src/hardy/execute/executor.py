@@ -11,15 +11,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from types import FrameType
 from typing import Any, Protocol, TypeVar
 
 from hardy import progress
 from hardy.errors import HardyError, InputError
+from hardy.interrupts import interrupts_later, without_interrupts
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,6 +32,18 @@ AHEAD = 2  # items per worker: one at work, and the next
 
 class Executor(Protocol):
     def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]: ...
+
+
+class Team(Protocol):
+    """An executor with workers of its own; it has the caller `settle` what came, each time before
+    it waits for more."""
+
+    def run(
+        self,
+        setup: Setup[Item, Result],
+        items: Iterable[Item],
+        settle: Callable[[], None] = lambda: None,
+    ) -> Results[Result]: ...
 
 
 class Serial:
@@ -62,7 +73,7 @@ class Threads:
             remaining: Iterator[Item] = iter(items)
 
             def submit(count: int) -> None:
-                with _interrupts_later():
+                with interrupts_later():
                     queue.extend(pool.submit(work, item) for item in islice(remaining, count))
 
             submit(self.workers * AHEAD)
@@ -132,39 +143,6 @@ def count_workers(workers: int | None) -> int:
     if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
         raise InputError(f"expected at least 1 worker, got {workers!r}; give a whole number")
     return workers
-
-
-@contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Put Ctrl-C off until the end: a thread that is interrupted while it starts never ends."""
-    ours = threading.current_thread() is threading.main_thread()  # no other one gets interrupts
-    if not ours or signal.getsignal(signal.SIGINT) is None:  # or another program sees to them
-        yield
-        return
-    came: list[tuple[int, FrameType | None]] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came and callable(before):
-        before(*came[-1])
-
-
-@contextmanager
-def without_interrupts() -> Iterator[None]:
-    """Hide Ctrl-C, which reaches the whole group, from processes that are started meanwhile.
-
-    The parent gets it at the end, and decides what it means. Windows hides nothing.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _worker: Callable[[Any], Any] | None = None

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from hardy.execute.executor import processors
 
+_CONTAINER = Path("/sys/fs/cgroup")
+_USUAL_MEMORY = 4 << 30  # where a system does not say what it has
+
 
 def versions(libraries: Iterable[str]) -> dict[str, str]:
     """The versions of Python, of Hardy and of those libraries that are installed."""
@@ -22,6 +25,26 @@ def versions(libraries: Iterable[str]) -> dict[str, str]:
 
 def machine() -> dict[str, str | int | None]:
     return {"platform": platform.platform(), "cpu": _cpu(), "cores": processors(), "gpu": _gpu()}
+
+
+def available_memory() -> int:
+    """Bytes of memory that can be had now, within what this process's container may use."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        kib = next(line.split()[1] for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):  # not Linux
+        return _USUAL_MEMORY
+    limit, used = (_read_number(_CONTAINER / name) for name in ("memory.max", "memory.current"))
+    within = limit - used if limit is not None and used is not None else None
+    return min(int(kib) * 1024, max(0, within)) if within is not None else int(kib) * 1024
+
+
+def _read_number(path: Path) -> int | None:
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None  # "max": no limit
 
 
 def _cpu() -> str:

@@ -27,6 +27,7 @@ from hardy.images.numpy_files import Rows, numbered
 from hardy.images.readers import Reader, Request, no_splits
 from hardy.images.source import Labels, Listing, check_by_row, check_label_count
 from hardy.limits import IMAGES
+from hardy.places import is_url
 
 SHAPE = (3, 32, 32)
 _PIXELS = 3 * 32 * 32
@@ -163,7 +164,12 @@ def _binary(path: Path, layout: _CifarLayout) -> tuple[Rows, Labels]:
             "number of them; fetch the file again"
         )
     IMAGES.check(size // record, path)
-    labels = np.memmap(path, np.uint8, "r").reshape(-1, record)[:, layout.head - 1]
+    whole = (
+        np.frombuffer(path.read_bytes(), np.uint8)
+        if is_url(path)
+        else np.memmap(path, np.uint8, "r")
+    )
+    labels = whole.reshape(-1, record)[:, layout.head - 1]
     return Rows(path, 0, record, _PIXELS), labels.astype(np.int64)
 
 

@@ -7,7 +7,7 @@ followed.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,13 +19,14 @@ from hardy.images.image_files import SUFFIXES, Convert, read_image, rgb
 from hardy.images.label_files import read_file_labels
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Faults, Labels, Listing, identify, number_labels, refuse
+from hardy.places import UrlPath, is_url, locate
 
 LABELS = "labels.csv"
 
 
 class FolderSource(Listing):
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
-        return read_image(Path(self.where, self.files[index]), convert)
+        return read_image(locate(self.where) / self.files[index], convert)
 
 
 class _ClassFolders(Reader):
@@ -37,7 +38,8 @@ class _ClassFolders(Reader):
     def open(self, request: Request) -> FolderSource:
         """One class per folder, sorted by name; in each, files sorted by folder and name."""
         root, faults = request.path, request.faults
-        top = scan(os.fspath(root), faults)
+        lister = _lister(root, faults)
+        top = lister("")
         if top.images:
             others = len(top.images) - 1
             more = f", and so do{'es' if others == 1 else ''} {others:,} more" if others else ""
@@ -52,7 +54,7 @@ class _ClassFolders(Reader):
         classes: list[int] = []
         numbers, names = _numbered(top.folders)
         for number, name in zip(numbers, top.folders, strict=True):
-            inside = list(_tree(os.fspath(root), name, faults))
+            inside = list(_tree(root, name, lister, faults))
             if not inside:
                 reason = (
                     f"the class folder {root / name} has no image files, and counts as a class all "
@@ -76,7 +78,7 @@ class _FlatFolder(Reader):
     def open(self, request: Request) -> FolderSource:
         """All images below the folder, sorted, with the labels of a CSV file if there is one."""
         root, labels, faults = request.path, _find_labels(request), request.faults
-        files = sorted(_tree(os.fspath(root), "", faults))
+        files = sorted(_tree(root, "", _lister(root, faults), faults))
         if labels is not None:
             named = read_file_labels(labels, files, root, faults)
             files = [file for file in files if named.get(file)]
@@ -117,6 +119,9 @@ class Scan(NamedTuple):
 
 
 def scan(folder: str, faults: Faults) -> Scan:
+    place = locate(folder)
+    if isinstance(place, UrlPath):
+        return _sorted_out(place.children())
     images: list[str] = []
     folders: list[str] = []
     others: list[str] = []
@@ -142,6 +147,15 @@ def scan(folder: str, faults: Faults) -> Scan:
     return Scan(sorted(images), sorted(folders), sorted(others))
 
 
+def _sorted_out(entries: Iterable[tuple[str, bool]]) -> Scan:
+    """What lies in a folder at a URL: names, and whether each is a folder."""
+    shown = sorted((name, is_folder) for name, is_folder in entries if name[:1] not in ("", "."))
+    files = [name for name, is_folder in shown if not is_folder]
+    images = [name for name in files if name.lower().endswith(SUFFIXES)]
+    others = [name for name in files if not name.lower().endswith(SUFFIXES)]
+    return Scan(images, [name for name, is_folder in shown if is_folder], others)
+
+
 def _source(
     kind: str,
     request: Request,
@@ -153,22 +167,34 @@ def _source(
     kept, ids = identify(files, rule, request.faults, lambda index: str(root / files[index]))
     files = files if len(kept) == len(files) else [files[index] for index in kept]
     labels = None if labels is None else labels[kept]
-    return FolderSource(kind, os.fspath(root), files, ids, labels, classes)
+    return FolderSource(kind, str(root), files, ids, labels, classes)
 
 
-def _tree(root: str, start: str, faults: Faults) -> Iterator[str]:
+def _lister(root: Path, faults: Faults) -> Callable[[str], Scan]:
+    """What lists a folder below the root; at a URL all of them are listed by one request."""
+    if not isinstance(root, UrlPath):
+        return lambda place: scan(os.path.join(root, place), faults)
+    inside: dict[str, list[tuple[str, bool]]] = {}
+    for name, is_folder in root.children(all_below=True):
+        place, _, last = name.rpartition("/")
+        inside.setdefault(place, []).append((last, is_folder))
+    return lambda place: _sorted_out(inside.get(place, ()))
+
+
+def _tree(root: Path, start: str, lister: Callable[[str], Scan], faults: Faults) -> Iterator[str]:
     """Image files below root/start, relative to root: by folder, then by name."""
+    at_url = is_url(root)  # where there are no links
     found: list[tuple[str, list[str]]] = []
     ahead: list[tuple[str, tuple[str, ...]]] = [
-        (start, (os.path.realpath(os.path.join(root, start)),))
+        (start, () if at_url else (os.path.realpath(os.path.join(root, start)),))
     ]
     while ahead:
         place, above = ahead.pop()
-        inside = scan(os.path.join(root, place), faults)
+        inside = lister(place)
         found.append((place, inside.images))
         for name in inside.folders:
             below = f"{place}/{name}" if place else name
-            real = os.path.realpath(os.path.join(root, below))
+            real = below if at_url else os.path.realpath(os.path.join(root, below))
             if real in above:
                 refuse(faults, f"{os.path.join(root, below)} is a link to a folder around it")
             else:

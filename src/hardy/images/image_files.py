@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISDIR
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from hardy.engine.door import FORMATS, UInt8, from_pil, open_pil
 from hardy.errors import HardyError, InputError
 from hardy.files import write_file
 from hardy.limits import PIXELS
+from hardy.patience import Unreachable
+from hardy.places import is_url
+from hardy.sized_file import SizedFile
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -42,6 +45,7 @@ SETTINGS: dict[str, Any] = {"JPEG": {"quality": 85, "optimize": True}, "WEBP": {
 
 
 _ORIENTATION = 0x0112  # EXIF's number for it
+_AT_ONCE = 2**24  # bytes of a file
 
 
 def rgb(picture: Picture) -> UInt8:
@@ -54,6 +58,8 @@ def read_image(path: Path, convert: Convert = rgb) -> UInt8:
 
     `convert` gets the picture as the file has it, in its own mode.
     """
+    if is_url(path):  # it is not asked for twice, first whether it is there
+        return decode_image(path, str(path), convert)
     try:
         status = path.stat()
     except OSError as error:
@@ -61,7 +67,7 @@ def read_image(path: Path, convert: Convert = rgb) -> UInt8:
         raise InputError(f"cannot read {path}: {why}") from error
     if S_ISDIR(status.st_mode):
         raise InputError(f"cannot read {path}: expected an image file, got a folder")
-    return decode_image(path if status.st_size else b"", str(path), convert)
+    return decode_image(path, str(path), convert)
 
 
 def read_oriented(path: Path) -> tuple[UInt8, int]:
@@ -86,10 +92,16 @@ def decode_image(file: Path | bytes, name: str, convert: Convert = rgb) -> UInt8
     if PIXELS.value > PIXELS.usual:  # Pillow refuses twice what it warns of
         Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, -(-PIXELS.value // 2))
     try:
-        if file == b"":
-            raise InputError("the file is empty")
-        with open_pil(io.BytesIO(file) if isinstance(file, bytes) else file) as image:
-            return convert(image)
+        with io.BytesIO(file) if isinstance(file, bytes) else _opened(file) as stream:
+            if not stream.read(1):
+                raise InputError("the file is empty")
+            stream.seek(0)
+            with open_pil(stream) as image:
+                return convert(image)
+    except FileNotFoundError as error:
+        raise InputError(f"cannot read {name}: there is no such file") from error
+    except Unreachable:  # the store is at fault, and not the image
+        raise
     except UnidentifiedImageError as error:
         known = f"not an image of a known format ({', '.join(FORMATS)})"
         raise InputError(f"cannot read {name}: {known}") from error
@@ -100,6 +112,16 @@ def decode_image(file: Path | bytes, name: str, convert: Convert = rgb) -> UInt8
         ) from error
     except Exception as error:  # Pillow's decoders meet broken data with nearly any kind
         raise InputError(f"cannot read {name}: {error or type(error).__name__}") from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """A file on a disk, read at once, unless it is large. Pillow reads by the hundred bytes, and
+    each time a thread would have to wait for Python's lock again."""
+    stream = SizedFile(path)
+    if is_url(path) or stream.length > _AT_ONCE:
+        return stream
+    with stream:
+        return io.BytesIO(stream.read())
 
 
 def check_output(

@@ -261,6 +261,12 @@ def _header(rows: list[list[str]], path: Path, known: set[str]) -> tuple[int, in
     file = next((names.index(name) for name in FILE_COLUMNS if name in names), None)
     label = next((names.index(name) for name in LABEL_COLUMNS if name in names), None)
     if file is not None and label is not None:
+        for column in (file, label):
+            if names.count(names[column]) > 1:
+                raise InputError(
+                    f"{path}, line 1: expected one column {row[column].strip()}, got "
+                    f"{names.count(names[column])} in {row}; rename or remove all but one"
+                )
         return file, label
     if not row or row[0] in known or any(name.endswith(SUFFIXES) for name in names):
         return None

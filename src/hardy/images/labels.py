@@ -75,7 +75,7 @@ def classes_of(
     if classes is not None and not own:
         raise InputError("expected `classes` with `own_classes=True`: the suite has its own number")
     if labels is None:
-        if suite.kind == "corruptions" or own:
+        if suite.kind != "perturbations" or own:
             raise InputError(
                 "expected labels, got images without any; put them into one folder per class, or "
                 "name a file with `labels`"
@@ -105,6 +105,15 @@ def classes_of(
     return Classes(labels.astype(np.int32), names, width)
 
 
+def spellings(suite: Suite, classes: Classes, *, own: bool) -> tuple[tuple[str, ...], ...] | None:
+    """The names that each class goes by, for models with a list of theirs; None: nobody knows."""
+    known = None if own else _known_classes(suite)
+    names = known[1] if known else classes.names
+    if names is None:
+        return None
+    return tuple(tuple(dict.fromkeys((name, spoken_class(name)))) for name in names)
+
+
 def doubt_order(names: Names | None) -> str | None:
     """What is to be said of classes that are called by numbers and sorted as text."""
     if names is None or not all(name.isdecimal() for name in names):
@@ -121,6 +130,8 @@ def doubt_order(names: Names | None) -> str | None:
 
 def advise_width(classes: Classes, suite: Suite, got: int) -> str:
     """What may be wrong where a model tells another number of classes apart than the images."""
+    if suite.shift is not None:
+        return f"{suite.name} is for models of ImageNet's classes, in the usual order"
     if classes.width == suite.classes:
         return "is it trained for these images? If their classes are its own, `own_classes=True`"
     seen = set(np.unique(classes.labels).tolist())

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError
+from hardy.errors import InputError, sides
 from hardy.execute import Threads, count_workers
 from hardy.images.recipes import RECIPES, Recipe
 from hardy.images.source import Faults, Ids, Labels, Source, check_faults, refuse
@@ -92,7 +92,7 @@ def _batch(source: Source, ready: list[tuple[int, UInt8]]) -> Batch:
     numbers = np.array([index for index, _ in ready], np.int64)
     shapes = {image.shape for _, image in ready}
     if len(shapes) > 1:
-        sizes = ", ".join(f"{height} x {width}" for height, width, _ in sorted(shapes)[:3])
+        sizes = "; ".join(sides(height, width) for height, width, _ in sorted(shapes)[:3])
         raise InputError(
             f"expected images of one size in a batch, got {sizes}; take a recipe that makes them "
             "equal, or batch=1"

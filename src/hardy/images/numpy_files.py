@@ -25,6 +25,7 @@ from hardy.images.image_files import Convert, rgb
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Labels, Listing, check_by_row, check_label_count, number_labels
 from hardy.limits import IMAGES, INFLATED, LISTING
+from hardy.places import read_range
 
 _NO_SOURCE = (SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
@@ -44,7 +45,7 @@ class Rows:
 
     def __getitem__(self, index: int) -> UInt8:
         start = self.offset + index * self.stride + self.stride - self.size
-        row = np.fromfile(self.path, np.uint8, self.size, offset=start)
+        row = np.frombuffer(read_range(self.path, start, self.size), np.uint8)
         if len(row) != self.size:
             raise InputError(f"cannot read {self.path}: it has become shorter since it was opened")
         return row
@@ -99,7 +100,7 @@ def open_npy(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
 def _open_npz(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
     """The members `images` and `labels`."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             if "images" not in members:
                 raise InputError(

@@ -7,7 +7,6 @@ folder too; then Hardy's own, in the order of the table.
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from abc import ABC, abstractmethod
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hardy.errors import InputError, door
+from hardy.places import is_folder, is_url, locate, matching
 from hardy.registry import Registry, Row
 from hardy.schema import brief
 
@@ -40,15 +40,15 @@ class Request:
     id_rule: str | None = None
     faults: Faults = None  # where things go that cannot be used; without it they are raised
 
-    @property
+    @cached_property
     def path(self) -> Path:
-        return Path(self.text)
+        return locate(self.text)
 
-    @property
+    @cached_property
     def folder(self) -> Path | None:
         return self.paths[0] if self.paths == (self.path,) and self.path.is_dir() else None
 
-    @property
+    @cached_property
     def file(self) -> Path | None:
         return self.paths[0] if self.paths == (self.path,) and self.path.is_file() else None
 
@@ -140,9 +140,14 @@ def open_images(
         check_id_rule(id_rule)
     check_faults(faults)
     where, split = _split(text)
-    there = [where] if os.path.lexists(where) else sorted(glob.glob(where))
-    extra = None if labels is None else Path(_text(labels, "the path of a file of labels"))
-    request = Request(where, tuple(map(Path, there)), split, extra, id_rule, faults)
+    there = tuple(matching(locate(where)))
+    extra = None if labels is None else locate(_text(labels, "the path of a file of labels"))
+    request = Request(where, there, split, extra, id_rule, faults)
+    for found in request.paths:
+        if is_url(found):
+            continue
+        if found.exists() and not (found.is_file() or found.is_dir()):  # a pipe: it has no end
+            raise _neither(found)
     name, reader = _recognise(request)
     if request.labels is not None and reader.brings_labels:
         raise InputError(f"{request.text} brings its own labels; leave {request.labels} out")
@@ -184,14 +189,15 @@ def _kinds() -> str:
 
 
 def _text(path: str | os.PathLike[str], expected: str) -> str:
-    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    """The path as text; of a URL without what belongs in no message."""
+    text = str(locate(path)) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str) or "\0" in text:
         raise InputError(f"expected {expected}, got {brief(path)}")
-    return text
+    return str(locate(text)) if "://" in text else text
 
 
 def check_label_file(labels: str | os.PathLike[str]) -> Path:
-    path = Path(labels)
+    path = locate(labels)
     if not path.exists():
         raise InputError(f"there is no file {path}; expected the labels of the images")
     if path.is_dir():
@@ -201,10 +207,16 @@ def check_label_file(labels: str | os.PathLike[str]) -> Path:
 
 def _split(text: str) -> tuple[str, str | None]:
     head, colon, tail = text.rpartition(":")
-    named = tail in _SPLITS or (os.path.isdir(head) and re.fullmatch(r"[\w.-]+", tail))
-    if colon and named and not os.path.lexists(text):
+    if not colon or not re.fullmatch(r"[\w.-]+", tail):
+        return text, None
+    if (tail in _SPLITS or is_folder(head)) and not _is_there(text):
         return head, tail
     return text, None
+
+
+def _is_there(text: str) -> bool:
+    place = locate(text)
+    return place.exists() if is_url(place) else os.path.lexists(text)
 
 
 def _unrecognised(request: Request) -> InputError:
@@ -223,4 +235,8 @@ def _unrecognised(request: Request) -> InputError:
         return InputError(f"{text}: expected .tar or .parquet files, and not both, got {got}")
     if request.folder is not None:
         return InputError(f"there are no image files in {text}; expected {_kinds()}")
-    return InputError(f"{text} is neither a file nor a folder; expected {_kinds()}")
+    return _neither(text)
+
+
+def _neither(path: object) -> InputError:
+    return InputError(f"{path} is neither a file nor a folder; expected {_kinds()}")

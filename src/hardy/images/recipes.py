@@ -20,7 +20,7 @@ from functools import cache
 
 import numpy as np
 
-from hardy.engine.door import UInt8
+from hardy.engine.door import UInt8, rgb_picture
 from hardy.images.image_files import Convert, Picture, rgb
 from hardy.registry import Registry
 
@@ -85,16 +85,23 @@ def _shorter_side(height: int, width: int, length: int) -> tuple[int, int]:
 
 
 def _resize_shorter(picture: Picture, length: int) -> UInt8:
-    image = rgb(picture)
-    return resize(image, *_shorter_side(image.shape[0], image.shape[1], length))
+    from PIL import Image
+
+    # It stays Pillow's until it is small: copies of all the pixels of a photograph would hold
+    # Python's lock, for which other threads wait.
+    image = Image.fromarray(picture) if isinstance(picture, np.ndarray) else rgb_picture(picture)
+    height, width = _shorter_side(image.height, image.width, length)
+    if image.size != (width, height):
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
+    return np.array(image)
 
 
 def _resize_shorter_then_rgb(picture: Picture, length: int) -> UInt8:
     from PIL import Image
 
-    image = rgb(picture)  # the door's checks need the picture as it came from the file
     if isinstance(picture, np.ndarray) or picture.mode in ("L", "RGB"):
-        return _resize_shorter(image, length)  # the same bytes in either order
+        return _resize_shorter(picture, length)  # the same bytes in either order
+    rgb_picture(picture)  # the door's checks need the picture as it came from the file
     height, width = _shorter_side(picture.height, picture.width, length)
     return rgb(picture.resize((width, height), Image.Resampling.BILINEAR))
 

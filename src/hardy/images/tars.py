@@ -4,7 +4,6 @@ A tar is indexed once, header by header; an image is then read at its place. Not
 unpacked to the disk.
 """
 
-import io
 import os
 import tarfile
 from collections.abc import Sequence
@@ -25,6 +24,9 @@ from hardy.images.source import (
     refuse,
     unusable,
 )
+from hardy.patience import Unreachable
+from hardy.places import read_range
+from hardy.sized_file import SizedFile
 
 LABEL = "cls"
 _GZIP = b"\x1f\x8b"
@@ -48,9 +50,7 @@ class _TarSource(Listing):
         shard = self.shards[place.shard]
         name = f"{shard}:{self.files[index]}"
         try:
-            with shard.open("rb") as stream:
-                stream.seek(place.offset)
-                data = stream.read(place.size)
+            data = read_range(shard, place.offset, place.size)
         except OSError as error:
             raise InputError(f"cannot read {name}: {error}") from error
         if len(data) != place.size:
@@ -122,7 +122,7 @@ READER = _TarReader()
 def _samples(shard: Path, number: int, faults: Faults) -> dict[str, _Sample]:
     samples: dict[str, _Sample] = {}
     try:
-        with _Stream(io.FileIO(shard)) as stream:
+        with SizedFile(shard) as stream:
             if stream.read(2) == _GZIP:
                 raise InputError(f"{shard} is compressed, and has no places to go to; gunzip it")
             stream.seek(0)
@@ -135,7 +135,7 @@ def _samples(shard: Path, number: int, faults: Faults) -> dict[str, _Sample]:
                 stream.seek(archive.offset)
                 if stream.read(tarfile.BLOCKSIZE).strip(b"\0"):
                     raise tarfile.ReadError(f"broken header at byte {archive.offset:,}")
-    except InputError:
+    except (InputError, Unreachable):
         raise
     # tarfile meets broken headers with ValueError, IndexError, RecursionError...
     except Exception as error:
@@ -144,17 +144,6 @@ def _samples(shard: Path, number: int, faults: Faults) -> dict[str, _Sample]:
             f"cannot read {shard} to its end: {error or type(error).__name__}; fetch it again",
         )
     return samples
-
-
-class _Stream(io.BufferedReader):
-    """Reads no more than there is: for a size that a header claims, memory is made beforehand."""
-
-    def __init__(self, raw: io.FileIO) -> None:
-        super().__init__(raw)
-        self.length = os.fstat(raw.fileno()).st_size
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        return super().read(self.length if size is None else min(size, self.length))
 
 
 def _check_size(member: tarfile.TarInfo, archive: tarfile.TarFile, length: int) -> None:

@@ -5,8 +5,6 @@ They go by the names that Tiny ImageNet-C has for them, `n03444034/val_0.JPEG`, 
 built of them has its layout.
 """
 
-from pathlib import Path
-
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.images.folders import scan
@@ -14,13 +12,14 @@ from hardy.images.image_files import Convert, read_image, rgb
 from hardy.images.label_files import read_file_labels
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Listing, identify, number_labels
+from hardy.places import locate
 
 IMAGES, ANNOTATIONS = "images", "val_annotations.txt"
 
 
 class _TinySource(Listing):
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
-        return read_image(Path(self.where, IMAGES, _file(self.files[index])), convert)
+        return read_image(locate(self.where) / IMAGES / _file(self.files[index]), convert)
 
 
 class _TinyReader(Reader):

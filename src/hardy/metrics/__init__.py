@@ -1,6 +1,7 @@
 """Predictions to numbers, with NumPy alone: the registry of metrics, and the bootstrap."""
 
-from hardy.metrics import calibration as calibration  # this and the next register their metrics
+from hardy.metrics import calibration as calibration  # these three register their metrics
+from hardy.metrics import natural_shifts as natural_shifts
 from hardy.metrics import stability as stability
 from hardy.metrics.bootstrap import Resampling as Resampling
 from hardy.metrics.bootstrap import resample_means as resample_means

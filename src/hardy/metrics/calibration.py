@@ -50,8 +50,9 @@ def calibration_gap(
     these terms holds the signs where they were observed (the delta method); resampling the
     absolute values instead would add noise to every bin and push the interval upwards. The
     estimate itself is still biased upwards where bins hold few images, since each image has a part
-    in the sign that it is multiplied by. `crossed` takes the sign of the others in the bin, 0 of
-    none: that mean is biased downwards.
+    in the sign that it is multiplied by. `crossed` takes the sign from the other half of the images
+    in the bin, every second one, 0 of none: that mean is biased downwards, and varies as much as
+    its terms say.
     """
     sure = np.asarray(confidence, np.float64)
     if sure.size and not (sure.min() > 0 and sure.max() <= 1 + 1e-6):
@@ -64,16 +65,24 @@ def calibration_gap(
     index = np.clip(np.ceil(sure * bins - 1e-6).astype(np.int64) - 1, 0, bins - 1)
     columns = math.prod(sure.shape[1:])
     flat = index.reshape(len(sure), columns) + bins * np.arange(columns)
-    sums = np.bincount(flat.ravel(), gap.reshape(-1), minlength=bins * columns)
-    total = sums[flat].reshape(gap.shape)
     if crossed:
-        others = total - gap
-        return np.asarray(gap * np.sign(np.where(np.abs(others) < ROUNDING, 0.0, others)))
+        other = np.empty(flat.shape)
+        for half in (0, 1):
+            sums = _sums(flat[1 - half :: 2], gap[1 - half :: 2], bins * columns)
+            other[half::2] = sums[flat[half::2]]
+        judged = other.reshape(gap.shape)
+        return np.asarray(gap * np.sign(np.where(np.abs(judged) < ROUNDING, 0.0, judged)))
+    total = _sums(flat, gap, bins * columns)[flat].reshape(gap.shape)
     return np.asarray(gap * np.where(total < 0, -1.0, 1.0))
 
 
+def _sums(index: npt.NDArray[np.int64], values: Floats, number: int) -> Floats:
+    sums = np.bincount(index.ravel(), values.reshape(-1), minlength=number)
+    return np.asarray(sums, np.float64)
+
+
 def _crossed_ece(confidence: npt.ArrayLike, rank: npt.ArrayLike) -> Floats:
-    """The ECE with each image judged by the others in its bin."""
+    """The ECE with each image judged by the other half of its bin."""
     return calibration_gap(confidence, ~wrong(rank), crossed=True)
 
 

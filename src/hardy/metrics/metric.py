@@ -25,6 +25,7 @@ from hardy.registry import Registry, summary, unknown
 
 P = ParamSpec("P")
 CORRUPTIONS, PERTURBATIONS, HEADLINE = "corruptions", "perturbations", "headline"
+SHIFTS, OUTLIERS = "shifts", "outliers"
 # What a formula over the means of another metric may ask for; it gives a number per corruption.
 MEANS = {
     "means": "(..., corruptions): the means over images and severities",
@@ -57,7 +58,7 @@ class Metric(Generic[P]):
     group: str = HEADLINE  # scores of the headline are quoted wherever there are scores
     report: Literal["table", "beside", "files"] = "table"  # of its group, or beside the headline
     decides: bool = False  # whether a model that is worse in it is a regression
-    kind: str = CORRUPTIONS  # of suite: "corruptions" or "perturbations"
+    kind: str = CORRUPTIONS  # of suite
     of: Metric[...] | None = None  # the metric whose means it is a formula of
     # Of the same columns, with means that err below the truth where these err above: there the
     # interval begins.
@@ -104,8 +105,10 @@ class Metric(Generic[P]):
 
     @property
     def clean(self) -> str:
-        """The score over clean images; sequences have none, and formulas do not concern them."""
-        return f"clean {self.name}" if self.of is None and self.kind == CORRUPTIONS else ""
+        """The score over clean images; sequences have none, outliers are told from them, and
+        formulas do not concern them."""
+        has_clean = self.of is None and self.kind in (CORRUPTIONS, SHIFTS)
+        return f"clean {self.name}" if has_clean else ""
 
     def single_label(self, corruption: str) -> str:
         return f"{self.name} {corruption}"

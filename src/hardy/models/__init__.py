@@ -1,19 +1,21 @@
-"""Corrupted images to logits: torch, timm, torchvision, ONNX, TFLite, scikit-learn, functions.
+"""Corrupted images to logits: torch, its libraries, ONNX, TFLite, scikit-learn, functions.
 
 Each kind has a prefix: `load_model("timm:resnet50")`. Another package adds one by an entry point in
 the group "hardy.models": a function (what follows the colon, `Options`) -> `Model`.
 Nothing here imports a framework before a model of it is asked for.
 """
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from hardy.errors import InputError, printable
 from hardy.models.adapters.function_model import FunctionModel
-from hardy.models.model import NEEDED, Model, Options, Override, Preprocessing, completed
+from hardy.models.class_order import Spellings
+from hardy.models.model import NEEDED, Model, Options, Override, Preprocessing, completed, facts_of
 from hardy.registry import Registry, Row
 
 __all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load_model"]
@@ -28,6 +30,9 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
         ),
         "timm": Row(f"{_HERE}.torch_sources:timm_model", needs="timm", takes="NAME"),
         "torch": Row(f"{_HERE}.torch_sources:factory_model", needs="torch", takes="module:factory"),
+        "hf": Row(
+            f"{_HERE}.hf_model:hf_model", needs="transformers", extra="hf", takes="NAME_OR_DIR"
+        ),
         "onnx": Row(
             f"{_HERE}.onnx_model:OnnxModel", needs="onnxruntime", extra="onnx", takes="FILE"
         ),
@@ -37,6 +42,7 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
             extra="tflite",
             takes="FILE",
         ),
+        "linear": Row(f"{_HERE}.linear_model:linear_model", needs="torch", takes="FILE"),
         "sklearn": Row(f"{_HERE}.sklearn_model:SklearnModel", takes="FILE"),
         "hardy": Row("hardy.train.trained_model:trained_model", needs="torch", takes="DIR"),
         "fake": Row(f"{_HERE}.function_model:fake_model", takes="CLASSES"),
@@ -46,6 +52,7 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
 _KIND_OF_FILE = {".onnx": "onnx", ".tflite": "tflite", ".joblib": "sklearn"}
 # Libraries whose nets Hardy can also train, from fresh weights.
 NET_LIBRARIES = ("torchvision", "timm")
+_OF_TORCH = (*NET_LIBRARIES, "torch", "hf", "hardy")
 
 
 def load_model(
@@ -59,25 +66,41 @@ def load_model(
     name: str | None = None,
     preprocessing: Preprocessing | Override | None = None,
     side: int | None = None,
+    classes: Spellings | None = None,
+    compile: bool = False,
 ) -> Model:
     """A model by name ("timm:resnet50"), a torch module, or a function from uint8 (N, H, W, 3) to
     logits (N, K). A function has no weights to tell apart, so its identity is its name and source:
-    give it another `name` whenever its weights change. `side` is that of the images to come."""
+    give it another `name` whenever its weights change. `side` is that of the images to come,
+    and `classes` has the names that each of their classes goes by, the first being its own: outputs
+    of models that name theirs are put into that order. With `compile` torch compiles the module."""
     file = None if checkpoint is None else Path(checkpoint)
     other = f" @ {file.name}" if file else ""  # one model with other weights is another model
     label = printable(name or (f"{model}{other}" if isinstance(model, str) else ""))
-    options = Options(label, file, trust, device or "auto", precision, batch, preprocessing, side)
+    options = Options(
+        label,
+        file,
+        trust,
+        device or "auto",
+        precision,
+        batch,
+        preprocessing,
+        side,
+        classes,
+        compile,
+    )
+    made = _load(model, options, name)
+    if compile and not facts_of(made).compiled:
+        raise InputError(
+            f"{made.name} takes no compile: torch compiles modules that are loaded by name, as "
+            "timm:resnet50 is"
+        )
+    return made
+
+
+def _load(model: str | Callable[..., Any] | Model, options: Options, name: str | None) -> Model:
     if isinstance(model, str):
-        kind, _, rest = model.partition(":")
-        if kind not in MODELS and (such := _meant(model)):
-            raise InputError(
-                f'expected a model as KIND:NAME, such as {such}, got "{model}" '
-                f"(all kinds: {', '.join(MODELS)})"
-            )
-        adapter = MODELS.find(kind, asked_for=model)
-        if not rest:
-            raise InputError(f'expected "{MODELS.form(kind)}", got "{model}"')
-        return completed(adapter(rest, options))
+        return model_by_name(model, options)
     if all(hasattr(model, part) for part in NEEDED):
         made = completed(model)
         ready = "it is made already; decide that where you make it"
@@ -99,10 +122,43 @@ def load_model(
     )
 
 
+def model_by_name(model: str, options: Options) -> Model:
+    """A model such as "timm:resnet50", made by the adapter of its kind."""
+    kind, _, rest = model.partition(":")
+    if kind not in MODELS and (such := _meant(model)):
+        raise InputError(
+            f'expected a model as KIND:NAME, such as {such}, got "{model}" '
+            f"(all kinds: {', '.join(MODELS)})"
+        )
+    adapter = MODELS.find(kind, asked_for=model)
+    if not rest:
+        raise InputError(f'expected "{MODELS.form(kind)}", got "{model}"')
+    return completed(adapter(rest, options))
+
+
 def heeds_trust(model: object) -> bool:
     """Whether a model's files are read only if they are trusted; plug-ins may do as they like."""
     kind = model.partition(":")[0] if isinstance(model, str) else ""
-    return kind == "sklearn" or kind in MODELS.plugins()
+    return kind in ("sklearn", "hf", "linear") or kind in MODELS.plugins()
+
+
+def will_be_on_gpu(models: Iterable[object], device: str | None) -> bool:
+    """Whether all are torch's, and seem to be bound for a GPU of NVIDIA. It is a guess, because
+    torch, which would know, takes long to load."""
+    if device is not None and not device.startswith("cuda"):
+        return False
+    torch = sys.modules.get("torch")
+    there = os.path.exists("/dev/nvidiactl") if torch is None else torch.cuda.is_available()
+    return there and all(_goes_to_gpu(model) for model in models)
+
+
+def _goes_to_gpu(model: object) -> bool:
+    if isinstance(model, str):
+        return model.partition(":")[0] in _OF_TORCH
+    torch = sys.modules.get("torch")  # a module stays where it is
+    if torch is None or not isinstance(model, torch.nn.Module):
+        return False
+    return any(weight.is_cuda for weight in model.parameters())
 
 
 def _meant(model: str) -> str:

@@ -15,12 +15,13 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.limits import PIXELS
+from hardy.models.class_order import Spellings
 from hardy.schema import is_whole
 
 Logits = npt.NDArray[np.float32]
 Triple = tuple[float, float, float]
 
-_INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
+_INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos")
 PRECISIONS = ("float32", "bfloat16", "float16")
 AS_TRAINED = "as it was trained"  # the source of figures that leave no doubt
 
@@ -38,6 +39,7 @@ class Preprocessing:
     size: int | None = None  # None: as it comes
     interpolation: str = "bilinear"
     source: str = field(default="given", compare=False)  # where these figures come from, in words
+    exact: bool = False  # torch's modules too get Pillow's bytes; else ties may tip the other way
 
     def __post_init__(self) -> None:
         for name in ("mean", "std"):
@@ -133,11 +135,16 @@ class ModelFacts:
     class_names: tuple[str, ...] | None = None  # in the order of its outputs
     seen_corruptions: tuple[str, ...] | None = None  # those it was trained on
     trained_as: Trained | None = None
+    trained_on: str | None = None  # images, as their source describes itself
     # Clean top-1, as a fraction, that its library states for exactly these weights.
     known_accuracy: float | None = None
+    weight_bytes: int = 0  # of memory that it takes as long as it is loaded, as far as it knows
     takes_tensors: bool = False  # `logits` takes tensors on its device, and answers with one
     adapts_in: int | None = None  # images whose statistics it takes together; None: each by itself
     defences: tuple[DefenceFacts, ...] = ()  # the one nearest to the model first
+    found: str | None = None  # what it is, and whose classes it tells apart, as its files say
+    doubts: tuple[str, ...] = ()  # warnings about how it was brought
+    compiled: bool = False  # by torch.compile, which may change last bits
 
 
 NO_FACTS = ModelFacts()
@@ -221,6 +228,9 @@ class Options:
     batch: int | Literal["auto"] = "auto"
     preprocessing: Preprocessing | Override | None = None
     side: int | None = None  # of the images it will see, where that is known
+    classes: Spellings | None = None  # what their classes are called, likewise
+    compile: bool = False  # by torch.compile
+    backbone: bool = False  # only its features are wanted, so it need not have a classifier
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
@@ -245,7 +255,7 @@ class Options:
 def digest(kind: str, parts: Mapping[str, object]) -> str:
     """An identity: the SHA-256 of its parts, each plain data, floats spelled out in full."""
     spelled = {
-        name: [part.mean, part.std, part.size, part.interpolation]
+        name: [part.mean, part.std, part.size, part.interpolation, *["exact"] * part.exact]
         if isinstance(part, Preprocessing)
         else part
         for name, part in parts.items()

@@ -1,15 +1,17 @@
 """Several models at once: for each its name, weights and preprocessing, as typed or in a file."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from os import PathLike
+from glob import glob, has_magic
+from os import PathLike, fspath
 from os.path import exists, isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hardy.documents import read_toml
-from hardy.errors import InputError
+from hardy.errors import InputError, door, printable
 from hardy.models import MODELS
 from hardy.models.model import Override, Preprocessing
 from hardy.schema import TABLES, TEXT, WHOLE, Field, all_of, check_table, is_number
@@ -33,6 +35,14 @@ class WantedModel(NamedTuple):
     checkpoint: Path | None = None
     preprocessing: Prepared = None
 
+    @property
+    def label(self) -> str:
+        """What to call it before it is loaded."""
+        own = self.name or getattr(self.model, "name", getattr(self.model, "__name__", None))
+        given = self.model if isinstance(self.model, str) else type(self.model).__name__
+        weights = f" @ {self.checkpoint.name}" if self.checkpoint else ""
+        return printable(str(own or f"{given}{weights}"))
+
 
 def list_models(
     given: Sequence[Any],
@@ -43,7 +53,40 @@ def list_models(
 ) -> list[WantedModel]:
     """Put what was asked for the models together, those in files among them; `preprocessing` is
     for all, but where one has its own."""
-    wanted = [one for model in given for one in _expanded(model, preprocessing)]
+    return _completed(
+        [one for model in given for one in _expanded(model, preprocessing)], name, checkpoint
+    )
+
+
+def list_many(
+    given: Any,
+    *,
+    name: str | Sequence[str] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    preprocessing: Prepared = None,
+) -> list[WantedModel]:
+    """The same of models by the hundred: `given` is a text file with one on each line, a name with
+    * in the files that it stands for, or a list of such."""
+    wanted: list[WantedModel] = []
+    for source in given if isinstance(given, list | tuple) else [given]:
+        for own, model in _lines(source):
+            found = [one for each in _globbed(model) for one in _expanded(each, preprocessing)]
+            if own is not None:
+                if len(found) != 1 or found[0].name is not None:
+                    raise InputError(
+                        f'expected one model to be called "{own}", got {len(found)}: {model}; '
+                        "leave the name out"
+                    )
+                found = [found[0]._replace(name=own)]
+            wanted += found
+    return _completed(wanted, name, checkpoint)
+
+
+def _completed(
+    wanted: list[WantedModel],
+    name: str | Sequence[str] | None,
+    checkpoint: str | PathLike[str] | None,
+) -> list[WantedModel]:
     if checkpoint is not None:
         if len(wanted) > 1:
             raise InputError(
@@ -74,6 +117,43 @@ def refuse_lone_list(model: Any) -> None:
 def _is_list(model: Any) -> bool:
     file = isinstance(model, str) and model.endswith(".toml")
     return file and model.partition(":")[0] not in MODELS
+
+
+def _lines(source: Any) -> Iterator[tuple[str | None, Any]]:
+    """The models of a text file, each with its name if it has one; of anything else, itself."""
+    given = fspath(source) if isinstance(source, PathLike) else source
+    if not isinstance(given, str) or not given.endswith(".txt") or given.split(":")[0] in MODELS:
+        yield None, given
+        return
+    with door(f"the models in {given}", "it is a text file with one model on each line"):
+        text = Path(given).read_text(encoding="utf-8-sig")
+    # A path may have a # in it, a comment stands apart.
+    lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()]
+    if not any(lines):
+        raise InputError(f"{given}: expected a model on each line, got none")
+    for line in filter(None, lines):
+        own, equals, model = line.partition(" = ")
+        yield (own.strip(), model.strip()) if equals else (None, line)
+
+
+def _globbed(model: Any) -> list[Any]:
+    """A model for each of the files that a pattern stands for; others as they are."""
+    if not isinstance(model, str) or not has_magic(model):
+        return [model]
+    front, at, pattern = model.rpartition("@")
+    if not at:
+        front, at, pattern = model.partition(":")
+        if front not in MODELS or not MODELS.form(front).endswith((":FILE", "DIR")):
+            raise InputError(
+                "expected files after the net that they belong to, such as "
+                f'"torch:net.py:make@checkpoints/*.safetensors", got "{model}"'
+            )
+    if exists(pattern):  # it is a name, with a bracket in it
+        return [model]
+    files = sorted(glob(pattern, recursive=True))
+    if not files:
+        raise InputError(f'expected files that fit "{pattern}", found none; check the path')
+    return [f"{front}{at}{file}" for file in files]
 
 
 def _expanded(model: Any, preprocessing: Prepared) -> list[WantedModel]:

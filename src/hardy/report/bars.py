@@ -39,9 +39,7 @@ def _bars(section: Section, metric: AnyMetric) -> Figure:
                 entry.style,
                 low=tuple(found[name].interval.low for name in there),
                 high=tuple(found[name].interval.high for name in there),
-                hover=tuple(
-                    found[name].figure() + found[name].mark(entry.scores.seen) for name in there
-                ),
+                hover=tuple(found[n].figure() + found[n].mark(entry.scores.seen) for n in there),
                 shown=place < SHOWN,
             )
         )

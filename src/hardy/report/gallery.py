@@ -12,6 +12,7 @@ import numpy as np
 
 from hardy.corrupt import CORRUPTIONS, PERTURBATIONS
 from hardy.corrupt.calls import corrupt
+from hardy.errors import InputError
 from hardy.images.display import data_uri, encode
 from hardy.images.image_files import read_image
 from hardy.images.recipes import eight_sevenths
@@ -45,6 +46,11 @@ def make_gallery(
     suite: Suite, photo: Path, *, side: int | None = None, track: Track = untracked
 ) -> Gallery:
     """Make it at the suite's own size, or at `side`; the constants are the suite's either way."""
+    if suite.shift is not None:
+        raise InputError(
+            f"expected a suite that makes something of a photograph, got {suite.name}, whose "
+            "images are natural; name one such as imagenet_c"
+        )
     side = side or min(suite.edition.side, SIDE[suite.kind])
     recipe = eight_sevenths(side)
     clean = read_image(photo, recipe.prepare)

@@ -1,7 +1,7 @@
 """Everything a page needs, gathered once from a store; plain data, nothing drawn yet."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from hardy.errors import InputError
 from hardy.metrics import Interval, proportion_interval
 from hardy.metrics.calibration import ECE_BINS, calibration_gap
 from hardy.metrics.classification import error, wrong
+from hardy.metrics.metric import OUTLIERS, SHIFTS
+from hardy.metrics.natural_shifts import accuracy
 from hardy.progress import Item, Track, untracked
 from hardy.scores import Scores, score_run
 from hardy.scores.paired_scores import differences
@@ -209,12 +211,20 @@ def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
     label = error.clean
     if label in one:
         return one[label]
+    if one.kind in (SHIFTS, OUTLIERS):  # of the classes that count, and no others
+        return _complement(one[accuracy.clean]) if accuracy.clean in one else None
     found = [
         other[label]
         for other in all_scores
         if label in other and _key(other.run) == _key(one.run) and _same_set(one, other)
     ]
     return found[0] if len({other.value for other in found}) == 1 else None
+
+
+def _complement(share: Score) -> Score:
+    """The error that goes with an accuracy."""
+    interval = Interval(100 - share.interval.high, 100 - share.interval.low)
+    return replace(share, value=100 - share.value, interval=interval, lower_is_better=True)
 
 
 def _same_set(one: Scores, other: Scores) -> bool:
@@ -258,7 +268,7 @@ def _grid(scores: Scores) -> ErrorGrid | None:
 
 
 def _calibration(scores: Scores) -> Calibration | None:
-    if scores.kind != "corruptions" or error.mean not in scores:
+    if scores.kind != "corruptions" or error.mean not in scores or scores.sampled is not None:
         return None
     run, around = scores.run, scores[error.mean].circumstances
     cells = [Cell(name, level) for name in around.names for level in around.levels]

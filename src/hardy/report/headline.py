@@ -105,7 +105,7 @@ def _lead(entries: Sequence[ModelEntry]) -> str:
         return f"{named[0]}: {score.name} {score.figure()}."
     (best, second), other = named, entries[1].main
     sentence = f"{best} holds up best: {score.name} {score.figure()}"
-    if differences(score, other):
+    if differences(score, other) or score.circumstances.sampled:
         return f"{sentence}."
     lower, higher = (score, other) if score.lower_is_better else (other, score)
     apart = compare_scores(lower, higher)  # the higher minus the lower

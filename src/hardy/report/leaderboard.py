@@ -13,6 +13,7 @@ from hardy.errors import InputError
 from hardy.files import check_outside_runs, write_output
 from hardy.metrics import error
 from hardy.models.model import in_words
+from hardy.places import locate
 from hardy.progress import Track, watch
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render_page
@@ -163,8 +164,12 @@ def _board(suite: str, results: list[ResultFile]) -> Board:
         tuple(_ranking(f"{suite}-{place}", group, None) for place, group in enumerate(ranked, 1)),
         _ranking(f"{suite}-adapted", adapted, first) if adapted else None,
         _ranking(f"{suite}-others", alone, first) if alone else None,
-        tuple(_published(suite, first)),
+        tuple(_published(suite, first)) if any(map(_of_suites_classes, results)) else (),
     )
+
+
+def _of_suites_classes(result: ResultFile) -> bool:
+    return main_score(result).circumstances.labels == "suite"
 
 
 def _ranking(slug: str, group: list[ResultFile], like: Score | None) -> Ranking:
@@ -275,12 +280,12 @@ def leaderboard(
     print(hardy.leaderboard(["fake.json"], "board"))
     ```
     """
-    folder = Path(output)
+    folder = locate(output)
     target = folder / "index.html"
     check_outside_runs(target)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"cannot write {target}: {folder} is a file; name a folder")
-    found = find_results(map(Path, results), track)
+    found = find_results(map(locate, results), track)
     page = render_leaderboard(found)
     folder.mkdir(parents=True, exist_ok=True)
     write_output(target, page)

@@ -49,7 +49,7 @@ def apart(section: Section, around: Circumstances, *, mean: bool) -> str:
 
 def _levels(suite: Suite) -> tuple[int, ...]:
     """The levels that papers average over: all severities, or the first difficulty of sequences."""
-    if suite.kind == "perturbations":
+    if suite.kind != "corruptions":
         return (1,)
     return suite.edition.severities(suite.corruptions[0])
 

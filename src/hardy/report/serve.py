@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hardy.errors import InputError
+from hardy.places import locate
 from hardy.progress import Track, untracked, watch
 from hardy.report.gallery import sample_photo
 from hardy.report.write import render_store
@@ -114,7 +115,7 @@ def view(
     ```
     """
     shown = sample_photo() if photo is None else Path(photo)
-    return PageServer(pages_of(Path(path), shown, track), port)
+    return PageServer(pages_of(locate(path), shown, track), port)
 
 
 def pages_of(path: Path, photo: Path | None = None, track: Track = untracked) -> Find:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.models.model import DefenceFacts
 from hardy.report.gathered import ModelEntry, Section
 from hardy.scores.columns import AnyMetric
-from hardy.scores.score import Score
+from hardy.scores.score import Circumstances, Score
 
 _LONGEST = 36  # letters of a name inside a plot
 _LONGEST_TITLE = 120  # letters of what tells a section apart
@@ -102,7 +103,9 @@ def section_title(section: Section) -> str:
         return section_name(section)
     around = section.circumstances
     whole = f" of {around.total:,}" if around.total else ""
-    what = f"{around.images:,}{whole} images, {count(len(around.names), around.kind[:-1])}"
+    what = f"{around.images:,}{whole} images"
+    if section.suite.shift is None:
+        what += f", {count(len(around.names), around.kind[:-1])}"
     # Numbers stand there already, and of others the images are others.
     numbers = [one for one in section.apart if one.startswith("different numbers of images")]
     said = (*numbers, *(one for one in section.apart if numbers and "image sets" in one))
@@ -124,7 +127,7 @@ def describe_run(entry: ModelEntry) -> Described:
     run, around = entry.run, entry.main.circumstances
     details = run.details
     whole = f" of {around.total:,}" if around.total else ""
-    levels = "severity" if around.kind == "corruptions" else "difficulty"
+    natural = around.kind in (SHIFTS, OUTLIERS)
     facts = [
         ("Model", run.model),
         ("Model identity", str(details["model_identity"])),
@@ -137,20 +140,25 @@ def describe_run(entry: ModelEntry) -> Described:
         ("Images", f"{around.images:,}{whole}"),
         ("Images' ids, labels, pixels", around.images_hash),
         ("Recipe", around.recipe),
-        ("Corrupted images", around.made),
+        ("Images as shown" if natural else "Corrupted images", around.made),
         (
             "Labels",
             "the suite's classes" if details["labels"] == "suite" else "the images' own classes",
         ),
-        (
-            around.kind.capitalize(),
-            f"{listed([spoken(name) for name in around.names])}; {levels} "
-            f"{', '.join(map(str, around.levels))}",
-        ),
+        *_cells(around),
         ("Reference", around.reference or "none"),
         ("Intervals", f"95 %, {entry.main.resampling}"),
     ]
     return Described(facts, [_lines(session) for session in details["sessions"] if session])
+
+
+def _cells(around: Circumstances) -> list[tuple[str, str]]:
+    """What was done to the images; natural ones are shown as they are."""
+    if around.kind in (SHIFTS, OUTLIERS):
+        return []
+    levels = "severity" if around.kind == "corruptions" else "difficulty"
+    names = listed([spoken(name) for name in around.names])
+    return [(around.kind.capitalize(), f"{names}; {levels} {', '.join(map(str, around.levels))}")]
 
 
 def _lines(session: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hardy.errors import InputError
 from hardy.files import check_target, write_output
+from hardy.places import locate
 from hardy.progress import Track, untracked, watch
 from hardy.registry import unknown
 from hardy.report import REPORT_FORMATS
@@ -55,7 +56,7 @@ def write_report(
     print(hardy.report("runs", "report.html"))
     ```
     """
-    target = Path(output)
+    target = locate(output)
     if format is not None and format not in REPORT_FORMATS:
         raise unknown("format of a report", format, REPORT_FORMATS)
     form = format or _suffix(target)
@@ -66,7 +67,7 @@ def write_report(
         raise InputError(f"expected `photo` with html, which has a gallery, got it with {form}")
     check_target(target)
     shown = sample_photo() if photo is None else Path(photo)
-    write_output(target, _content(form, Path(store), shown, track, tell))
+    write_output(target, _content(form, locate(store), shown, track, tell))
     return target
 
 
@@ -98,9 +99,9 @@ def plot(
     print(hardy.plot("runs", "heat", "heat.pdf", width=3.3, font="serif").sees)
     ```
     """
-    target = Path(output)
+    target = locate(output)
     check_target(target)
-    report = gather(Path(store), track=track)
+    report = gather(locate(store), track=track)
     chosen = choose_figure(report, figure, suite=suite, score=score)
     how = Print(width, height, font, font_size)
     write_output(target, save_figure(chosen, _suffix(target), how))
@@ -116,7 +117,7 @@ def write_gallery(
     track: Track = untracked,
 ) -> Path:
     """Write a page that shows what suites do to one photograph: `hardy show --html`."""
-    source, target = Path(photo), Path(output)
+    source, target = Path(photo), locate(output)
     check_target(target)
     made = [make_gallery(load(name), source, side=side, track=track) for name in suites]
     write_output(target, render_galleries(source.name, made))
@@ -167,7 +168,7 @@ def _suites(runs: list[StoredRun]) -> list[Suite]:
     for run in runs:
         with suppress(InputError):  # a suite that cannot be scored is not shown
             suites.setdefault(run.details["suite_hash"], suite_of(run))
-    return list(suites.values())
+    return [suite for suite in suites.values() if suite.shift is None]
 
 
 def as_markdown(report: StoreReport) -> str:

@@ -30,6 +30,8 @@ from hardy.images.labels import Classes, advise_width
 from hardy.models import Model
 from hardy.models.calling import check_logits
 from hardy.models.model import facts_of
+from hardy.run.failures import Failures
+from hardy.run.marking import mark
 from hardy.run.reduce import reduce
 from hardy.run.subject import Loaded, Piece, Rows, Subject
 from hardy.store.parts import Columns
@@ -111,6 +113,8 @@ def _ask(model: Model, images: Any, subject: Subject) -> Any:
         classes=subject.classes,
         suite=subject.suite,
     )
+    if subject.suite.shift is not None and is_tensor(logits):
+        return logits.detach().float().cpu().numpy()  # marked on the host: there is one cell
     return logits
 
 
@@ -147,6 +151,11 @@ def _library(array: Any) -> Any:
     return torch
 
 
+def join_images(parts: Sequence[Any]) -> Any:
+    """Images of several cells as one batch."""
+    return parts[0] if len(parts) == 1 else _library(parts[0]).concatenate(parts)
+
+
 class Taker(Protocol):
     """Takes predictions: the writer of a run, or of one block of it."""
 
@@ -168,27 +177,39 @@ class _Pending(NamedTuple):
 class Predictor:
     """Shows images to models and stores their answers, reduced to columns."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, failures: Failures) -> None:
         self._subject = subject
+        self._failures = failures
         self._pending: deque[_Pending] = deque()
 
     def show(self, model: Model, writer: Taker, shown: CellImages) -> None:
-        frames = self._subject.frames(shown.cell)
-        labels = np.repeat(self._subject.classes.labels[shown.loaded.rows], frames or 1)
-        logits = answers(model, shown.images, shown.loaded.rows, self._subject)
+        """Show a model the images of a cell, unless it has failed before."""
+        columns: Columns | None = None
+        if model.name not in self._failures:
+            with self._failures.of(model.name):
+                columns = self._ask(model, writer, shown)
+        if columns is not None:
+            self._store(writer, shown, columns)
+        if len(self._pending) > AHEAD:
+            self._settle_one()
+
+    def _ask(self, model: Model, writer: Taker, shown: CellImages) -> Columns | None:
+        """What is kept of the answers; None as long as these are on their way from a device."""
+        subject, rows = self._subject, shown.loaded.rows
+        frames = subject.frames(shown.cell)
+        logits = answers(model, shown.images, rows, subject)
         if not is_tensor(logits):
             self._check(model, shown, np.asarray(np.isfinite(logits).all(axis=1)))
-            self._store(writer, shown, reduce(logits, labels, frames=frames))
-            return
+            return reduce(*mark(logits, subject, rows, frames), frames=frames)
         from hardy.run.reduce_torch import send_columns
 
         # Without its images: the device has better use for their memory.
         waiting = shown._replace(images=None)
+        labels = np.repeat(subject.classes.labels[rows], frames or 1)
         self._pending.append(
             _Pending(model, writer, waiting, *send_columns(logits, labels, frames))
         )
-        if len(self._pending) > AHEAD:
-            self._settle_one()
+        return None
 
     def settle(self) -> None:
         """Wait until all that was asked is stored."""
@@ -199,9 +220,13 @@ class Predictor:
         from hardy.run.reduce_torch import receive_columns
 
         asked = self._pending.popleft()
-        columns = receive_columns(asked.columns, asked.ready)
-        self._check(asked.model, asked.shown, columns.pop("finite"))
-        self._store(asked.writer, asked.shown, columns)
+        columns: Columns | None = None
+        with self._failures.of(asked.model.name):
+            received = receive_columns(asked.columns, asked.ready)
+            self._check(asked.model, asked.shown, received.pop("finite"))
+            columns = received
+        if columns is not None:
+            self._store(asked.writer, asked.shown, columns)
 
     def _check(self, model: Model, shown: CellImages, finite: npt.NDArray[np.bool_]) -> None:
         if finite.all():

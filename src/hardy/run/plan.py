@@ -1,7 +1,8 @@
 """What a run will cost: counted, and timed on a sample."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from hardy.run.batching import answers
 from hardy.run.subject import Subject
 
 # What a stored prediction takes on disk, as measured: compressed, with its share of the ids.
-_BYTES_PER_PREDICTION = 45
+BYTES_PER_PREDICTION = 45
 _SAMPLE_IMAGES = 8
 _SAMPLE_CELLS = 15
 
@@ -24,11 +25,19 @@ class RunPlan(NamedTuple):
     predictions: int  # of all models
     size: int  # bytes on disk, estimated
     seconds: float  # estimated
+    failed: Mapping[str, str] = MappingProxyType({})  # of many models those that cannot be run
 
 
-def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunPlan:
-    """Estimate the cost: `workers` make cells at a time; models on a GPU predict meanwhile, others
-    afterwards."""
+class SampleTimes(NamedTuple):
+    """Seconds that one image takes, by a timed sample."""
+
+    reading: float
+    making: float  # of one cell
+    predicting: float  # by all models
+
+
+def time_sample(models: Sequence[Model], subject: Subject) -> SampleTimes:
+    """Time a few images under some of the cells."""
     enough = _SAMPLE_IMAGES if subject.device is None else subject.chunk_size
     rows = np.arange(min(enough, len(subject)))
     started = time.perf_counter()
@@ -53,17 +62,36 @@ def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunP
             _wait(answers(model, images, loaded.rows, subject))
         making += made - started
         predicting += time.perf_counter() - shown
-    per_image = len(subject.cells) / (len(sample) * len(loaded.rows))
-    making, predicting = making * per_image + reading, predicting * per_image
-    making /= workers
+    shown_images = len(sample) * len(loaded.rows)
+    return SampleTimes(reading, making / shown_images, predicting / shown_images)
+
+
+def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunPlan:
+    """Estimate the cost: `workers` make cells at a time; models on a GPU predict meanwhile, others
+    afterwards."""
+    times, cells = time_sample(models, subject), len(subject.cells)
+    making = (times.making * cells + times.reading) / workers
+    predicting = times.predicting * cells
     aside = all(model.device != "cpu" for model in models)
     predictions = len(models) * subject.predictions
     return RunPlan(
-        len(subject.cells),
+        cells,
         len(subject),
         predictions,
-        predictions * _BYTES_PER_PREDICTION,
+        predictions * BYTES_PER_PREDICTION,
         len(subject) * (max(making, predicting) if aside else making + predicting),
+    )
+
+
+def sum_plans(subject: Subject, plans: Sequence[RunPlan], failed: Mapping[str, str]) -> RunPlan:
+    """The plan of groups of models that see the same images, one group after the other."""
+    return RunPlan(
+        len(subject.cells),
+        len(subject),
+        sum(plan.predictions for plan in plans),
+        sum(plan.size for plan in plans),
+        sum(plan.seconds for plan in plans),
+        dict(failed),
     )
 
 

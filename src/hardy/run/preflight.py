@@ -30,12 +30,15 @@ from hardy.models.model import (
     facts_of,
 )
 from hardy.run.batching import answers, check_finite
+from hardy.run.failures import Failures
+from hardy.run.marking import mark
 from hardy.run.reduce import reduce
 from hardy.run.subject import Loaded, Rows, Subject
 from hardy.store.parts import Columns
 from hardy.store.reader import open_run
 from hardy.store.writer import RunWriter
 from hardy.suites.cells import Cell
+from hardy.variants import Variants
 
 # A warning needs both: a difference that matters, and one that chance does not make.
 POINTS = 0.03
@@ -184,15 +187,18 @@ def binomial_tail(hits: int, number: int, share: float) -> float:
     return float(min(1.0, 2 * min(terms[: hits + 1].sum(), terms[hits:].sum())))
 
 
-def rehearse(models: Sequence[Model], subject: Subject) -> list[list[str]]:
+def rehearse(models: Sequence[Model], subject: Subject, failures: Failures) -> list[list[str]]:
     """Show every model one image, before anything is stored; warnings about its answer."""
     loaded, told = _first(subject), []
     for model in models:
-        logits = _predict(model, subject, loaded, subject.cells[0])
-        plain = undefended(model)
-        if plain is not model:
-            logits = _predict(plain, subject, loaded, subject.cells[0])
-        told.append(_probabilities(plain, logits))
+        warnings: list[str] = []
+        with failures.of(model.name):
+            logits = _predict(model, subject, loaded, subject.cells[0])
+            plain = undefended(model)
+            if plain is not model:
+                logits = _predict(plain, subject, loaded, subject.cells[0])
+            warnings = _probabilities(plain, logits)
+        told.append(warnings)
     return told
 
 
@@ -227,8 +233,9 @@ def check_unchanged(model: Model, writer: RunWriter, subject: Subject) -> None:
 def _compare(
     model: Model, subject: Subject, loaded: Loaded, cell: Cell, before: Columns, writer: RunWriter
 ) -> None:
-    labels = np.repeat(subject.classes.labels[loaded.rows], subject.frames(cell) or 1)
-    now = reduce(_predict(model, subject, loaded, cell), labels)
+    logits = _predict(model, subject, loaded, cell)
+    logits, labels = mark(logits, subject, loaded.rows, subject.frames(cell))
+    now = reduce(logits, labels)
     # Of the label; of the top class where there is none.
     stored = np.where(labels < 0, np.log(before["confidence"].ravel()), before["log_prob"].ravel())
     again = np.where(labels < 0, np.log(now["top5_prob"][:, 0]), now["log_prob"])
@@ -300,4 +307,15 @@ def check_trained_on(
     raise InputError(
         f"expected images of the classes that {model} was trained on, but it was trained "
         f"{what}; {todo if own else 'if these are its own classes, say `own_classes=True`'}"
+    )
+
+
+def check_not_learnt(trained_on: str | None, variants: Variants, model: str) -> str | None:
+    """A warning where images come from where the model was trained, as far as both say so."""
+    described = variants.describe()
+    if trained_on is None or not any(f"{trained_on}{end}" in described for end in (",", " taken")):
+        return None
+    return (
+        f"{model} was trained on these images ({trained_on}): its errors here are smaller than on "
+        "images that it has not seen; show it others"
     )

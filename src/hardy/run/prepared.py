@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.engine.ops import engine_name
-from hardy.errors import InputError
+from hardy.errors import InputError, warn_user
 from hardy.execute import Executor, Serial, Threads
 from hardy.images.labels import doubt_order
 from hardy.metrics import stratified_subset
@@ -21,13 +20,16 @@ from hardy.models.defences import defend as behind
 from hardy.models.model import facts_of, in_words
 from hardy.progress import Track
 from hardy.run import runner
+from hardy.run.failures import Failures
 from hardy.run.plan import RunPlan, plan_run
-from hardy.run.preflight import Checked, check, check_trained_on
+from hardy.run.preflight import Checked, check, check_not_learnt, check_trained_on
+from hardy.run.sampled_run import SampledRun
 from hardy.run.shards import Shard
 from hardy.run.subject import Subject
 from hardy.run.units import Elsewhere
 from hardy.store.provenance import said, session
 from hardy.store.records import read_details
+from hardy.variants.generated import Generated
 
 # Enough to tell 7 points of accuracy from chance; with fewer than the least, nothing is told.
 CHECKED, LEAST = 256, 30
@@ -47,40 +49,90 @@ class Evaluation:
     left_out: Mapping[str, int] = field(default_factory=dict)
     shard: Shard | None = None  # the share of it that is done now
     elsewhere: Elsewhere | None = None  # where blocks are done, if not here
+    sampled: SampledRun | None = None  # of a run that stops when it is precise enough
+    failures: Failures = field(default_factory=Failures)
+    group: str = ""  # which of many models these are, in words
 
     def describe(self) -> list[str]:
         """What is shown to whom, in lines for a terminal."""
+        return [*self.describe_subject(), *self.describe_models()]
+
+    def describe_subject(self) -> list[str]:
         subject = self.subject
         lines = [subject.variants.describe()]
         if subject.subset:
             equal = subject.subset["per_class"]
             how = "as many of each class" if equal else "classes in proportion"
             lines.append(f"of which {len(subject):,} images, a fixed part, {how}")
+        if isinstance(subject.variants, Generated) and subject.variants.resized_again():
+            side = subject.suite.edition.side
+            lines.append(
+                f"the first images are {side} x {side} already, and go through the suite's recipe "
+                f"{subject.variants.recipe} all the same; as an array, .npy or .npz, they would be "
+                "taken as they are"
+            )
         cells = len(subject.cells)
         lines.append(
             f"{cells} cell{'s' if cells > 1 else ''} of {subject.suite.title}, "
             f"{subject.predictions:,} predictions per model"
         )
         if self.shard is not None:
-            each = len(self.models) * subject.predictions // max(1, len(subject))
-            shown = f"share {self.shard}: {self.predictions // each:,} of {len(subject):,} images"
-            lines.append(shown)
+            lines.append(f"share {self.shard}: {self.images:,} of {len(subject):,} images")
+        return lines
+
+    def describe_models(self) -> list[str]:
+        lines = [self.group] if self.group else []
         for model in self.models:
             taken = model.preprocessing or "bytes as they are"
-            lines.append(f"{model.name} on {model.device}, {model.precision}: {taken}")
+            how = f"{model.precision}, compiled" if facts_of(model).compiled else model.precision
+            lines.append(f"{model.name} on {model.device}, {how}: {taken}")
+            if found := facts_of(model).found:
+                lines.append(f"  {found}")
             if defences := facts_of(model).defences:
                 lines.append(f"  behind {in_words(defences)}")
         return lines
 
     @property
-    def predictions(self) -> int:
-        """How many predictions all models make, of the whole run or of its share."""
-        subject = self.subject
-        shard = self.shard
-        rows = sum(shard is None or shard.has(subject.block_of(row)) for row in range(len(subject)))
-        return len(self.models) * rows * (subject.predictions // max(1, len(subject)))
+    def images(self) -> int:
+        """How many images there are, in the whole run or in its share."""
+        shard, subject = self.shard, self.subject
+        if shard is None:
+            return len(subject)
+        return sum(shard.has(subject.block_of(row)) for row in range(len(subject)))
 
-    def plan(self) -> RunPlan:
+    @property
+    def predictions(self) -> int:
+        """How many predictions all models make of these images."""
+        per_image = self.subject.predictions // max(1, len(self.subject))
+        return len(self.models) * self.images * per_image
+
+    def conduct(
+        self,
+        announce: Callable[[Evaluation], None],
+        warn: Callable[[str], None],
+        track: Track,
+    ) -> runner.RunOutcome:
+        """Check, announce and run."""
+        doubts = self.check_classes(self.subject)
+        if self.sampled is not None:
+            self.sampled.check(self.models, self.subject)
+        for model in self.models:
+            known = check_not_learnt(facts_of(model).trained_on, self.subject.variants, model.name)
+            doubts[model.name] += [known] if known else []
+            doubts[model.name] += facts_of(model).doubts
+        announce(self)
+        found = self.check()
+        for name, checked in found.items():
+            doubts[name] += checked.warnings
+        for warning in dict.fromkeys(text for some in doubts.values() for text in some):
+            warn(warning)
+        accuracy = {name: checked.accuracy for name, checked in found.items()}
+        return self.run(track, accuracy, doubts, warn)
+
+    def plan(self, announce: Callable[[Evaluation], None]) -> RunPlan:
+        """Check, announce, and say what the run would cost."""
+        self.check_classes(self.subject)
+        announce(self)
         if self.shard is not None:
             raise InputError(
                 "expected `dry_run` without `shard`: it says what the whole run costs, of which a "
@@ -110,12 +162,21 @@ class Evaluation:
         if sample is None:
             return {}
         rows, images = sample
-        return {model.name: check(model, images, labels[rows]) for model in fresh}
+        found = {}
+        for model in fresh:
+            with self.failures.of(model.name):
+                found[model.name] = check(model, images, labels[rows])
+        return found
 
     def _unchecked(self, model: Model) -> str | None:
         """What a model's scores rest on without anybody having looked; of flips it is nothing."""
         if self.subject.suite.kind == "perturbations":
             return None
+        if self.subject.suite.shift is not None:
+            return (
+                "preprocessing and class order not checked: that takes clean images of all "
+                "classes, as by `hardy eval --suite imagenet_c --only clean`"
+            )
         named = facts_of(model).class_names and self.subject.classes.names
         order = "" if named else " and class order"
         return f"preprocessing{order} not checked: that takes {LEAST} clean images"
@@ -128,18 +189,25 @@ class Evaluation:
     def _sample(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None:
         """Some clean images; the run itself tells which images cannot be read."""
         labels = self.subject.classes.labels
-        rows, images = [], []
-        for row in stratified_subset(labels, self.subject.ids, size=min(CHECKED, len(labels))):
+        chosen = stratified_subset(labels, self.subject.ids, size=min(CHECKED, len(labels)))
+
+        def read(row: int) -> npt.NDArray[np.uint8] | None:
             try:
-                image = self.subject.clean_images(np.array([row]))
+                return self.subject.clean_images(np.array([row]))
             except InputError:
-                continue
+                return None
+
+        rows, images = [], []
+        for row, image in zip(chosen, self._executor().run(lambda: read, chosen), strict=True):
             if image is not None:
                 rows.append(row)
                 images.append(image[0])
         if len(rows) < LEAST or len({image.shape for image in images}) > 1:
             return None
         return np.array(rows), np.stack(images)
+
+    def _executor(self) -> Executor:
+        return Serial() if self.workers == 1 else Threads(self.workers)
 
     def run(
         self,
@@ -149,8 +217,7 @@ class Evaluation:
         warn: Callable[[str], None] | None = None,
     ) -> runner.RunOutcome:
         """Run all; accuracies and doubts, by model, are stored, and `warn` hears of new ones."""
-        executor: Executor = Serial() if self.workers == 1 else Threads(self.workers)
-        if self.shard is not None and not self.predictions:
+        if self.shard is not None and not self.images:
             blocks = self.subject.block_of(len(self.subject) - 1) + 1
             (warn or warn_user)(f"share {self.shard} has no images: there are {blocks} blocks")
         sessions = [
@@ -175,23 +242,23 @@ class Evaluation:
             self.models,
             self.subject,
             self.store,
-            executor=executor,
+            executor=self._executor(),
             sessions=sessions,
             own_classes=self.own_classes,
             named=self.named,
             shard=self.shard,
             elsewhere=self.elsewhere,
+            sampled=self.sampled,
             track=track,
             warn=warn or warn_user,
+            failures=self.failures,
         )
-
-
-def warn_user(message: str) -> None:
-    """Warn whoever called a function of Python."""
-    warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def load_defended(model: Any, *, defend: str | None, **how: Any) -> Model:
     """Load a model by `load_model`, and put a defence before it; also in other processes."""
     loaded = load_model(model, **how)
-    return loaded if defend is None else behind(loaded, defend)
+    defended = loaded if defend is None else behind(loaded, defend)
+    if facts_of(loaded).compiled and not facts_of(defended).compiled and how.get("compile"):
+        raise InputError(f"{defend} takes no compile: it changes the module that was compiled")
+    return defended

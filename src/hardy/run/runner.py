@@ -16,12 +16,14 @@ from hardy.models import Model
 from hardy.models.model import facts_of
 from hardy.progress import Track, untracked
 from hardy.run.batching import batches_of, whole_batches
+from hardy.run.failures import Failures
 from hardy.run.predicting import count_predictions, list_tasks, predict
 from hardy.run.preflight import check_unchanged, rehearse
+from hardy.run.sampled_run import SampledRun
 from hardy.run.shards import Shard
 from hardy.run.subject import Subject
 from hardy.run.units import Elsewhere
-from hardy.run.worst_choice import drop_worst, keep_worst
+from hardy.run.worst_choice import keep_worst
 from hardy.store.identity import Identity
 from hardy.store.provenance import UNREADABLE
 from hardy.store.writer import RunWriter
@@ -29,7 +31,7 @@ from hardy.suites import keep_beside
 
 
 class RunOutcome(NamedTuple):
-    folders: tuple[Path, ...]  # one per model
+    folders: tuple[Path, ...]  # one per model that did not fail
     faults: list[str]
 
 
@@ -52,9 +54,16 @@ def identify_run(model: Model, subject: Subject, *, own_classes: bool) -> Identi
     )
 
 
-def check_different(models: Sequence[Model], subject: Subject, *, own_classes: bool) -> None:
-    """Refuse a model that comes twice, and two of one name, by which their warnings are kept."""
-    seen: dict[str, str] = {}
+def check_different(
+    models: Sequence[Model],
+    subject: Subject,
+    *,
+    own_classes: bool,
+    known: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Refuse a model that comes twice, and two of one name, by which their warnings are kept.
+    Returns their names by what identifies their runs; `known` are such of others."""
+    seen = dict(known or {})
     for model in models:
         identity = identify_run(model, subject, own_classes=own_classes).hash()
         if (twin := seen.get(identity)) is not None:
@@ -68,6 +77,7 @@ def check_different(models: Sequence[Model], subject: Subject, *, own_classes: b
                 "one of its own by `name`"
             )
         seen[identity] = model.name
+    return seen
 
 
 def run_models(
@@ -81,16 +91,19 @@ def run_models(
     named: Container[str] = (),
     shard: Shard | None = None,
     elsewhere: Elsewhere | None = None,
+    sampled: SampledRun | None = None,
     track: Track = untracked,
     warn: Callable[[str], None] = lambda text: None,
+    failures: Failures | None = None,
 ) -> RunOutcome:
     """Predict what the store lacks; `track` follows the predictions, `warn` hears of doubts. A
     stored run is renamed where the model's name is among those `named`; of a `shard` only that
     share of the blocks is done, and others may do theirs at the same time; the blocks are done
-    `elsewhere` if that is given."""
-    identities = [identify_run(model, subject, own_classes=own_classes) for model in models]
+    `elsewhere` if that is given; a `sampled` run makes some predictions of all images. A model that
+    fails is left out from there on where `failures` are excused."""
+    failures = Failures() if failures is None else failures
     told = [list(session.get("warnings", ())) for session in sessions]
-    for known, found in zip(told, rehearse(models, subject), strict=True):
+    for known, found in zip(told, rehearse(models, subject, failures), strict=True):
         for text in found:
             if text not in known:
                 warn(text)
@@ -98,11 +111,12 @@ def run_models(
     faults: dict[int, str] = {}
     made = 0
     with ExitStack() as stack:
-        writers = [
-            stack.enter_context(
+
+        def begin(model: Model, session: Mapping[str, Any], doubts: list[str]) -> RunWriter:
+            writer = stack.enter_context(
                 RunWriter(
                     store,
-                    identity,
+                    identify_run(model, subject, own_classes=own_classes),
                     ids=subject.ids,
                     labels=subject.classes.labels,
                     classes=subject.classes.names,
@@ -110,35 +124,48 @@ def run_models(
                     shared=shard is not None,
                 )
             )
-            for identity in identities
-        ]
-        for model, writer, session, doubts in zip(models, writers, sessions, told, strict=True):
             check_unchanged(model, writer, subject)
             if model.name in named:
                 writer.rename(model.name)
             asked = {"cells": list(map(str, subject.cells)), "subset": subject.subset}
             writer.add_session({**session, **asked, "warnings": doubts})
             keep_beside(writer.folder, subject.suite)
-        have = [writer.have(subject.cells) for writer in writers]
-        faults |= whole_batches(models, subject, have)
-        tasks = list_tasks(subject, have)
-        if shard is not None:
-            tasks = [task for task in tasks if shard.has(subject.block_of(task.rows[0]))]
-        for writer, there in zip(writers, have, strict=True):
-            if not there.all():
-                drop_worst(writer.folder, subject)
-        if elsewhere is None:
-            steps = predict(models, subject, writers, tasks, executor, faults)
+            return writer
+
+        begun: list[tuple[Model, RunWriter]] = []
+        for model, session, doubts in zip(models, sessions, told, strict=True):
+            if model.name not in failures:
+                with failures.of(model.name):
+                    begun.append((model, begin(model, session, doubts)))
+        if not begun:
+            return RunOutcome((), [])
+        models, writers = zip(*begun, strict=True)
+        if sampled is not None:
+            made = sampled.conduct(models, subject, writers, executor, faults, failures, track)
         else:
-            hashes = [identity.hash() for identity in identities]
-            steps = elsewhere.predict(models, subject, writers, hashes, tasks, faults)
-        with closing(steps):
-            for count in track(steps, count_predictions(subject, tasks), "predictions", int):
-                made += count
+            have = [writer.have(subject.cells) for writer in writers]
+            faults |= whole_batches(models, subject, have)
+            tasks = list_tasks(subject, have)
+            if shard is not None:
+                tasks = [task for task in tasks if shard.has(subject.block_of(task.rows[0]))]
+            if elsewhere is None:
+                steps = predict(models, subject, writers, tasks, executor, faults, failures)
+            else:
+                identities = [
+                    identify_run(model, subject, own_classes=own_classes) for model in models
+                ]
+                run_hashes = [identity.hash() for identity in identities]
+                steps = elsewhere.predict(
+                    models, subject, writers, run_hashes, tasks, faults, failures
+                )
+            with closing(steps):
+                for count in track(steps, count_predictions(subject, tasks), "predictions", int):
+                    made += count
         for writer in writers:
             writer.checkpoint()
             if faults:
                 writer.leave_out(UNREADABLE, len(faults))
             keep_worst(writer.folder, subject, anew=made > 0)
     names = [f"{subject.ids[row]}: {faults[row]}" for row in sorted(faults)]
-    return RunOutcome(tuple(writer.folder for writer in writers), names)
+    good = tuple(writer.folder for model, writer in begun if model.name not in failures)
+    return RunOutcome(good, names)

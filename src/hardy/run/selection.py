@@ -16,6 +16,7 @@ from hardy.images.labels import Classes, classes_of
 from hardy.images.numpy_files import source_of_array
 from hardy.images.source import Fault, Faults
 from hardy.metrics import stratified_subset
+from hardy.run.shift_subject import open_shift
 from hardy.run.subject import Rows, Subject
 from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
@@ -52,6 +53,20 @@ def open_subject(
     """Open a suite's images: made from `images`, or ready-made from `files`, and `images` are then
     its clean ones, if they are named. If `only` is "clean", nothing is corrupted."""
     named = list(only)
+    part = {"size": subset, "per_class": images_per_class}
+    if suite.shift is not None:
+        cells = choose_cells(suite, named, severities)
+        if own_classes or classes or seed:
+            raise InputError(
+                f"expected no `own_classes`, `classes` or `seed` for {suite.name}: its images are "
+                "of ImageNet's classes, and nothing is drawn"
+            )
+        relabelled = suite.shift.layout == "labels"
+        told = None if relabelled else labels
+        clean = None
+        if images is not None:
+            clean = _open_source(images, suite, "file_stem", told, faults)
+        return _chosen(*open_shift(suite, clean, files, labels, faults), cells, part)
     just_clean = named == [CLEAN.name] and severities is None
     cells = () if just_clean else choose_cells(suite, named, severities)
     if files is not None and seed:
@@ -97,14 +112,20 @@ def open_subject(
         )
     own: dict[str, Any] = {"own": own_classes, "classes": classes}
     known = classes_of(suite, variants.labels, variants.classes, len(variants), **own)
+    return _chosen(variants, known, (CLEAN, *cells) if with_clean else cells, part)
+
+
+def _chosen(
+    variants: Variants, known: Classes, cells: tuple[Cell, ...], part: dict[str, int | None]
+) -> Subject:
+    """All images, or a fixed part of them."""
     chosen: Rows = np.arange(len(variants))
     how: dict[str, Any] | None = None
-    if subset is not None or images_per_class is not None:
-        part = {"size": subset, "per_class": images_per_class}
+    if any(number is not None for number in part.values()):
         chosen = stratified_subset(known.labels, variants.ids, **part)
         how = {"of": len(variants), **part}
     of = Classes(known.labels[chosen], known.names, known.width)
-    return Subject(variants, (CLEAN, *cells) if with_clean else cells, chosen, of, how)
+    return Subject(variants, cells, chosen, of, how)
 
 
 def _open_source(images: Images, suite: Suite, id_rule: str, labels: Any, faults: Faults) -> Source:

@@ -20,7 +20,8 @@ from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
 from hardy.variants import Chunk, DecodedImage, Variants
 from hardy.variants.disk.manifest import content_hash
-from hardy.variants.generated import check_suite_size
+from hardy.variants.generated import Generated, check_suite_size
+from hardy.variants.kernels_ahead import begin_kernels
 
 Rows = npt.NDArray[np.int64]
 
@@ -69,6 +70,12 @@ class Subject:
             return self
         return replace(self, device=devices.pop())
 
+    def begin_kernels(self) -> None:
+        """Have what a GPU will need be compiled, while models are loaded and images are read."""
+        if isinstance(self.variants, Generated):
+            at_once = replace(self, device="cuda").chunk_size
+            begin_kernels(self.variants, self.cells, at_once)
+
     @property
     def suite(self) -> Suite:
         return self.variants.suite
@@ -88,7 +95,7 @@ class Subject:
 
     def frames(self, cell: Cell) -> int | None:
         """How many frames a sequence has; None for a corruption."""
-        if self.suite.kind == "corruptions":
+        if self.suite.kind != "perturbations":
             return None
         return self.suite.edition.steps(cell.name).frames
 
@@ -109,7 +116,7 @@ class Subject:
         size = SMALL if side <= SMALL_SIDE else LARGE
         if self.device is not None:
             size = min(MOST_ON_DEVICE, PIXELS_ON_DEVICE // side**2)
-        if self.suite.kind == "corruptions":
+        if self.suite.kind != "perturbations":
             return size
         sequences = max(1, size // max(self.frames(cell) or 1 for cell in self.cells))
         return -(-sequences // self.sequences_of) * self.sequences_of

@@ -16,14 +16,27 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.execute import Executor, Serial, Threads
+from hardy.execute import Executor, Serial, Team, Threads
 from hardy.models import Model
+from hardy.run.failures import Failures
 from hardy.run.predicting import RunTask, predict
 from hardy.run.subject import Rows, Subject
-from hardy.store.parts import FOLDER, Columns, write_part
+from hardy.store.parts import Columns
 from hardy.store.waiting_rows import WaitingRows
 from hardy.store.writer import RunWriter
 from hardy.suites.cells import Cell
+from hardy.variants.carried_textures import with_textures
+from hardy.variants.kernels_ahead import wait_for_kernels
+
+_FEW = 8  # models whose receipts count at once; of more they would be many requests to a store
+_LOOKED_AT = 16  # images, to find one that can be read
+
+
+class Sample(NamedTuple):
+    """An image by which a worker knows that it sees the same images."""
+
+    row: int
+    pixels: int  # its hash; 0 where there is no clean image
 
 
 @dataclass(frozen=True)
@@ -32,18 +45,22 @@ class UnitJob:
 
     subject: Subject
     loaders: tuple[Callable[[], Model], ...]  # one for each model
-    models: tuple[str, ...]  # the identities that they must have
+    model_identities: tuple[str, ...]  # that the loaded models must have
     folders: tuple[Path, ...]  # of their runs
-    identities: tuple[str, ...]  # their hashes
+    run_hashes: tuple[str, ...]
+    session_files: tuple[Path, ...]  # that only those who see the store itself can see
+    sample: Sample | None  # that must be read alike everywhere
     threads: int = 1  # that read and corrupt images
+    excused: bool = False  # whether the others go on when a model fails
 
 
 @dataclass(frozen=True)
 class Elsewhere:
     """Where blocks are done, and how models are loaded there."""
 
-    executor: Executor
-    loaders: tuple[Callable[[], Model], ...]
+    team: Team
+    loaders: Mapping[str, Callable[..., Model]]  # by the model's name
+    device: str | None = None  # that models are told there
     threads: int = 1  # of each worker
 
     def predict(
@@ -51,17 +68,37 @@ class Elsewhere:
         models: Sequence[Model],
         subject: Subject,
         writers: Sequence[RunWriter],
-        identities: Sequence[str],
+        run_hashes: Sequence[str],
         tasks: Iterable[RunTask],
         faults: dict[int, str],
+        failures: Failures,
     ) -> Generator[int, None, None]:
         """Have the blocks done; yields how many predictions were made or given up."""
-        folders = tuple(writer.folder for writer in writers)
-        known = tuple(model.identity for model in models)
-        job = UnitJob(subject, self.loaders, known, folders, tuple(identities), self.threads)
-        with closing(self.executor.run(partial(begin_units, job), tasks)) as receipts:
+        wait_for_kernels()  # else every worker would compile them
+        job = UnitJob(
+            subject,
+            tuple(partial(self.loaders[model.name], device=self.device) for model in models),
+            tuple(model.identity for model in models),
+            tuple(writer.folder.absolute() for writer in writers),
+            tuple(run_hashes),
+            tuple(writer.session_file.absolute() for writer in writers),
+            _find_sample(subject),
+            self.threads,
+            failures.excused,
+        )
+
+        def settle() -> None:
+            for writer in writers:
+                if len(writers) <= _FEW:
+                    writer.checkpoint()
+                else:
+                    writer.checkpoint_if_due()
+
+        begin = with_textures(partial(begin_units, job), subject.cells)
+        with closing(self.team.run(begin, tasks, settle)) as receipts:
             for receipt in receipts:
                 faults |= receipt.faults
+                failures |= receipt.failures
                 for writer, part in zip(writers, receipt.parts, strict=True):
                     if part is not None:
                         writer.set_width(subject.classes.width)
@@ -77,15 +114,16 @@ class Receipt(NamedTuple):
     pixels: npt.NDArray[np.uint64]  # hashes of these
     faults: dict[int, str]
     predictions: int  # made or given up
+    failures: dict[str, str]  # of models, in the worker's whole life
 
 
 class _UnitWriter:
     """Takes the predictions of one block, for one model, and makes a part of them."""
 
-    def __init__(self, folder: Path, identity: str, subject: Subject) -> None:
+    def __init__(self, folder: Path, run_hash: str, subject: Subject) -> None:
         self.folder = folder
         self._waiting = WaitingRows(
-            identity, subject.ids, subject.classes.labels, subject.sequences
+            run_hash, subject.ids, subject.classes.labels, subject.sequences
         )
         self.pixels: dict[int, int] = {}  # by row
 
@@ -101,17 +139,14 @@ class _UnitWriter:
 
     def finish(self) -> str | None:
         """Write the part and say its name; None where nothing was added."""
-        if not len(self._waiting):
-            return None
-        name = self._waiting.name()
-        write_part(self.folder / FOLDER, name, self._waiting.table())
-        return name
+        return self._waiting.write(self.folder) if len(self._waiting) else None
 
 
 def begin_units(job: UnitJob) -> Callable[[RunTask], Receipt]:
     """Load the models, and give back the function that does one block."""
+    _check_seen(job)
     models = [load() for load in job.loaders]
-    for model, identity in zip(models, job.models, strict=True):
+    for model, identity in zip(models, job.model_identities, strict=True):
         if model.identity != identity:
             raise InputError(
                 f"expected {model.name} to be the same model in every process, got one with other "
@@ -120,27 +155,67 @@ def begin_units(job: UnitJob) -> Callable[[RunTask], Receipt]:
             )
     subject = job.subject.near(models)
     executor: Executor = Serial() if job.threads == 1 else Threads(job.threads)
+    failures = Failures(excused=job.excused)
 
     def work(task: RunTask) -> Receipt:
-        return _do_unit(job, models, subject, task, executor)
+        return _do_unit(job, models, subject, task, executor, failures)
 
     return work
 
 
+def _find_sample(subject: Subject) -> Sample | None:
+    """The first image that can be read; none if it takes long to find one."""
+    looked = (_look_at(subject, row) for row in range(min(_LOOKED_AT, len(subject))))
+    return next((sample for sample in looked if isinstance(sample, Sample)), None)
+
+
+def _look_at(subject: Subject, row: int) -> Sample | str:
+    """An image and one of its cells, or why they cannot be read."""
+    loaded = subject.load(np.array([row], np.int64))
+    if loaded.chunk is None:
+        return loaded.faults[row]
+    for fault in loaded.chunk.readable(subject.cells[-1])[1].values():
+        return fault
+    return Sample(row, int(loaded.pixels[0]))
+
+
+def _check_seen(job: UnitJob) -> None:
+    """Refuse to work where other files lie: images that are not there would be left out, and parts
+    would be written where nobody looks."""
+    for file in job.session_files:
+        if not file.exists():
+            raise InputError(
+                f"expected the store on a disk that all workers see, but {file}, which this run "
+                "has written, is not there; name a store on such a disk"
+            )
+    if job.sample is None or (found := _look_at(job.subject, job.sample.row)) == job.sample:
+        return
+    reason = found if isinstance(found, str) else "it has other pixels"
+    raise InputError(
+        f"expected images on a disk that all workers see, but {job.subject.ids[job.sample.row]} "
+        f"cannot be read as where the run was started ({reason}); name a folder on such a disk"
+    )
+
+
 def _do_unit(
-    job: UnitJob, models: Sequence[Model], subject: Subject, task: RunTask, executor: Executor
+    job: UnitJob,
+    models: Sequence[Model],
+    subject: Subject,
+    task: RunTask,
+    executor: Executor,
+    failures: Failures,
 ) -> Receipt:
     writers = [
-        _UnitWriter(folder, identity, subject)
-        for folder, identity in zip(job.folders, job.identities, strict=True)
+        _UnitWriter(folder, run_hash, subject)
+        for folder, run_hash in zip(job.folders, job.run_hashes, strict=True)
     ]
     faults: dict[int, str] = {}
-    made = sum(predict(models, subject, writers, [task], executor, faults))
+    made = sum(predict(models, subject, writers, [task], executor, faults, failures))
     parts = tuple(writer.finish() for writer in writers)
     seen: Mapping[int, int] = {row: hash for one in writers for row, hash in one.pixels.items()}
     rows = np.array(sorted(seen), np.int64)
     pixels = np.array([seen[row] for row in rows.tolist()], np.uint64)
-    return Receipt(parts, rows, pixels, faults, made)
+    return Receipt(parts, rows, pixels, faults, made, dict(failures))
 
 
 def check_travels(loaders: Sequence[Callable[[], Model]]) -> None:

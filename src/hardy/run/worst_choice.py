@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardy.engine.door import UInt8
+from hardy.engine.ops import is_tensor
 from hardy.errors import printable
 from hardy.files import remove_for_good
 from hardy.run.subject import Subject
 from hardy.store.reader import StoredRun, open_run
+from hardy.store.sessions import parts_that_count
 from hardy.store.worst_images import WORST, WorstImage, write_worst
 from hardy.suites.cells import CLEAN, Cell
 
@@ -24,22 +25,17 @@ _PER_CORRUPTION = 3
 SIDE = 96  # of a thumbnail
 
 
-def drop_worst(folder: Path, subject: Subject) -> None:
-    """Forget the worst images before further predictions are stored, if `keep_worst` will make them
-    anew: a session that is killed between the two would leave those of the old predictions."""
-    if (folder / WORST).exists() and len(open_run(folder).ids) <= len(subject):
-        remove_for_good(folder / WORST)
-
-
 def keep_worst(folder: Path, subject: Subject, *, anew: bool) -> None:
     """Keep thumbnails of the worst images beside the predictions.
 
     Runs of sequences keep none: one frame does not show what went wrong. Nor does a session that
-    had only a part of the run's images: the worst may be among the others.
+    had only a part of the run's images: the worst may be among the others. Where another process
+    has stored predictions meanwhile, that one will make them anew.
     """
     there = (folder / WORST).exists()
     if subject.suite.kind != "corruptions" or (there and not anew):
         return
+    counted = parts_that_count(folder)
     run = open_run(folder)
     if there and len(run.ids) > len(subject):
         return
@@ -50,15 +46,19 @@ def keep_worst(folder: Path, subject: Subject, *, anew: bool) -> None:
         if loaded.chunk is None:
             continue
         cell = Cell(one.corruption, one.severity)
-        clean = loaded.chunk.make(CLEAN)[0] if CLEAN in subject.cells else None
+        # By the engine that made them before: another one would be loaded, and compiled, for these.
+        chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
+        clean = chunk.make(CLEAN)[0] if CLEAN in subject.cells else None
         found.append(
             one._replace(
                 clean=None if clean is None else _thumbnail(clean),
-                corrupted=_thumbnail(loaded.chunk.make(cell)[0]),
+                corrupted=_thumbnail(chunk.make(cell)[0]),
             )
         )
     if found:
         write_worst(folder, found)
+    if parts_that_count(folder) != counted:
+        remove_for_good(folder / WORST)
 
 
 def _worst(
@@ -84,10 +84,10 @@ def _worst(
                 yield run.ids[image], WorstImage(*shown, label, predicted, float(least[row]))
 
 
-def _thumbnail(image: UInt8) -> bytes:
+def _thumbnail(image: Any) -> bytes:
     from PIL import Image
 
-    picture = Image.fromarray(image)
+    picture = Image.fromarray(image.cpu().numpy() if is_tensor(image) else image)
     picture.thumbnail((SIDE, SIDE))
     data = io.BytesIO()
     picture.save(data, "PNG", optimize=True)

@@ -16,6 +16,7 @@ from hardy.progress import Track, watch
 from hardy.scores.naming import choose, distinct_name, first_run, readable_runs
 from hardy.scores.paired_scores import ScoreDifference, compare_scores, differences
 from hardy.scores.run_scores import Scores, deciding_metrics, score_run
+from hardy.scores.sampled_pairs import pair_samples
 from hardy.scores.scoring import Run
 from hardy.scores.text_tables import Shown, TextTable, to_csv
 from hardy.store.reader import StoredRun
@@ -240,6 +241,8 @@ def compare_runs(first: Scores | StoredRun, second: Scores | StoredRun) -> Compa
     corruptions that just one model was run on are left out.
     """
     one, two = (some if isinstance(some, Scores) else score_run(some) for some in (first, second))
+    if one.sampled or two.sampled:
+        return _compare_sampled(one, two)
     one, two, notes = _on_common_images(one, two)
     if one.run.folder == two.run.folder:
         notes = (*notes, "A and B are the same run, which cannot differ; name another model")
@@ -264,6 +267,19 @@ def compare_runs(first: Scores | StoredRun, second: Scores | StoredRun) -> Compa
     if error.clean in leading:
         clean = mcnemar(_clean_errors(one), _clean_errors(two))
     return Compared(one, two, headline, singles, clean, notes)
+
+
+def _compare_sampled(one: Scores, two: Scores) -> Compared:
+    """There is no exact test of clean images, which a sample may have few of."""
+    pairs = pair_samples(one, two)
+    headline = tuple(pairs.compare(s.name) for s in one.headline if s.name in two)
+    singles = tuple(
+        pairs.compare(score.name)
+        for ours in one.singles().values()
+        for score in ours.values()
+        if score.name in two
+    )
+    return Compared(one, two, headline, singles, None, (pairs.note,))
 
 
 def _on_common_images(one: Scores, two: Scores) -> tuple[Scores, Scores, tuple[str, ...]]:

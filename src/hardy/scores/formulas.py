@@ -60,7 +60,7 @@ def make_scores(
     for wanted in wanted_scores(metrics, circumstances, counted, validation):
         metric, part, names = wanted.metric, wanted.part, wanted.names
         base = metric.base.name
-        formula = _Formula(metric, places[base], theirs.get(base))
+        formula = ScoreFormula(metric, places[base], theirs.get(base))
         if not formula.possible(part, circumstances):
             continue
         index = [circumstances.names.index(name) for name in names]
@@ -107,7 +107,7 @@ def _proportion(clean: npt.NDArray[Any] | None) -> Interval | None:
     return Interval(100 * interval.low, 100 * interval.high)
 
 
-class _Formula(NamedTuple):
+class ScoreFormula(NamedTuple):
     """A metric as a function of the means of all columns."""
 
     metric: AnyMetric

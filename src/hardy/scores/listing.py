@@ -114,7 +114,7 @@ def _best(lines: Iterable[Sequence[Score | None]]) -> Iterator[tuple[int, int]]:
 def published_tables(suite: str, kind: str) -> list[TextTable]:
     """What others printed under the names of the headline scores, table by table."""
     found: dict[str, dict[str, dict[str, PublishedNumber]]] = {}
-    for name in (*(metric.mean for metric in headline_metrics(kind)), *clean_labels()):
+    for name in (*(metric.mean for metric in headline_metrics(kind)), *clean_labels(kind)):
         for one in published.find(name, suite):
             found.setdefault(one.table.name, {}).setdefault(one.row, {})[name] = one
     return [_published(rows) for rows in found.values()]

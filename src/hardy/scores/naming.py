@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from hardy.errors import InputError, printable
+from hardy.places import locate
 from hardy.registry import unknown
 from hardy.store.reader import StoredRun, find_runs
 
@@ -13,7 +13,7 @@ from hardy.store.reader import StoredRun, find_runs
 def readable_runs(store: str | os.PathLike[str]) -> tuple[list[StoredRun], list[str]]:
     """The runs of a store, and why others cannot be read; refused where none can be."""
     faults: list[str] = []
-    runs = find_runs(Path(store), faults)
+    runs = find_runs(locate(store), faults)
     if not runs:
         raise InputError(faults[0])
     return runs, faults

@@ -9,6 +9,8 @@ from hardy.metrics.classification import Floats
 from hardy.metrics.intervals import LEVEL, Interval, difference_interval
 from hardy.scores.score import NOISE, Circumstances, Score, no_width, write_figure
 
+_SMALL = 0.001  # a p-value that is not told more exactly
+
 
 class ScoreDifference(NamedTuple):
     """One score of two models, second minus first."""
@@ -28,7 +30,8 @@ class ScoreDifference(NamedTuple):
     @property
     def alike(self) -> bool:
         """Whether no image tells the two apart; the interval is then what others could show."""
-        return np.array_equal(self.first.replicates, self.second.replicates)
+        drawn = self.first.replicates
+        return len(drawn) > 0 and np.array_equal(drawn, self.second.replicates)
 
     @property
     def loss(self) -> float:
@@ -64,10 +67,7 @@ def compare_scores(first: Score, second: Score) -> ScoreDifference:
     replicates can tell, nor below that of n images which all differ one way, 2 · 2⁻ⁿ: a spread
     cannot show what chance left out of a small set.
     """
-    if unlike := "; ".join(differences(first, second)):
-        raise InputError(
-            f"expected two scores made alike, got {unlike}; evaluate both with the same settings"
-        )
+    refuse_unlike(first, second)
     scale, images = max(abs(first.value), abs(second.value)), first.circumstances.images
     difference = second.value - first.value
     apart = difference if abs(difference) > NOISE * scale else 0.0
@@ -80,9 +80,16 @@ def compare_scores(first: Score, second: Score) -> ScoreDifference:
     return ScoreDifference(first, second, apart, interval, min(1.0, max(p_value, least)))
 
 
+def refuse_unlike(first: Score, second: Score) -> None:
+    if unlike := "; ".join(differences(first, second)):
+        raise InputError(
+            f"expected two scores made alike, got {unlike}; evaluate both with the same settings"
+        )
+
+
 def _least_told(replicates: Floats) -> float:
-    """The least p-value that so many replicates can tell."""
-    return 2 / (len(replicates) + 1)
+    """The least p-value that so many replicates can tell; a sample has none, and a law instead."""
+    return 2 / (len(replicates) + 1) if len(replicates) else _SMALL
 
 
 def _all_one_way(images: int) -> float:
@@ -103,10 +110,12 @@ def differences(first: Score, second: Score) -> list[str]:
         "kind": "kinds of suite",
         "levels": "severities" if one.kind == "corruptions" else "difficulties",
         "reference": "references",
+        "sampled": "samples",
         "images": "numbers of images",
         "images_hash": "image sets",
         "recipe": "preprocessing recipes",
         "made": "ways of making the images",
+        "labels": "classes",
     }
     for key, label in labels.items():
         a, b = getattr(one, key), getattr(two, key)

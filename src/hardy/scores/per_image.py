@@ -25,6 +25,8 @@ def measure_images(
     every = [one for metric in metrics for one in (metric.base, metric.base.beneath) if one]
     bases = list({metric.name: metric for metric in every}.values())
     columns = list(dict.fromkeys(name for metric in bases for name in metric.needs))
+    if suite.shift is not None:
+        return [_shifted(run, part, bases, columns) for part in parts]
     if suite.kind == "corruptions":
         return [_corruptions(run, part, bases, columns) for part in parts]
     return _sequences(run, suite, parts, bases, columns)
@@ -41,6 +43,20 @@ def _corruptions(
         values = metric(*(kept[name] for name in metric.needs))
         cells = values[:, first:].reshape(shape)
         found[metric.name] = Measured(values[:, 0] if part.has_clean else None, cells)
+    return found
+
+
+def _shifted(
+    run: StoredRun, part: ScoredCells, metrics: Sequence[AnyMetric], columns: Sequence[str]
+) -> dict[str, Measured]:
+    """The one cell; where it has no name, its images are clean."""
+    kept = run.read(part.cells, columns, part.images)
+    found = {}
+    for metric in metrics:
+        values = metric(*(kept[name] for name in metric.needs))
+        no_cells = np.empty((len(values), 0, 0), values.dtype)
+        cells = values.reshape(len(values), len(part.names), -1) if part.names else no_cells
+        found[metric.name] = Measured(None if part.names else values[:, 0], cells)
     return found
 
 

@@ -35,7 +35,7 @@ from hardy.schema import (
 from hardy.scores.run_scores import Scores, find_metric, headline_labels
 from hardy.scores.score import Circumstances, Score
 from hardy.store.reader import StoredRun
-from hardy.store.records import defences_of, read_defences
+from hardy.store.records import LABELLED, defences_of, read_defences
 from hardy.suites import load, suite_names
 from hardy.suites.suite import SUITE_KINDS
 
@@ -111,6 +111,11 @@ SHARED = {
     "made": TEXT,
     "total": or_null(WHOLE),
 }
+# Of the suite's classes, and of all predictions, unless it says otherwise.
+WHOSE = {
+    "labels": one_of(LABELLED),
+    "sampled": Field("two whole numbers above 0", lambda v: _WHOLES.fits(v) and len(v) == 2),
+}
 OWN = {
     "names": TEXTS,
     "levels": _WHOLES,
@@ -143,7 +148,6 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
     """Plain values. `stated` are fields of the model that only its maker knows."""
     details = scores.run.details
     first = scores.headline[0].circumstances
-    kept = ("identity", "labels", "seed", "width")
     return {
         "hardy_result": VERSION,
         "model": {
@@ -158,12 +162,12 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
             "seen_corruptions": scores.seen,
             **(stated or {}),
         },
-        "circumstances": {name: getattr(first, name) for name in SHARED},
+        "circumstances": {name: getattr(first, name) for name in SHARED} | _unusual(first),
         "headline": [score.name for score in scores.headline],
         "scores": [_plain(score) for score in scores.values()],
         "notes": list(scores.notes),
         "provenance": {
-            **{name: details[name] for name in kept},
+            **{name: details[name] for name in ("identity", "labels", "seed", "width")},
             # Not where the images lie: that is nobody's business but the user's.
             "sessions": [
                 {key: value for key, value in session.items() if key != "source"}
@@ -171,6 +175,11 @@ def result_of(scores: Scores, stated: Mapping[str, Any] | None = None) -> dict[s
             ],
         },
     }
+
+
+def _unusual(around: Circumstances) -> dict[str, Any]:
+    said = {name: getattr(around, name) for name in WHOSE}
+    return {name: value for name, value in said.items() if value not in ("suite", None)}
 
 
 def _plain(score: Score) -> dict[str, Any]:
@@ -183,8 +192,7 @@ def _trained(run: StoredRun) -> dict[str, Any]:
     known = run.trained
     if known is None:
         return {}
-    defended = run.defence is not None
-    return {"backbone": known.net, "standalone": known.standalone(defended=defended)}
+    return {"backbone": known.net, "standalone": known.standalone(defended=bool(run.defence))}
 
 
 def write_scores(scored: Iterable[Scores], tell: Callable[[str], None]) -> str:
@@ -218,9 +226,8 @@ def write_results(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_results(path: Path) -> list[ResultFile]:
-    todo = "correct the file"
     try:
-        content = read_json(path, "a result file in JSON", todo, pairs=_each_once)
+        content = read_json(path, "a result file in JSON", "correct the file", pairs=_each_once)
     except OSError as error:
         raise InputError(
             f"{path}: expected a result file in JSON, but {why_unread(error)}"
@@ -248,16 +255,18 @@ def parse_result(data: Any, where: str) -> ResultFile:
         expect(right.fits(got), right.expected, got, f"{where}: hardy_result")
     check_table(data, _RESULT, where)
     check_table(data["model"], MODEL, where, prefix="model.")
-    check_table(data["circumstances"], SHARED, where, prefix="circumstances.")
+    check_table(data["circumstances"], SHARED, where, optional=WHOSE, prefix="circumstances.")
     _check_kind(data["circumstances"], f"{where}: circumstances.kind")
     _check_finite(data["provenance"], f"{where}: provenance")
+    labels = data["provenance"].get("labels")  # where files of Hardy 0.1 say it alone
+    shared = {"labels": labels if labels in LABELLED else "suite", **data["circumstances"]}
     scores: dict[str, Score] = {}
     for place, entry in enumerate(data["scores"]):
         spot = f"scores[{place}]."
         check_table(entry, SCORE, where, optional={_LOWER: FLAG}, prefix=spot)
         name = entry["name"]
         expect(name not in scores, "each score once", name, f"{where}: {spot}name")
-        scores[name] = _score(entry, data["circumstances"], f"{where}: {spot}")
+        scores[name] = _score(entry, shared, f"{where}: {spot}")
     _check_headline(data["headline"], data["circumstances"]["kind"], scores, f"{where}: headline")
     notes = tuple(data["notes"])
     return ResultFile(data["model"], scores, tuple(data["headline"]), notes, data["provenance"])
@@ -318,12 +327,12 @@ def _check_headline(quoted: list[str], kind: str, scores: Mapping[str, Score], w
 
 def _score(entry: Mapping[str, Any], shared: Mapping[str, Any], where: str) -> Score:
     fields = {**shared, **{name: entry[name] for name in OWN}}
-    fields |= {"names": tuple(entry["names"]), "levels": tuple(entry["levels"])}
+    lists = ("names", "levels", "sampled")
+    fields |= {name: tuple(fields[name]) for name in lists if name in fields}
     metric, part = find_metric(entry["name"], entry["names"], shared["kind"]) or (None, "")
     lower = entry.get(_LOWER, metric.lower_is_better if metric else True)
-    if metric is not None:
-        usual = metric.lower_is_better
-        expect(lower == usual, str(usual).lower(), lower, f"{where}{_LOWER}")
+    if metric is not None and lower != (usual := metric.lower_is_better):
+        expect(False, str(usual).lower(), lower, f"{where}{_LOWER}")
     score = Score(
         entry["name"],
         float(entry["value"]),

@@ -9,21 +9,25 @@ from typing import Any
 from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.metrics.classification import top5_error
-from hardy.metrics.metric import CORRUPTIONS, HEADLINE
+from hardy.metrics.metric import CORRUPTIONS, HEADLINE, PERTURBATIONS
 from hardy.schema import brief
 from hardy.scores.columns import AnyMetric
 from hardy.scores.formulas import make_scores
 from hardy.scores.per_image import measure_images, reference_for
-from hardy.scores.score import MARK, Score
+from hardy.scores.sampled_scores import SampledScores, make_sampled
+from hardy.scores.score import MARK, Circumstances, Score
 from hardy.scores.scored_cells import (
     Id,
     Places,
+    ScoredCells,
     circumstances,
+    rectangle,
     resampling,
     select_cells,
     sorted_places,
     suite_of,
 )
+from hardy.scores.stored_sample import StoredSample, find_sample
 from hardy.scores.text_tables import scores_html
 from hardy.scores.wanted_scores import usable_metrics
 from hardy.store.reader import StoredRun
@@ -45,12 +49,13 @@ def headline_labels(kind: str) -> tuple[str, ...]:
     metrics = headline_metrics(kind)
     means = [metric.mean for metric in metrics]
     tuning = [metric.validation for metric in metrics if metric.validation]
-    return (*means, *tuning, *clean_labels())
+    return (*means, *tuning, *clean_labels(kind))
 
 
-def clean_labels() -> list[str]:
-    """The headline scores on clean images, which sequences have not of their own."""
-    return [metric.clean for metric in headline_metrics(CORRUPTIONS) if metric.clean]
+def clean_labels(kind: str) -> list[str]:
+    """The headline scores on clean images; sequences have none of their own, but published ones."""
+    own = CORRUPTIONS if kind == PERTURBATIONS else kind
+    return [metric.clean for metric in headline_metrics(own) if metric.clean]
 
 
 def find_metric(score: str, names: Sequence[str], kind: str) -> tuple[AnyMetric, str] | None:
@@ -82,12 +87,13 @@ class Scores(Mapping[str, Score]):
     """All scores of a run, by names such as "mCE" or "CE fog"; the headline comes first."""
 
     run: StoredRun
-    kind: str  # "corruptions" or "perturbations"
+    kind: str  # of suite
     scores: dict[str, Score]
     images: Places  # in the run, of the headline scores, in the order of their rows
     notes: tuple[str, ...] = ()  # what the scores leave out
     reference: StoredRun | str | None = "suite"  # as `score` was told, and how
     how: Resampling | None = None
+    sampled: SampledScores | None = None  # where they are estimated from a sample of the run
 
     def on(self, images: Iterable[Id]) -> Scores:
         """The same, of some of the images, by their ids."""
@@ -172,11 +178,13 @@ def score_run(
     reference: StoredRun | str | None = "suite",
     how: Resampling | None = None,
     images: Iterable[Id] | None = None,
+    sample: StoredSample | None = None,
 ) -> Scores:
     """All scores of a run, over the images that have every cell.
 
     `reference`: "suite" is the suite's own model where it has one, a run is measured on the same
-    images, None makes no ratios. `images` are the ids of those to score on, if not all.
+    images, None makes no ratios. `images` are the ids of those to score on, if not all; of a
+    sampled run the `sample` is what is there, if not given.
     """
     if isinstance(reference, str) and reference != "suite":
         raise InputError(
@@ -192,6 +200,10 @@ def score_run(
     # The suite's errors on other classes would say nothing.
     foreign = reference == "suite" and run.identity.labels == "own"
     metrics, left_out = _metrics_for(suite, run)
+    if sample is None and images is None:
+        sample = find_sample(run)
+    if sample is not None:
+        return _score_sample(run, suite, sample, None if foreign else reference, metrics, left_out)
     parts, notes = select_cells(run, suite, sorted_places(run, images))
     scores: dict[str, Score] = {}
     for part, measured in zip(parts, measure_images(run, suite, parts, metrics), strict=True):
@@ -208,8 +220,7 @@ def score_run(
         notes += unused + undivided
         # Clean scores of the part that counts come first, and stay.
         scores = {**scores, **made, **scores}
-    notes += left_out + _trained_on(scores.values(), run) + _defence(run)
-    notes += _unfinished(run) + _left_out(run) + run.doubts
+    notes += left_out + _about(scores, run)
     leading = {name: scores[name] for name in _headline(suite.kind, scores)}
     if not leading:
         raise InputError(
@@ -217,6 +228,38 @@ def score_run(
             f"as {brief(str(run.cells[0]))}; the same `hardy eval` adds what is missing"
         )
     return Scores(run, suite.kind, leading | scores, parts[0].images, tuple(notes), reference, how)
+
+
+def _score_sample(
+    run: StoredRun,
+    suite: Suite,
+    sample: StoredSample,
+    reference: StoredRun | str | None,
+    metrics: list[AnyMetric],
+    left_out: list[str],
+) -> Scores:
+    if isinstance(reference, StoredRun):
+        raise InputError(
+            f"expected the suite's own reference, or none, for {run.model}, of which a sample was "
+            f"predicted, got {reference.model}; `hardy eval` without `until` completes it"
+        )
+
+    def around(part: ScoredCells) -> Circumstances:
+        return circumstances(run, suite, part)
+
+    names, levels = rectangle(sample.cells)
+    whole = ScoredCells(names, levels, sample.cells, sample.images)
+    divisor, unused = reference_for(run, suite, whole, reference, metrics)
+    made = make_sampled(run, suite, sample, around, metrics, divisor)
+    every = {name: made.scores[name] for name in _headline(suite.kind, made.scores)} | made.scores
+    notes = (*made.notes, *unused, *left_out, *_about(every, run))
+    return Scores(run, suite.kind, every, sample.images, notes, reference, sampled=made)
+
+
+def _about(scores: Mapping[str, Score], run: StoredRun) -> list[str]:
+    """What is to be known of the model and of its run."""
+    told = _trained_on(scores.values(), run) + _defence(run)
+    return told + _unfinished(run) + _left_out(run) + run.doubts
 
 
 def _metrics_for(suite: Suite, run: StoredRun) -> tuple[list[AnyMetric], list[str]]:
@@ -272,5 +315,5 @@ def _headline(kind: str, there: Container[str]) -> list[str]:
     metrics = headline_metrics(kind)
     means = [metric.mean for metric in metrics if metric.mean in there]
     tuning = [one.validation for one in metrics if one.validation and one.validation in there]
-    clean = [label for label in clean_labels() if label in there]
+    clean = [label for label in clean_labels(kind) if label in there]
     return [*means, *tuning[:1], *clean] if means else [*tuning, *clean]

@@ -11,6 +11,7 @@ from hardy.errors import InputError
 from hardy.metrics import Interval, Metric, proportion_interval
 from hardy.metrics.classification import Floats
 from hardy.metrics.intervals import LEVEL, mean_interval
+from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.scores.text_tables import scores_html
 
 NOISE = 1e-9  # of a number: what rounding can make of 0
@@ -24,7 +25,7 @@ class Circumstances:
     suite: str
     version: int
     suite_hash: str
-    kind: str  # "corruptions" or "perturbations"
+    kind: str  # of suite
     names: tuple[str, ...]  # the ones averaged over; none for clean images
     levels: tuple[int, ...]  # severities, or the difficulty of sequences
     reference: str | None
@@ -32,26 +33,35 @@ class Circumstances:
     images_hash: str  # of ids, labels and pixels, in the order of the rows
     recipe: str
     made: str  # "on the fly + jpeg:85", "official files"
+    labels: str = "suite"  # or "own": classes that are the images' own
     # Images of the whole set, where these are not all of it. Two runs of the same images were made
     # alike whatever else either was to be run on.
     total: int | None = field(default=None, compare=False)
+    # Predictions of a designed sample, and of the full run that it is to tell the scores of.
+    sampled: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         parts = [f"{self.reference} reference"] if self.reference else []
         whole = f" of {self.total:,}" if self.total else ""
-        parts += [self._cells(), f"{self.images:,}{whole} images", f"{self.suite} v{self.version}"]
-        return ", ".join([*parts, self.made])
+        own = " with own classes" if self.labels == "own" else ""
+        if self.sampled:
+            parts += ["sampled: {:,} of {:,} predictions".format(*self.sampled)]
+        parts += [*self._cells(), f"{self.images:,}{whole} images"]
+        return ", ".join([*parts, f"{self.suite} v{self.version}{own}", self.made])
 
-    def _cells(self) -> str:
+    def _cells(self) -> list[str]:
+        """What the images went through; shifted ones are as they are."""
         if not self.names:
-            return "clean images"
+            return ["clean images"]
+        if self.kind in (SHIFTS, OUTLIERS):
+            return []
         noun = self.kind if len(self.names) > 1 else self.kind[:-1]
         cells = f"{len(self.names)} {noun}"
         if self.kind == "perturbations":
-            return f"{cells}, difficulty {self.levels[0]}"
+            return [f"{cells}, difficulty {self.levels[0]}"]
         if len(self.levels) == 1:
-            return f"{cells}, severity {self.levels[0]}"
-        return f"{cells} × {len(self.levels)}"
+            return [f"{cells}, severity {self.levels[0]}"]
+        return [f"{cells} × {len(self.levels)}"]
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,8 @@ class Score:
         kept = {"name": self.name, "value": self.value, "unit": self.unit}
         kept |= {"low": self.interval.low, "high": self.interval.high, "level": LEVEL}
         kept |= {f.name: getattr(self.circumstances, f.name) for f in fields(Circumstances)}
+        if kept["sampled"] is None:  # as of most
+            del kept["sampled"]
         return {**kept, "resampling": self.resampling}
 
     def seen(self, known: Iterable[str] | None) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from hardy.scores.score import Circumstances
 from hardy.store.provenance import UNREADABLE
 from hardy.store.reader import StoredRun
 from hardy.suites import SEVERITIES, copy_name, load
-from hardy.suites.cells import CLEAN, Cell
+from hardy.suites.cells import CLEAN, IS_CLEAN, Cell, choose_cells
+from hardy.suites.shift import OUTLIERS, SHIFTED
 from hardy.suites.suite import Suite
 
 Places = npt.NDArray[np.int64]  # of images in a run, sorted by id: the order of every score's rows
@@ -81,9 +82,29 @@ def select_cells(
 
     Of `places` those images are used that have all cells of a part.
     """
+    if suite.shift is not None:
+        return _select_shift(run, suite, places)
     if suite.kind == "corruptions":
         return _select_corruptions(run, suite, places)
     return _select_sequences(run, suite, places)
+
+
+def _select_shift(
+    run: StoredRun, suite: Suite, places: Places
+) -> tuple[list[ScoredCells], list[str]]:
+    """The shifted images, and the clean ones beside them; outliers are told from these."""
+    cells = choose_cells(suite)
+    clean = np.array([str(run.ids[place]).startswith(IS_CLEAN) for place in places], np.bool_)
+    if suite.kind == OUTLIERS:
+        clean[:] = False
+    found = [
+        (_having_all(run, places[~clean], (SHIFTED,), (1,), cells), places[~clean]),
+        (_having_all(run, places[clean], (), (), cells), places[clean]),
+    ]
+    parts = [part for part, _ in found if len(part.images)]
+    if not parts:
+        raise _nothing_complete(run, places, cells)
+    return parts, [note for part, some in found for note in _incomplete(run, part, suite, some)]
 
 
 def _select_corruptions(
@@ -153,6 +174,14 @@ def _levels_by_name(run: StoredRun, names: Sequence[str]) -> dict[str, tuple[int
     return {name: tuple(sorted(found[name])) for name in names if name in found}
 
 
+def rectangle(cells: Sequence[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The names and severities of these cells that all go with each other."""
+    levels: dict[str, tuple[int, ...]] = {}
+    for cell in cells:
+        levels[cell.name] = (*levels.get(cell.name, ()), cell.level)
+    return _rectangle(levels)
+
+
 def _rectangle(levels: Mapping[str, tuple[int, ...]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Names that have the same severities: all five if any has them, else those of the most."""
 
@@ -198,7 +227,7 @@ def _incomplete(run: StoredRun, part: ScoredCells, suite: Suite, places: Places)
 def circumstances(run: StoredRun, suite: Suite, part: ScoredCells) -> Circumstances:
     details = run.details
     seed = f", seed {details['seed']}" if details["seed"] else ""
-    whole = _whole(run)
+    whole = _whole(run) if suite.shift is None else _whole_shift(run, suite, part)
     return Circumstances(
         suite=suite.name,
         version=suite.version,
@@ -211,6 +240,7 @@ def circumstances(run: StoredRun, suite: Suite, part: ScoredCells) -> Circumstan
         images_hash=images_hash(run, part.images),
         recipe=details["recipe"],
         made=details["made"] + seed,
+        labels=details["labels"],
         total=whole if len(part.images) < whole else None,
     )
 
@@ -233,6 +263,13 @@ def _whole(run: StoredRun) -> int:
     subsets = [session.get("subset") for session in run.details["sessions"]]
     listed = max(len(run.ids), *(int(subset["of"]) for subset in subsets if subset), 0)
     return listed + sum(n for kind, n in run.left_out.items() if kind != UNREADABLE)
+
+
+def _whole_shift(run: StoredRun, suite: Suite, part: ScoredCells) -> int:
+    """The images that the authors published; of clean ones, and of those told from them, these."""
+    assert suite.shift is not None
+    known = suite.shift.count if part.names and suite.kind != OUTLIERS else len(part.images)
+    return known or _whole(run)
 
 
 def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resampling:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
+from hardy.places import locate
 from hardy.progress import Track, watch
 from hardy.registry import unknown
 from hardy.scores.listing import published_tables, score_tables
@@ -114,7 +115,7 @@ def runs(store: str | os.PathLike[str]) -> StoredRuns:
     print(hardy.runs("runs").table()["mean error high"])
     ```
     """
-    return StoredRuns(Run(stored) for stored in find_runs(Path(store)))
+    return StoredRuns(Run(stored) for stored in find_runs(locate(store)))
 
 
 @dataclass(frozen=True, repr=False)

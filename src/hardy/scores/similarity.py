@@ -104,7 +104,7 @@ def describe(
     if wanted.kind != "corruptions":
         raise InputError(
             f"expected a suite of corruptions to compare with clean images, got {suite}, "
-            f"whose {wanted.kind} are sequences; name another suite"
+            f"a suite of {wanted.kind}; name another"
         )
     source = open_images(images, labels=labels, id_rule=wanted.id_rule)
     chosen = np.arange(len(source))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hardy.errors import printable
 from hardy.files import write_file
+from hardy.places import locate
 from hardy.registry import unknown
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Shown(Protocol):
     def write(self, output: str | os.PathLike[str], format: str | None = None) -> Path:
         """Write a file, whole or not at all; its suffix picks the format unless it is named:
         .md, .csv, .json, and of any other a table of text."""
-        target = Path(output)
+        target = locate(output)
         suffix = target.suffix.lower().lstrip(".")
         text = self.render(format or (suffix if suffix in _TEXT_FORMATS else _TEXT_FORMATS[0]))
         write_file(target, text.encode(), "name another file")
@@ -199,7 +200,8 @@ def _escape(text: str) -> str:
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """A line per row, under the names of its values; lists are joined by spaces."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(out, names, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow({name: _plain(value) for name, value in row.items()})

@@ -5,7 +5,6 @@ what is in it, so that many processes can write, and work that is done twice rep
 Where two rows are about the same prediction, the one in the later part counts.
 """
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -115,7 +114,7 @@ def numbered_parts(names: Iterable[str]) -> list[str]:
 def names_in(folder: Path) -> list[str]:
     """The names in a folder of parts; none where it is not there."""
     try:
-        return os.listdir(folder)
+        return [path.name for path in folder.iterdir()]
     except FileNotFoundError:
         return []
     except NotADirectoryError as error:

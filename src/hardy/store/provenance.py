@@ -45,11 +45,12 @@ def session(**extras: Any) -> dict[str, Any]:
 
 
 def said(facts: ModelFacts) -> dict[str, Any]:
-    """The part of a session that is about the model's training."""
+    """The part of a session that is about the model: its training, and whether it is compiled."""
     trained = facts.trained_as
     return {
         "seen_corruptions": facts.seen_corruptions,
         "trained_as": None if trained is None else asdict(trained),
+        **({"compiled": "by torch.compile, which may change last bits"} if facts.compiled else {}),
     }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,17 +23,13 @@ from hardy.store.identity import Identity
 from hardy.store.parts import COLUMNS, Columns, damaged
 from hardy.store.provenance import read_asked, read_doubts, read_left_out, read_seen, read_trained
 from hardy.store.records import RUN, read_defences, read_details, read_images
-from hardy.store.scan import Bools, Ints, RowBatch, StoredCells, row_batches, scan_parts
+from hardy.store.scan import Bools, Ints, RowBatch, StoredCells, read_again, row_batches, scan_parts
 from hardy.suites import load, suite_in
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
 
 # What `read` gives: also the best class alone, at a fifth of the memory.
 READABLE = COLUMNS | {"top1": (np.int32, ("class_1",)), "confidence": (np.float32, ("prob_1",))}
-# More often than this nobody merges files while they are read.
-_TRIES = 5
-
-Read = TypeVar("Read")
 
 
 def find_runs(store: Path, faults: list[str] | None = None) -> list[StoredRun]:
@@ -158,6 +154,11 @@ class StoredRun:
         frames: int | None = self.details["frames"].get(str(cell))
         return frames
 
+    def have(self, cells: Sequence[Cell]) -> Bools:
+        """(images, cells): which predictions are there."""
+        none = np.zeros(len(self.ids), np.bool_)
+        return np.stack([self._contents.there.get(cell, none) for cell in cells], axis=1)
+
     def complete(self, cells: Sequence[Cell]) -> Bools:
         """Which images have all of these cells."""
         complete = np.ones(len(self.ids), np.bool_)
@@ -172,7 +173,7 @@ class StoredRun:
 
     @cached_property
     def _contents(self) -> StoredCells:
-        return _retry(lambda: scan_parts(self.folder, self.ids, self.labels))
+        return read_again(lambda: scan_parts(self.folder, self.ids, self.labels))
 
     def read(
         self, cells: Sequence[Cell], columns: Sequence[str], images: npt.NDArray[Any] | None = None
@@ -186,35 +187,60 @@ class StoredRun:
             if name not in READABLE:
                 raise unknown("column", name, tuple(READABLE))
         chosen = np.arange(len(self.ids)) if images is None else np.asarray(images, np.int64)
-        return _retry(lambda: self._read(cells, columns, chosen))
-
-    def _read(self, cells: Sequence[Cell], columns: Sequence[str], chosen: Ints) -> Columns:
         shape = (len(chosen), len(cells), *self._common_frames(cells))
+        row_of = np.full(len(self.ids), -1)
+        row_of[chosen] = np.arange(len(chosen))
+
+        def place_of(image: Ints, column: Ints) -> Ints:
+            row = row_of[image]
+            return np.where(row >= 0, row * len(cells) + column, -1)
+
+        return read_again(lambda: self._read(cells, columns, shape, place_of))
+
+    def read_some(self, cells: Sequence[Cell], columns: Sequence[str], wanted: Bools) -> Columns:
+        """The same of pairs (image, cell), those that are `wanted`, (images, cells); one after the
+        other, image by image."""
+        number = np.where(wanted, np.cumsum(wanted).reshape(wanted.shape) - 1, -1)
+        shape = (int(wanted.sum()), *self._common_frames(cells))
+        return read_again(
+            lambda: self._read(cells, columns, shape, lambda image, cell: number[image, cell])
+        )
+
+    def _read(
+        self,
+        cells: Sequence[Cell],
+        columns: Sequence[str],
+        shape: tuple[int, ...],
+        place_of: Callable[[Ints, Ints], Ints],
+    ) -> Columns:
+        """Columns of that shape; `place_of` gives the place of an image under a cell, -1 for none,
+        and frames of it follow one another."""
+        frames = prod(self._common_frames(cells))
         filled = np.zeros(prod(shape), np.bool_)
         made = {
             name: np.empty((len(filled), len(READABLE[name][1])), READABLE[name][0])
             for name in columns
         }
-        row_of = np.full(len(self.ids) + 1, -1)  # the last is for images that are not listed
-        row_of[chosen] = np.arange(len(chosen))
         column_of = {cell: column for column, cell in enumerate(cells)}
         parts = [part for name in columns for part in READABLE[name][1]]
         for batch in row_batches(self.folder, self.ids, parts):
-            row, column = row_of[batch.image], batch.numbered(column_of)
-            use = np.flatnonzero((row >= 0) & (column >= 0))
-            frame, frames = batch["frame"][use], shape[2] if len(shape) == 3 else 1
+            column = batch.numbered(column_of)
+            use = np.flatnonzero((batch.image >= 0) & (column >= 0))
+            place = place_of(batch.image[use], column[use])
+            use, place = use[place >= 0], place[place >= 0]
+            frame = batch["frame"][use]
             if len(use) and frame.max() >= frames:
                 raise damaged(batch.path, f"expected frame below {frames}, got {frame.max()}")
             self._check_predictions(batch, use, parts)
-            place = (row[use] * len(cells) + column[use]) * frames + frame
+            place = place * frames + frame
             filled[place] = True
             for name, array in made.items():
                 for number, part in enumerate(READABLE[name][1]):
                     array[place, number] = batch[part][use]
         if not filled.all():
-            lacking = np.count_nonzero(~filled.reshape(len(chosen), -1).all(axis=1))
+            lacking = np.count_nonzero(~filled.reshape(shape[0], -1).all(axis=1))
             raise InputError(
-                f"expected predictions for all {len(chosen):,} images in {self.folder}, but "
+                f"expected predictions for all {shape[0]:,} images in {self.folder}, but "
                 f"{lacking:,} lack some; the same `hardy eval` adds what is missing"
             )
         return {
@@ -241,13 +267,3 @@ class StoredRun:
                 "them one by one"
             )
         return tuple(number for number in frames if number is not None)
-
-
-def _retry(read: Callable[[], Read]) -> Read:
-    """Read again where a file is gone, because its rows are in a merged one now."""
-    for _ in range(_TRIES - 1):
-        try:
-            return read()
-        except FileNotFoundError:
-            continue
-    return read()

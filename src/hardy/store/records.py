@@ -27,6 +27,7 @@ VERSION = 2
 # A run of version 1 had one writer at a time, which kept in run.json what sessions say now.
 _READABLE = (1, VERSION)
 _SAID: dict[str, Any] = {"classes": None, "width": None, "frames": {}, "sessions": []}
+LABELLED = ("suite", "own")  # whose classes the labels are: the suite's, or the images' own
 _ADDED = {"defence": None, "batches": None}  # what older records have not
 
 # A sentence of Hardy 0.1.0: "clahe: what it does; bn_adapt:16: what it does".
@@ -51,7 +52,7 @@ _FIELDS = {
     "suite": SUITE_NAME,
     "suite_version": WHOLE,
     "seed": or_null(Field("a whole number from 0", lambda value: is_whole(value, least=0))),
-    "labels": Field('"suite" or "own"', ("suite", "own").__contains__),
+    "labels": Field('"suite" or "own"', LABELLED.__contains__),
     "classes": or_null(TEXTS),
     "width": or_null(WHOLE),
     "batches": or_null(TEXT),

@@ -1,8 +1,8 @@
 """Reads the files of a run a few megabytes at a time: rows, with the image and the cell of each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,10 @@ from hardy.store.sessions import parts_that_count
 from hardy.suites.cells import Cell
 
 LEVELS = 128  # severities are int8
+# More often than this nobody merges files while they are read.
+_TRIES = 5
+
+Read = TypeVar("Read")
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -68,6 +72,16 @@ class RowBatch:
             if cell.name in self._names:
                 table[self._names.index(cell.name) * LEVELS + cell.level] = number
         return np.asarray(table[self._cell])
+
+
+def read_again(read: Callable[[], Read]) -> Read:
+    """Read, and again where a file is gone, because its rows are in a merged one now."""
+    for _ in range(_TRIES - 1):
+        try:
+            return read()
+        except FileNotFoundError:
+            continue
+    return read()
 
 
 def row_batches(folder: Path, ids: Ids, columns: Sequence[str]) -> Iterator[RowBatch]:

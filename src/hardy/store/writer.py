@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import HardyError, InputError, printable
-from hardy.files import CheckpointWriter
+from hardy.files import CheckpointWriter, remove_for_good
 from hardy.images.source import Ids
+from hardy.places import is_url
 from hardy.store import parts, records
 from hardy.store.identity import (
     Identity,
@@ -27,10 +28,11 @@ from hardy.store.identity import (
     quoted,
     unlike,
 )
-from hardy.store.parts import FOLDER, GROUP, Columns, merge_parts, write_part
-from hardy.store.scan import scan_parts
+from hardy.store.parts import FOLDER, GROUP, Columns, merge_parts
+from hardy.store.scan import read_again, scan_parts
 from hardy.store.sessions import SESSIONS, SessionRecord, new_session_path, sweep, write_session
 from hardy.store.waiting_rows import WaitingRows
+from hardy.store.worst_images import WORST
 from hardy.suites.cells import Cell
 
 LOCK = "lock"
@@ -59,13 +61,16 @@ class RunWriter(CheckpointWriter):
         wanted = _images_of(ids, labels)
         self.folder = identity.folder_in(store)
         _check_own(self.folder)
+        self._taken: list[str] = []  # parts that no session lists yet
         self._merged = 0  # of the session's parts, those at the front that need no merging
         with self._disk():
             (self.folder / FOLDER).mkdir(parents=True, exist_ok=True)
             busy = (
                 f"another process is writing to {self.folder}; wait for it, or name another store"
             )
-            super().__init__(None if shared else self.folder / LOCK, busy)
+            # A store of objects has no locks, and needs none: what is done twice is there once.
+            held = None if shared or is_url(self.folder) else self.folder / LOCK
+            super().__init__(held, busy)
         try:
             with self._disk():
                 self._open(identity, wanted, classes, frames or {})
@@ -114,7 +119,9 @@ class RunWriter(CheckpointWriter):
         self._save()
         place = {id: number for number, id in enumerate(self._ids)}
         self._places = np.array([place[id] for id in wanted], np.int64)
-        self._there, self._pixels = scan_parts(self.folder, self._ids, self._labels)
+        self._there, self._pixels = read_again(
+            lambda: scan_parts(self.folder, self._ids, self._labels)
+        )
         self._waiting = WaitingRows(identity.hash(), self._ids, self._labels, dict(frames))
 
     def _stored_images(self) -> tuple[LabelOf, bool]:
@@ -124,6 +131,11 @@ class RunWriter(CheckpointWriter):
         except InputError:
             ids, labels = records.recover_images(self.folder)
             return _images_of(ids, labels) if ids else {}, False
+
+    @property
+    def session_file(self) -> Path:
+        """What this process says of the run; nobody else has a file of this name."""
+        return self._path
 
     @property
     def width(self) -> int | None:
@@ -150,6 +162,12 @@ class RunWriter(CheckpointWriter):
         if self._model != printable(model):
             self._model = self._record.run["model"] = printable(model)
             self._save()
+
+    def plan_sample(self, plan: Mapping[str, int]) -> None:
+        """Say in the session which sample of the run it takes."""
+        assert self._record.session is not None  # it was added before the work began
+        self._record.session["sample"] = dict(plan)
+        self._save()
 
     def leave_out(self, kind: str, images: int) -> None:
         """Say in the session that images were left out, and why."""
@@ -190,14 +208,20 @@ class RunWriter(CheckpointWriter):
         pixels: npt.NDArray[np.uint64] | None = None,
     ) -> None:
         """Add what `reduce` gave for the images `rows` (indices into the ids) under a cell."""
-        places = self._places[rows]
         if pixels is None:
-            pixels = np.zeros(len(places), np.uint64)
-        else:
+            pixels = np.zeros(len(rows), np.uint64)
+        self.add_together([(rows, cell, columns, pixels)])
+
+    def add_together(
+        self, entries: Sequence[tuple[npt.NDArray[Any], Cell, Columns, npt.NDArray[np.uint64]]]
+    ) -> None:
+        """Add what was predicted in one batch, of several cells: it is stored as a whole."""
+        for rows, cell, columns, pixels in entries:
             self.check_pixels(rows, pixels)
+            places = self._places[rows]
             self._pixels[places] = np.where(pixels == 0, self._pixels[places], pixels)
-        self._waiting.add(places, cell, columns, pixels)
-        self._there.setdefault(cell, np.zeros(len(self._ids), np.bool_))[places] = True
+            self._waiting.add(places, cell, columns, pixels)
+            self._there.setdefault(cell, np.zeros(len(self._ids), np.bool_))[places] = True
         if len(self._waiting) >= GROUP:
             self.checkpoint()
         self.checkpoint_if_due()
@@ -205,23 +229,26 @@ class RunWriter(CheckpointWriter):
     def write_waiting(self) -> None:
         with self._disk():
             if len(self._waiting):
-                name = self._waiting.name()
-                write_part(self.folder / FOLDER, name, self._waiting.table())
-                self.commit([name])
+                self._taken.append(self._waiting.write(self.folder))
                 self._waiting.clear()
+            if self._taken:
+                self.commit(self._taken)
+                self._taken.clear()
 
     def add_part(self, name: str, rows: npt.NDArray[Any], pixels: npt.NDArray[np.uint64]) -> None:
         """Take over a part that a worker wrote, of images with these hashes.
 
-        At once: nobody knows when the next one comes, and a part that no session lists is lost with
-        this process, and swept by others when it is old.
+        It counts from the next checkpoint: to list each one by itself would take longer than many
+        workers take to make it.
         """
         self.check_pixels(rows, pixels)
-        with self._disk():
-            self.commit([name])
+        self._taken.append(name)
 
     def commit(self, names: Sequence[str]) -> None:
-        """Make parts that were written count."""
+        """Make parts that were written count. The worst images are forgotten first, if this session
+        has all images to choose them anew: one that is killed leaves none of older predictions."""
+        if len(self._places) == len(self._ids) and (self.folder / WORST).exists():
+            remove_for_good(self.folder / WORST)
         record = self._record
         record.parts += [name for name in names if name not in record.parts]
         self._save()
@@ -251,7 +278,9 @@ class RunWriter(CheckpointWriter):
 
 
 def _check_own(folder: Path) -> None:
-    """Refuse links, which may lead out of the store."""
+    """Refuse links, which may lead out of the store; at a URL there are none."""
+    if is_url(folder):
+        return
     within = ((FOLDER, "folder"), (SESSIONS, "folder"), (LOCK, "file"))
     for path, kind in ((folder, "folder"), *((folder / name, kind) for name, kind in within)):
         got = "link" if path.is_symlink() else "folder" if path.is_dir() else "file"

@@ -14,10 +14,12 @@ from typing import Any
 from hardy.documents import parse_toml, read_toml
 from hardy.errors import InputError
 from hardy.files import write_file
+from hardy.places import is_url, locate
 from hardy.registry import unknown
 from hardy.rooms import call_room
-from hardy.suites.suite import SEVERITIES as SEVERITIES
-from hardy.suites.suite import Edition, Suite, parse_edition, parse_suite
+from hardy.suites.edition_files import SEVERITIES as SEVERITIES
+from hardy.suites.edition_files import Edition, parse_edition
+from hardy.suites.suite import Suite, parse_suite
 
 _FOLDER = Path(__file__).parent
 
@@ -35,7 +37,7 @@ def suite_names() -> tuple[str, ...]:
 
 def load(name: str) -> Suite:
     """The suite of that name, or in that file, such as "my_suite.toml"."""
-    return _load_file(Path(name)) if name.endswith(".toml") else _load(name)
+    return _load_file(locate(name)) if name.endswith(".toml") else _load(name)
 
 
 def parse(text: str, name: str) -> Suite:
@@ -101,7 +103,9 @@ def copy_name(suite: Suite) -> str:
 def suite_in(folder: Path, name: str) -> str:
     """What to load for the results in a folder: the copy, or else the name."""
     copy = folder / f"{name}.toml"
-    return str(copy) if os.path.isfile(copy) else name  # unlike Path.is_file, of any length
+    # os.path.isfile, unlike Path.is_file, takes names of any length
+    there = copy.is_file() if is_url(copy) else os.path.isfile(copy)
+    return str(copy) if there else name
 
 
 def text_of(suite: Suite) -> str:

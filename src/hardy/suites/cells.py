@@ -20,6 +20,7 @@ class Cell(NamedTuple):
 
 
 CLEAN = Cell("clean", 0)  # no corruption: what the others are measured against
+IS_CLEAN = f"{CLEAN.name}/"  # how the ids of clean images begin that lie beside shifted ones
 NONE = "none"  # what a model is trained with that sees no corruption
 
 
@@ -27,6 +28,8 @@ def levels(suite: Suite, name: str) -> tuple[int, ...]:
     """All levels a name has in a suite."""
     if suite.kind == "corruptions":
         return suite.edition.severities(name)
+    if suite.shift is not None:
+        return (1,)
     return tuple(range(1, len(suite.edition.steps(name).levels) + 1))
 
 

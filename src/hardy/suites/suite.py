@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol, SupportsIndex, runtime_checkable
+from typing import Any
 
 from hardy.documents import SUITE_NAME
 from hardy.errors import InputError
-from hardy.registry import Registry, unknown
+from hardy.registry import unknown
 from hardy.schema import (
-    LIST,
     TABLE,
     TEXT,
     WHOLE,
@@ -30,41 +28,22 @@ from hardy.schema import (
     at_least,
     check_table,
     expect,
-    is_number,
     is_text,
-    is_whole,
     one_of,
 )
+from hardy.suites.edition_files import LENGTH, Edition, check_name, with_brought
 from hardy.suites.reference import PublishedErrors, PublishedFlips, parse_errors, parse_flips
-from hardy.suites.steps import Steps, is_video, parse_rows, parse_steps
+from hardy.suites.shift import OUTLIERS, SHIFTED, SHIFTS, Shift, parse_shift
+from hardy.suites.steps import is_video
 
-SEVERITIES = (1, 2, 3, 4, 5)
 ID_RULES = ("file_stem", "row_index", "relative_path")
-SUITE_KINDS = ("corruptions", "perturbations")
+_MADE = ("corruptions", "perturbations")  # of constants, which editions have
+SUITE_KINDS = (*_MADE, SHIFTS, OUTLIERS)
 # Which ratio to the reference a suite of corruptions is scored by.
 _RATIOS = ("mCE", "relative mCE")
 
-Severities = Sequence[Mapping[str, float]]  # the parameters of each
-
-
-@runtime_checkable
-class _BringsRows(Protocol):
-    """A corruption of another package: it is in no edition file, so its rows come with it."""
-
-    @property
-    def rows(self) -> Mapping[str, Severities]: ...  # by edition
-
-
-BROUGHT: Registry[_BringsRows] = Registry("corruption", "hardy.corruptions", of=_BringsRows)
-
 _PROSE = frozenset({"title", "source", "images", "recipe_description"})
-_LENGTH = Field("a length in pixels", is_whole)
 _NAMES = Field("a list of names", all_of(is_text))
-_ROWS = Field(
-    "a table of numbers for each severity",
-    all_of(lambda row: isinstance(row, dict) and all(map(is_number, row.values()))),
-)
-_EDITION = {"name": TEXT, "side": _LENGTH, "source": TEXT, "corruptions": TABLE}
 SUITE = {
     "name": SUITE_NAME,
     **dict.fromkeys(("title", "source", "edition", "images"), TEXT),
@@ -82,7 +61,8 @@ SUITE_TOO = {
     "noise_storage": TEXT,
     "reference": TABLE,
     "constants": TABLE,  # of corruptions that are in no edition, as their plug-ins bring them
-    "side": _LENGTH,  # of the images, where it is not the one the constants were chosen for
+    "side": LENGTH,  # of the images, where it is not the one the constants were chosen for
+    "shift": TABLE,  # of shifts and outliers, in the place of what counts
 }
 RECIPE = {
     "name": Field(
@@ -94,54 +74,12 @@ RECIPE = {
 
 
 @dataclass(frozen=True)
-class Edition:
-    """The constants chosen for images of one size."""
-
-    name: str
-    side: int
-    source: str
-    corruptions: dict[str, tuple[dict[str, float], ...]]
-    perturbations: dict[str, Steps]
-    # How often a formula has changed the bytes it gives, where it has: {"corruptions.lines": 1}.
-    revisions: dict[str, int] = field(default_factory=dict)
-
-    def __contains__(self, name: object) -> bool:
-        """Whether it has a corruption or a perturbation of that name."""
-        return name in self.corruptions or name in self.perturbations
-
-    def having(self, corruption: str, rows: Severities) -> Edition:
-        """This edition with the rows that another package brings."""
-        own = {corruption: tuple(dict(row) for row in rows)}
-        return replace(self, corruptions={**self.corruptions, **own})
-
-    def severities(self, corruption: str) -> tuple[int, ...]:
-        """1 to 5, or just 1 where every image draws a strength of its own."""
-        return tuple(range(1, len(self._rows(corruption)) + 1))
-
-    def params(self, corruption: str, severity: SupportsIndex) -> dict[str, float]:
-        """The named parameters of one corruption at one severity; a copy, so change it freely."""
-        rows = self._rows(corruption)
-        return dict(rows[_level(severity, corruption, self.severities(corruption)) - 1])
-
-    def _rows(self, corruption: str) -> tuple[dict[str, float], ...]:
-        if corruption not in self.corruptions:
-            raise unknown(f"corruption of edition {self.name}", corruption, self.corruptions)
-        return self.corruptions[corruption]
-
-    def steps(self, perturbation: str) -> Steps:
-        """How many frames a perturbation has, what it changes, and its parameters per level."""
-        if perturbation not in self.perturbations:
-            raise unknown(f"perturbation of edition {self.name}", perturbation, self.perturbations)
-        return self.perturbations[perturbation]
-
-
-@dataclass(frozen=True)
 class Suite:
     """A benchmark: images, preprocessing, constants, what counts, and the reference."""
 
     name: str
     version: int
-    kind: str  # "corruptions" or "perturbations"
+    kind: str  # one of SUITE_KINDS
     title: str
     source: str
     edition: Edition
@@ -157,10 +95,12 @@ class Suite:
     reference: PublishedErrors | None  # of corruptions
     flips: PublishedFlips | None  # of perturbations
     score: str = _RATIOS[0]
+    shift: Shift | None = None  # of natural shifts
     toml: str | None = field(default=None, repr=False, compare=False)  # of one that is not Hardy's
 
     def __repr__(self) -> str:
-        return f"Suite({self.name!r}, version {self.version}, {len(self.counted)} {self.kind})"
+        number = "" if self.shift else f"{len(self.counted)} "
+        return f"Suite({self.name!r}, version {self.version}, {number}{self.kind})"
 
     @property
     def corruptions(self) -> tuple[str, ...]:
@@ -186,45 +126,37 @@ class Suite:
 
         Prose is left out: rewording a title must not make stored results look stale.
         """
-        content = _without_prose(asdict(self))
+        content = _without_prose(asdict(replace(self, shift=None)))
         # The edition's constants of the other kind are none of this suite's business.
-        for other in set(SUITE_KINDS) - {self.kind}:
+        for other in set(_MADE) - {self.kind}:
             del content["edition"][other]
         # Nor are those of names that it has not; and the usual score goes without saying.
-        constants, own = content["edition"][self.kind], self.counted + self.validation
-        content["edition"][self.kind] = {name: constants[name] for name in own}
+        own = self.counted + self.validation
+        if self.kind in _MADE:
+            constants = content["edition"][self.kind]
+            content["edition"][self.kind] = {name: constants[name] for name in own}
         revised = content["edition"].pop("revisions")
         ours = {f"{self.kind}.{name}" for name in own} & revised.keys()
         if ours:
             content["edition"]["revisions"] = {name: revised[name] for name in ours}
         if self.score == _RATIOS[0]:
             del content["score"]
-        del content["toml"]
+        del content["toml"], content["shift"]
+        if self.shift is not None:
+            content["shift"] = self.shift.content()
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def parse_edition(data: Mapping[str, Any], where: str) -> Edition:
-    check_table(data, _EDITION, where, optional={"perturbations": TABLE, "revisions": TABLE})
-    _check_name(data["name"], where)
-    tables, sequences = data["corruptions"].items(), data.get("perturbations", {}).items()
-    return Edition(
-        name=data["name"],
-        side=data["side"],
-        source=data["source"],
-        corruptions={name: _parse_rows(table, f"{where} [{name}]") for name, table in tables},
-        perturbations={
-            name: parse_steps(table, f"{where} [perturbations.{name}]") for name, table in sequences
-        },
-        revisions=data.get("revisions", {}),
-    )
-
-
 def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Edition]) -> Suite:
     """`edition` looks an edition up by name."""
+    if isinstance(data, dict) and "shift" in data:
+        data = {"counted": [SHIFTED], "validation": [], **data}
     check_table(data, SUITE, where, optional=SUITE_TOO)
-    _check_name(data["name"], where)
+    check_name(data["name"], where)
     kind, recipe = data.get("kind", SUITE_KINDS[0]), data["recipe"]
+    made = kind in _MADE
+    expect(("shift" in data) is not made, f"{'no' if made else 'a'} table [shift]", kind, where)
     for key in ("storage", "noise_storage"):
         if key in data:
             _check_storage(data[key], kind, f"{where}: {key}")
@@ -236,8 +168,8 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     expect(bool(data["counted"]), f"at least one {one}", data["counted"], f"{where}: counted")
     listed = [*data["counted"], *data["validation"]]
     if kind == "corruptions":
-        its_edition = _with_brought(its_edition, listed, data.get("constants", {}), where)
-    known: Iterable[str] = getattr(its_edition, kind)
+        its_edition = with_brought(its_edition, listed, data.get("constants", {}), where)
+    known: Iterable[str] = getattr(its_edition, kind) if made else [SHIFTED]
     for name in listed:
         if name not in known:
             todo = "install the plug-in that brings it"
@@ -264,45 +196,8 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
         reference=parse_errors(reference, spot, listed) if measured == "corruptions" else None,
         flips=parse_flips(reference, spot, listed) if measured == "perturbations" else None,
         score=data.get("score", _RATIOS[0]),
+        shift=None if made else parse_shift(data["shift"], f"{where} [shift]"),
     )
-
-
-def _parse_rows(table: Any, where: str) -> tuple[dict[str, float], ...]:
-    """A header of parameter names over one row of values per severity.
-
-    A single row holds ranges, from which each image draws a strength of its own.
-    """
-    check_table(table, {"parameters": LIST, "severities": LIST}, where)
-    check_number(where, table["severities"])
-    return parse_rows(table["severities"], table["parameters"], f"{where}: severities")
-
-
-def check_number(where: str, rows: Sequence[Any]) -> None:
-    """Refuse another number of rows than one per severity, or one of ranges."""
-    right = len(rows) in (1, len(SEVERITIES))
-    expect(right, f"1 or {len(SEVERITIES)} rows", f"{len(rows)} rows", f"{where}: severities")
-
-
-def _check_name(name: str, where: str) -> None:
-    stem = where.rpartition("/")[2].removesuffix(".toml")
-    expect(name == stem, f'that of the file, "{stem}"', name, f"{where}: name")
-
-
-def _with_brought(
-    edition: Edition, names: Iterable[str], constants: Mapping[str, Any], where: str
-) -> Edition:
-    """The edition with the rows that the suite's file or other packages bring for those names."""
-    check_table(constants, dict.fromkeys(constants, _ROWS), f"{where} [constants]")
-    for name in names:
-        if name in edition.corruptions:
-            continue
-        rows = constants.get(name)
-        if rows is None and name in BROUGHT:
-            rows = BROUGHT[name].rows.get(edition.name)
-        if rows is not None:
-            check_number(f"{where} [constants.{name}]", rows)
-            edition = edition.having(name, rows)
-    return edition
 
 
 def _check_severities(edition: Edition, names: Iterable[str], where: str) -> None:
@@ -323,22 +218,6 @@ def _check_storage(storage: str, kind: str, where: str) -> None:
 def _is_jpeg(storage: str) -> bool:
     match = re.fullmatch(r"jpeg:([1-9]\d{0,2})", storage)
     return match is not None and int(match[1]) <= 100
-
-
-def _level(severity: SupportsIndex, corruption: str, there: tuple[int, ...]) -> int:
-    # Not an index into the table: the reference code takes 0 for 5 and -1 for 4 without a word.
-    level = operator.index(severity) if hasattr(severity, "__index__") else None
-    if level not in there:
-        if there == (1,):
-            raise InputError(
-                f"expected severity 1, got {severity!r}; each image draws a strength of its own "
-                f"under {corruption}, and there are no other severities"
-            )
-        raise InputError(
-            f"expected a severity from 1 (weak) to 5 (strong), got {severity!r}; "
-            "the clean image is no severity, leave the corruption out for it"
-        )
-    return level
 
 
 def _without_prose(content: Any) -> Any:

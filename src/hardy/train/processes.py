@@ -21,6 +21,10 @@ TODO = "start several processes by torchrun, or unset WORLD_SIZE"
 _PEER_LEFT = ("closed by peer", "reset by peer", "remote process exited")
 
 
+class PeerGone(HardyError):
+    """Another process, for which this one waits, has stopped."""
+
+
 @dataclass(frozen=True)
 class Ranks:
     rank: int = 0
@@ -35,8 +39,7 @@ class Ranks:
         """Average over all processes, in place; the tensors are of one type. `weight` is the number
         of images in a mean over images: the parts of a batch may differ by one."""
         if self.world > 1:
-            one = tensors[0].new_ones(1)
-            flat = torch.cat([*(tensor.flatten() for tensor in tensors), one]) * weight
+            flat = torch.cat([*(one.flatten() for one in tensors), tensors[0].new_ones(1)]) * weight
             distributed.all_reduce(flat)
             parts = (flat[:-1] / flat[-1]).split([tensor.numel() for tensor in tensors])
             for tensor, part in zip(tensors, parts, strict=True):
@@ -67,7 +70,7 @@ ALONE = Ranks()
 
 @contextmanager
 def joined(kind: str) -> Iterator[Ranks]:
-    """The processes that `torchrun` started, on "cpu" or "cuda"; else this one alone."""
+    """The processes that `torchrun` or Ray started, on "cpu" or "cuda"; else this one alone."""
     world = os.environ.get("WORLD_SIZE", "1")
     if not _is_whole(world) or int(world) < 1:
         raise InputError(
@@ -77,22 +80,25 @@ def joined(kind: str) -> Iterator[Ranks]:
         yield ALONE
         return
     _check_started(int(world), kind)
-    if kind == "cuda":
+    ours = not distributed.is_initialized()  # else Ray has, and has chosen each process's device
+    if ours and kind == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     # Some parts of torch take the group that there is when they are imported as a default, and so
     # keep it for ever: its threads outlive it, and one that still holds a tensor when Python ends
     # is killed, and the process with it. So these are imported before there is a group.
     import_module("torch._dynamo")
-    distributed.init_process_group("nccl" if kind == "cuda" else "gloo")
+    if ours:
+        distributed.init_process_group("nccl" if kind == "cuda" else "gloo")
     try:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
         distributed.barrier()  # that none leaves while another still talks to it
     except RuntimeError as error:
         if not any(sign in str(error) for sign in _PEER_LEFT):
             raise
-        raise HardyError("another process of this training has stopped; it says why") from error
+        raise PeerGone("another process of this training has stopped; it says why") from error
     finally:
-        distributed.destroy_process_group()
+        if ours:
+            distributed.destroy_process_group()
 
 
 def _is_whole(text: str) -> bool:

@@ -32,7 +32,16 @@ from hardy import progress, schema
 from hardy.documents import check_record, parse_json, read_document, read_json
 from hardy.errors import InputError
 from hardy.execute.machine import versions
-from hardy.files import begin, hold, lasting, let_go, remove_unfinished, write_file, write_record
+from hardy.files import (
+    BusyFolder,
+    begin,
+    hold,
+    lasting,
+    let_go,
+    remove_unfinished,
+    write_file,
+    write_record,
+)
 from hardy.models.model import hash_files
 from hardy.train.hyperparameters import LARGEST_FLOAT
 from hardy.train.training_data import MOST_CLASSES, Data
@@ -125,6 +134,18 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         let_go(held)
+
+
+def wait_until_free(folder: Path) -> None:
+    """Wait for a process that was given up to let go of the folder: it may live a moment longer.
+    After a minute it is held to be at work."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            with alone_in(folder):
+                return
+        except BusyFolder:
+            time.sleep(1)
 
 
 def begin_run(folder: Path, wanted: Mapping[str, Any], say: Say = lambda line: None) -> None:
@@ -231,6 +252,7 @@ _INSIDE = {
             lambda value: schema.is_whole(value) and value <= MOST_CLASSES,
         ),
         "names": schema.or_null(schema.TEXTS),
+        "images": schema.TEXT,
     },
     "preprocessing": dict.fromkeys(("mean", "std"), schema.Field("three numbers", _is_triple)),
 }

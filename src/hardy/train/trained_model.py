@@ -32,6 +32,7 @@ def trained_model(rest: str, options: Options) -> Model:
         class_names=None if names is None else tuple(names),
         seen_corruptions=None if seen is None else tuple(seen),
         trained_as=trained_as(run),
+        trained_on=run["data"]["images"],
     )
     model = finish_model(net, replace(options, checkpoint=None), own, facts)
     return trained_behind(model, run["input"]) if run["input"] else model

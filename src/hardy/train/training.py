@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from hardy.errors import InputError, need
+from hardy.errors import InputError, need, warn_user
+from hardy.execute import RayGroup
+from hardy.places import on_disk
 from hardy.progress import Track, untracked, watch
 
 
@@ -43,10 +45,13 @@ def train(
     recipe: str = "none@1",
     input: str | None = None,
     device: str | None = None,
+    on: str | None = None,
+    processes: int | None = None,
     precision: str | None = None,
     deterministic: bool = False,
     seed: int = 0,
     say: Callable[[str], object] = lambda line: None,
+    warn: Callable[[str], None] | None = None,
     track: Track = watch,
 ) -> TrainingResult:
     """Train a net by a method into the folder `out`; the same call resumes what was stopped.
@@ -58,7 +63,8 @@ def train(
     start from. `input` names a filter of `hardy.names("defences")` that all images pass, in tests
     too. The device and the precision are the best there are, if left out. `out` then has the
     weights, a log, and run.json, the record of the run. Processes that torchrun started share each
-    batch.
+    batch; so do those that are started by `on` on the machines of a Ray cluster ("ray://HOST:PORT",
+    "auto", or "ray" for one of its own), as many as `processes` says: the weights are the same.
 
     ```python
     import hardy
@@ -87,10 +93,38 @@ def train(
         check_labelled(validation, "validation")
     check_net(net, antialias, blur_after_conv)
     init = None if init is None else existing(Path(init), "weights to start from")
-    out = Path(out)
+    out = on_disk(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"expected a folder to train in, got the file {out}; name another")
+    if processes is not None and on is None:
+        raise InputError("expected `processes` with `on`, got it alone; or start them by torchrun")
     kind, precision = best_device(device, precision)
+    if on is not None:
+        given = {
+            "method": method,
+            "data": str(data),
+            "out": out,
+            "net": net,
+            "epochs": epochs,
+            "lr": lr,
+            "schedule": schedule,
+            "batch": batch,
+            "weight_decay": weight_decay,
+            "antialias": antialias,
+            "blur_after_conv": blur_after_conv,
+            "init": init,
+            "settings": settings,
+            "stylised": stylised,
+            "validation": validation,
+            "labels": labels,
+            "recipe": recipe,
+            "input": input,
+            "precision": precision,
+            "deterministic": deterministic,
+            "seed": seed,
+            "device": "cuda" if kind.startswith("cuda") else kind,
+        }
+        return _train_together(given, on, processes, warn or warn_user)
     with joined(kind.partition(":")[0]) as ranks:
         where = find_device(Options("training", device=kind))
         hyper = Hyperparameters(
@@ -127,3 +161,27 @@ def train(
             say=say if ranks.first else lambda line: None,
             track=track,
         )
+
+
+def _train_together(
+    given: Mapping[str, Any], on: str, processes: int | None, warn: Callable[[str], None]
+) -> TrainingResult:
+    """Have processes on a cluster call `train`."""
+    group = RayGroup(on, processes, gpu=given["device"] == "cuda", warn=warn)
+    found = group.run(partial(_begin_share, given), given["out"])
+    return TrainingResult(**{**found, "folder": given["out"]})
+
+
+def _begin_share(given: Mapping[str, Any]) -> Callable[[int], dict[str, Any]]:
+    from hardy.train.processes import PeerGone
+    from hardy.train.record import wait_until_free
+
+    def work(rank: int) -> dict[str, Any]:
+        if rank == 0:
+            wait_until_free(given["out"])
+        try:
+            return train(**given, track=untracked)._asdict() | {"folder": None}
+        except PeerGone as error:  # nothing that a person is to do: all begin anew
+            raise RuntimeError(str(error)) from error
+
+    return work

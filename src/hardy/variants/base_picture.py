@@ -24,7 +24,7 @@ from hardy.errors import InputError
 from hardy.registry import unknown
 from hardy.suites import edition as find_edition
 from hardy.suites import editions
-from hardy.suites.suite import Edition
+from hardy.suites.edition_files import Edition
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -84,20 +84,32 @@ class BasePicture:
         return cls(pixels, recipe.base(picture)[None] if recipe else pixels, recipe)
 
     @classmethod
-    def batch(cls, pictures: Sequence[BasePicture]) -> BasePicture:
-        """Pictures of one size as one."""
-        ops, recipe = ops_for(pictures[0].base), pictures[0].recipe
-        pixels = ops.join([picture.pixels for picture in pictures])
-        return cls(pixels, ops.join([picture.base for picture in pictures]), recipe)
+    def bases(cls, pictures: Sequence[BasePicture]) -> BasePicture:
+        """The base images of pictures, which are of one size, without what these were made of."""
+        bases = np.concatenate([picture.base for picture in pictures])
+        return cls(bases, bases, pictures[0].recipe)
+
+    @classmethod
+    def views(cls, pictures: Sequence[BasePicture]) -> BasePicture:
+        """What is seen of pictures of any size, as pictures that are seen whole."""
+        seen = np.stack([picture.view for picture in pictures])
+        return cls(seen, seen, None)
 
     def on(self, device: str) -> BasePicture:
-        """The base as a tensor on a device, unless Pillow has to finish every frame.
-
-        The picture stays: it is asked for only where the recipe, and so Pillow, finishes frames.
-        """
-        if self.recipe is not None and self.recipe.side and self._seen != self.size:
-            return self
+        """The base as a tensor on a device. The picture stays: it is asked for only where the
+        recipe, and so Pillow, finishes frames."""
         return replace(self, base=to_device(self.base, device))
+
+    @property
+    def view(self) -> UInt8:
+        """What is seen of one picture, (H, W, 3)."""
+        (base,) = self.base
+        return base if self.recipe is None else self.recipe.finish(base)
+
+    @property
+    def is_cut_out(self) -> bool:
+        """Whether frames are cut out of the base; else Pillow has to finish every one of them."""
+        return self.recipe is None or not self.recipe.side or self._seen == self.size
 
     @property
     def _seen(self) -> tuple[int, int]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,9 @@ from hardy.suites.suite import Suite
 from hardy.variants import Chunk, DecodedImage
 from hardy.variants.base_picture import BasePicture
 from hardy.variants.disk import encode
+from hardy.variants.kernels_ahead import wait_for_kernels
+
+_LOOKED_AT = 4  # images, to tell whether all have the suite's size
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,33 @@ class Generated:
         ids = [self.source.ids[index] for index in indices]
         made_of = [image.made_of for image in images]
         if self.suite.kind == "perturbations":
-            return _Perturbed(self, made_of, ids, range(len(ids)))
+            alone = [_Alike(base, (place,)) for place, base in enumerate(made_of)]
+            return _Perturbed(self, ids, dict.fromkeys(("view", "base", "picture"), alone))
         numbers = np.array([image_id(value) for value in ids], np.uint64)
         return _Corrupted(self, np.stack(made_of), numbers)
 
+    def without_pixels(self, images: Any) -> Chunk:
+        """A chunk of tensors on the device "meta": what its cells launch is noted, and not run."""
+        ids = range(len(images))
+        if self.suite.kind == "corruptions":
+            return _Corrupted(self, images, np.arange(len(ids), dtype=np.uint64))
+        alike = [_Alike(BasePicture(images, images, None), ids)]
+        return _Perturbed(self, ids, dict.fromkeys(("view", "base", "picture"), alike))
+
     def clean_image(self, index: int) -> UInt8:
         return self.source.read(index, RECIPES[self.recipe].prepare)
+
+    def resized_again(self) -> bool:
+        """Whether images that have the suite's size already are brought to it by its recipe."""
+        side = self.suite.edition.side
+        if self.recipe != self.suite.recipe or RECIPES[self.recipe].side is None:
+            return False
+        try:
+            few = range(min(_LOOKED_AT, len(self.source)))
+            shapes = {self.source.read(row, RECIPES["none@1"].prepare).shape[:2] for row in few}
+        except InputError:  # told when it is its turn
+            return False
+        return shapes == {(side, side)}
 
     def describe(self) -> str:
         step = f" + {self.suite.storage}" if self.stored and self.suite.storage else ""
@@ -133,6 +156,7 @@ class _Corrupted:
     def make(self, cell: Cell) -> UInt8:
         if cell == CLEAN:  # never stored: a benchmark's clean images are those of its source
             return self.clean
+        wait_for_kernels()
         suite = self.made_by.suite
         key = derive_key(self.made_by.seed, suite.edition.name, cell.name, cell.level)
         params = suite.edition.params(cell.name, cell.level)
@@ -148,39 +172,51 @@ class _Corrupted:
         return self, {}  # made of pixels that were read already
 
 
+class _Alike(NamedTuple):
+    """One picture or several alike, which are perturbed together."""
+
+    pictures: BasePicture
+    places: Sequence[int]  # of these among all
+
+
 @dataclass(frozen=True)
 class _Perturbed:
     """Sequences as they are made: the video codec belongs to the files, and is not imitated."""
 
     made_by: Generated
-    bases: list[BasePicture]  # each of one or more pictures
     ids: Sequence[int | str]
-    places: Sequence[int]  # of the pictures, in the order of the bases
+    alike: Mapping[str, Sequence[_Alike]]  # by what a perturbation acts on, as `Steps.on` has it
 
     def on(self, device: str) -> _Perturbed:
-        """Pictures of one size are batched there, in the order of the first of each size."""
-        sizes: dict[Any, list[int]] = {}
-        for place, base in enumerate(self.bases):
-            sizes.setdefault((base.pixels.shape, base.base.shape), []).append(place)
-        return replace(
-            self,
-            bases=[
-                BasePicture.batch([self.bases[place] for place in places]).on(device)
+        """What is seen of all pictures is batched there, and bases of one size are. A batch of its
+        own for each picture would have the device wait for the host."""
+        pictures = [one.pictures for one in self.alike["picture"]]
+        views = BasePicture.views(pictures).on(device)
+        alike = {**self.alike, "view": [_Alike(views, range(len(pictures)))]}
+        if all(picture.is_cut_out for picture in pictures):
+            sizes: dict[tuple[int, ...], list[int]] = {}
+            for place, picture in enumerate(pictures):
+                sizes.setdefault(picture.base.shape, []).append(place)
+            alike["base"] = [
+                _Alike(BasePicture.bases([pictures[place] for place in places]).on(device), places)
                 for places in sizes.values()
-            ],
-            places=[place for places in sizes.values() for place in places],
-        )
+            ]
+        return replace(self, alike=alike)
 
     def make(self, cell: Cell) -> UInt8:
+        wait_for_kernels()
         edition, seed = self.made_by.suite.edition, self.made_by.seed
-        ids, made = iter([self.ids[place] for place in self.places]), []
-        for base in self.bases:
-            some = list(islice(ids, len(base.base)))
-            made.append(base.all_frames(edition, cell.name, cell.level, seed=seed, ids=some))
-        frames: UInt8 = ops_for(made[0]).join(made)
-        if list(self.places) == sorted(self.places):
-            return frames
-        return frames[np.argsort(self.places)]
+        made: list[UInt8] = []
+        order: list[int] = []
+        for pictures, places in self.alike[edition.steps(cell.name).on]:
+            ids = [self.ids[place] for place in places]
+            made.append(pictures.all_frames(edition, cell.name, cell.level, seed=seed, ids=ids))
+            order += places
+        if len(made) == 1:
+            return made[0]
+        ops = ops_for(made[0])
+        frames: UInt8 = ops.join(made)
+        return frames if order == sorted(order) else frames[ops.host(np.argsort(order))]
 
     def readable(self, cell: Cell) -> tuple[Chunk, Mapping[int, str]]:
         return self, {}  # made of pictures that were read already

@@ -2,11 +2,12 @@
 
 The id of an image is its file stem when it comes alone, and its path below the folder without the
 suffix when it comes with others: `a/b/cat.jpg` has the id "a/b/cat". So a file that is alone and
-one at the top of a folder agree.
+one at the top of a folder agree. Where two differ by the suffix alone, it belongs to both ids.
 """
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from hardy.images.image_files import (
     walk,
 )
 from hardy.inside import refuse_links
+from hardy.places import on_disk
 from hardy.progress import Track, watch
 from hardy.suites import SEVERITIES, load
 from hardy.suites.cells import Cell
@@ -74,7 +76,7 @@ def corrupt_files(
     print(hardy.corrupt_files("cat.png", "cats", "fog:1-5 snow:3").done)
     ```
     """
-    given, wanted = Path(source), Path(target)
+    given, wanted = on_disk(source), on_disk(target)
     cells = _cells(name, severity)
     # A mistake in the name, the severity or the edition is wrong for all images: said at once.
     for cell in cells:
@@ -82,6 +84,7 @@ def corrupt_files(
     job = _Job(given, wanted, cells, seed, edition, keep_format, overwrite)
     if os.path.isdir(given):
         images, others, bad = _plan(given, wanted)
+        job = job._replace(twins=_twins(given, images))
         with held(wanted):
             return _mirror(job, images, others, bad, track)
     if len(cells) == 1:
@@ -138,11 +141,15 @@ class _Job(NamedTuple):
     edition: str
     keep_format: bool
     overwrite: bool
+    twins: frozenset[Path] = frozenset()  # images that differ from another by their suffix alone
+
+    def id(self, path: Path) -> str:
+        return (path if path in self.twins else path.with_suffix("")).as_posix()
 
     def output(self, path: Path, cell: Cell) -> str:
-        name = path.name if self.keep_format else f"{path.stem}.png"
+        name = path.as_posix() if self.keep_format else f"{self.id(path)}.png"
         folder = Path(cell.name, str(cell.level)) if len(self.cells) > 1 else Path()
-        return (folder / path.with_name(name)).as_posix()
+        return (folder / name).as_posix()
 
     def work(self, path: Path, cell: Cell, source_hash: str) -> Work:
         return {
@@ -153,6 +160,8 @@ class _Job(NamedTuple):
             "seed": int(self.seed),
             "edition": self.edition,
             "output": self.output(path, cell),
+            # Its id is not the usual one, and so are the draws.
+            **({"id": self.id(path)} if path in self.twins else {}),
         }
 
     def corrupt(self, clean: UInt8, id: str, cell: Cell) -> UInt8:
@@ -203,7 +212,7 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
             output = job.target / job.output(path, cell)
             refuse_links(str(job.target), [job.output(path, cell)])
             try:
-                pixels = job.corrupt(clean, path.with_suffix("").as_posix(), cell)
+                pixels = job.corrupt(clean, job.id(path), cell)
             except InputError as error:
                 bad.append(f"{job.source / path}: {error}")
                 continue
@@ -271,11 +280,15 @@ def _plan(source: Path, target: Path) -> tuple[list[Path], int, list[str]]:
     images, others, closed = walk(source)
     if not images:
         raise InputError(f"there are no image files in {source}")
-    first: dict[Path, Path] = {}
-    for path in images:
-        if (twin := first.setdefault(path.with_suffix(""), path)) != path:
-            raise InputError(
-                f"{source / twin} and {source / path} have the same id, because an id leaves "
-                "the suffix out; rename one of them"
-            )
     return images, others, closed
+
+
+def _twins(source: Path, images: Sequence[Path]) -> frozenset[Path]:
+    alike = Counter(path.with_suffix("") for path in images)
+    twins = frozenset(path for path in images if alike[path.with_suffix("")] > 1)
+    for path in twins & {image.with_suffix("") for image in images}:
+        raise InputError(
+            f"{source / path} and a file of that name with a further suffix would have the same "
+            "id; rename one of them"
+        )
+    return twins

@@ -324,9 +324,9 @@ def _names(place: Path, suite: Suite) -> list[str]:
     if suite.kind == "corruptions":
         return list(open_images(place, id_rule="relative_path").files)
     return sorted(
-        f"{entry.name}/{name}"
-        for entry in os.scandir(place)
-        if entry.is_dir()
-        for name in os.listdir(entry)
-        if name.endswith(".mp4") and not name.startswith(".")
+        f"{folder.name}/{file.name}"
+        for folder in place.iterdir()
+        if folder.is_dir()
+        for file in folder.glob("*.mp4")
+        if not file.name.startswith(".")
     )

@@ -13,27 +13,37 @@ from hardy.errors import InputError
 
 @kernel
 def box_bytes(images, first_y, count_y, weight_y, first_x, count_x, weight_x, back_y, back_x, out):
-    """Pillow's BOX shrink (along rows, a byte image between the passes) and enlargement back."""
+    """Pillow's BOX shrink (along rows, a byte image between the passes) and enlargement back.
+
+    Along a row, vector code adds up 1, 2, ... pixels from every place on; then the sums that are
+    wanted are picked.
+    """
     n, height, width, _ = images.shape
-    small_w = len(first_x)
-    half, shift, step = np.uint32(1 << 21), np.uint32(22), np.uint64(3)
-    narrow = np.empty((height, 3 * small_w), np.uint8)
-    small = np.empty(3 * small_w, np.uint8)
-    line = np.empty(3 * small_w, np.uint32)
+    values, small_values = 3 * width, 3 * len(first_x)
+    half, shift = np.uint32(1 << 21), np.uint32(22)
+    sums = np.zeros((count_x.max(), values), np.uint32)
+    picks, weights = np.empty(small_values, np.uint32), np.empty(small_values, np.uint32)
+    for x in range(small_values):
+        picks[x] = (count_x[x // 3] - 1) * values + 3 * first_x[x // 3] + x % 3
+        weights[x] = weight_x[x // 3]
+    back = np.empty(values, np.uint32)
+    for x in range(values):
+        back[x] = 3 * back_x[x // 3] + x % 3
+    narrow, small = np.empty((height, small_values), np.uint8), np.empty(small_values, np.uint8)
+    line, flat = np.empty(small_values, np.uint32), sums.reshape(-1)
     for i in range(n):
         for y in range(height):
             source, row = images[i, y].reshape(-1), narrow[y]
-            for x in range(small_w):
-                p, weight = np.uint64(first_x[x]) * step, np.uint32(weight_x[x])
-                red, green, blue = np.uint32(0), np.uint32(0), np.uint32(0)
-                for _ in range(count_x[x]):
-                    red += np.uint32(source[p])
-                    green += np.uint32(source[p + np.uint64(1)])
-                    blue += np.uint32(source[p + np.uint64(2)])
-                    p += step
-                row[3 * x] = np.uint8((half + red * weight) >> shift)
-                row[3 * x + 1] = np.uint8((half + green * weight) >> shift)
-                row[3 * x + 2] = np.uint8((half + blue * weight) >> shift)
+            for x in range(values):
+                flat[x] = source[x]
+            for k in range(1, len(sums)):
+                fewer, more, last = sums[k - 1], sums[k], source[3 * k :]
+                for x in range(len(last)):
+                    more[x] = np.uint32(fewer[x] + last[x])
+            for x in range(small_values):
+                line[x] = flat[picks[x]]
+            for x in range(small_values):
+                row[x] = np.uint8(np.uint32(half + np.uint32(line[x] * weights[x])) >> shift)
         block = -1
         for y in range(height):
             goal = out[i, y].reshape(-1)
@@ -44,16 +54,13 @@ def box_bytes(images, first_y, count_y, weight_y, first_x, count_x, weight_x, ba
             line[:] = 0
             for k in range(count_y[block]):
                 row = narrow[first_y[block] + k]
-                for x in range(len(line)):
+                for x in range(small_values):
                     line[x] += row[x]
             weight = np.uint32(weight_y[block])
-            for x in range(len(line)):
-                small[x] = np.uint8((half + line[x] * weight) >> shift)
-            for x in range(width):
-                p = np.uint64(back_x[x]) * step
-                goal[3 * x] = small[p]
-                goal[3 * x + 1] = small[p + np.uint64(1)]
-                goal[3 * x + 2] = small[p + np.uint64(2)]
+            for x in range(small_values):
+                small[x] = np.uint8(np.uint32(half + np.uint32(line[x] * weight)) >> shift)
+            for x in range(values):
+                goal[x] = small[back[x]]
 
 
 def pixelate(images: UInt8, small: tuple[int, int]) -> UInt8:

@@ -11,63 +11,71 @@ _EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.float32)
 
 
 @kernel
+def _raised(total, wibble, draw):
+    return total / 4 + wibble * (-wibble + 2 * wibble * draw)
+
+
+@kernel
+def _extremes(values):
+    """The lowest and the highest, in lanes that do not wait for one another."""
+    lanes = 64
+    lows, highs = np.full(lanes, values[0]), np.full(lanes, values[0])
+    for start in range(0, len(values), lanes):
+        some = values[start : start + lanes]
+        for k in range(len(some)):
+            lows[k], highs[k] = min(lows[k], some[k]), max(highs[k], some[k])
+    lowest, highest = lows[0], highs[0]
+    for k in range(1, lanes):
+        lowest, highest = min(lowest, lows[k]), max(highest, highs[k])
+    return lowest, highest
+
+
+@kernel
 def plasma_fields(steps, decay, out):
     """Diamond-square on a torus, (N, side, side); steps (N, side**2 - 1) uniform in (0, 1).
 
-    The amplitude at wibble w is w**2, since w multiplies a uniform draw from (-w, w).
+    The amplitude at wibble w is w**2, since w multiplies a uniform draw from (-w, w). The cell that
+    reaches across the edge has a line of its own, which leaves the loops without a branch.
     """
     n, side, _ = out.shape
-    mask = side - 1
     for i in range(n):
-        cloud, draws = out[i], steps[i]
+        cloud, left = out[i], steps[i]
         cloud[0, 0] = 0.0
-        step, wibble, used = side, 100.0, 0
+        step, wibble = side, 100.0
         while step >= 2:
-            half = step // 2
-            cells = side // step
-            for a in range(cells):
-                y = a * step
-                below = (y + step) & mask
-                for b in range(cells):
-                    x = b * step
-                    right = (x + step) & mask
-                    mean = (cloud[y, x] + cloud[below, x]) + (cloud[y, right] + cloud[below, right])
-                    draw = draws[used + a * cells + b]
-                    cloud[y + half, x + half] = mean / 4 + wibble * (-wibble + 2 * wibble * draw)
-            used += cells * cells
-            for a in range(cells):
-                y = a * step
-                above = (y - half) & mask
-                for b in range(cells):
-                    x = b * step
-                    right = (x + step) & mask
-                    mean = (cloud[y + half, x + half] + cloud[above, x + half]) + (
-                        cloud[y, x] + cloud[y, right]
-                    )
-                    draw = draws[used + a * cells + b]
-                    cloud[y, x + half] = mean / 4 + wibble * (-wibble + 2 * wibble * draw)
-            used += cells * cells
-            for a in range(cells):
-                y = a * step
-                below = (y + step) & mask
-                for b in range(cells):
-                    x = b * step
-                    left = (x - half) & mask
-                    mean = (cloud[y + half, x + half] + cloud[y + half, left]) + (
-                        cloud[y, x] + cloud[below, x]
-                    )
-                    draw = draws[used + a * cells + b]
-                    cloud[y + half, x] = mean / 4 + wibble * (-wibble + 2 * wibble * draw)
-            used += cells * cells
+            half, cells, end = step // 2, side // step, side - step
+            for y in range(0, side, step):
+                top, middle, bottom = cloud[y], cloud[y + half], cloud[(y + step) % side]
+                draws, left = left[:cells], left[cells:]
+                for k in range(cells - 1):
+                    x = k * step
+                    total = (top[x] + bottom[x]) + (top[x + step] + bottom[x + step])
+                    middle[x + half] = _raised(total, wibble, draws[k])
+                total = (top[end] + bottom[end]) + (top[0] + bottom[0])
+                middle[end + half] = _raised(total, wibble, draws[cells - 1])
+            for y in range(0, side, step):
+                above, row, below = cloud[(y - half) % side], cloud[y], cloud[y + half]
+                draws, left = left[:cells], left[cells:]
+                for k in range(cells - 1):
+                    x = k * step
+                    total = (below[x + half] + above[x + half]) + (row[x] + row[x + step])
+                    row[x + half] = _raised(total, wibble, draws[k])
+                total = (below[end + half] + above[end + half]) + (row[end] + row[0])
+                row[end + half] = _raised(total, wibble, draws[cells - 1])
+            for y in range(0, side, step):
+                top, row, bottom = cloud[y], cloud[y + half], cloud[(y + step) % side]
+                draws, left = left[:cells], left[cells:]
+                row[0] = _raised((row[half] + row[-half]) + (top[0] + bottom[0]), wibble, draws[0])
+                for k in range(1, cells):
+                    x = k * step
+                    total = (row[x + half] + row[x - half]) + (top[x] + bottom[x])
+                    row[x] = _raised(total, wibble, draws[k])
             step, wibble = half, wibble / decay
-        lowest, highest = cloud[0, 0], cloud[0, 0]
-        for y in range(side):
-            for x in range(side):
-                lowest, highest = min(lowest, cloud[y, x]), max(highest, cloud[y, x])
+        flat = cloud.reshape(-1)
+        lowest, highest = _extremes(flat)
         highest -= lowest
-        for y in range(side):
-            for x in range(side):
-                cloud[y, x] = (cloud[y, x] - lowest) / highest
+        for k in range(flat.size):
+            flat[k] = (flat[k] - lowest) / highest
 
 
 @kernel

@@ -7,9 +7,12 @@ contiguous memory and vectorise; a step of one pixel is a step of three values.
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel
+from hardy.engine.cpu.doubts import next_doubt
 from hardy.engine.cpu.maths import unit
 
 NEAREST, REFLECT = 0, 1
+_NARROW = 8  # taps to each side
+_FEW = 6  # values of a row
 
 
 @kernel
@@ -17,119 +20,178 @@ def _fold(index, size, border):
     """Index of the pixel that stands for one outside: the edge, or half-sample reflection."""
     if border == NEAREST:
         return min(max(index, 0), size - 1)
-    index %= 2 * size
-    return index if index < size else 2 * size - 1 - index
+    while not 0 <= index < size:
+        index = -1 - index if index < 0 else 2 * size - 1 - index
+    return index
 
 
 @kernel
-def _add_pair(line, before, after, weight):
-    for x in range(len(line)):
-        line[x] = line[x] + (before[x] + after[x]) * weight
+def _correlate(source, places, weights, line):
+    """line = the sum of what begins at the places, centre first, then pairs from the outermost in.
 
-
-@kernel
-def _add_pairs(line, before, after, weight, before_next, after_next, weight_next):
-    """Two pairs in one pass over the line, added one after the other all the same."""
-    for x in range(len(line)):
-        first = line[x] + (before[x] + after[x]) * weight
-        line[x] = first + (before_next[x] + after_next[x]) * weight_next
-
-
-@kernel
-def _down(rows, height, y, weights, border, line):
-    """line = vertical correlation at row y: centre first, then pairs from the outermost inwards.
-
-    rows may be a ring that holds just the rows in reach: row k of the image at k % len(rows).
+    Up to four pairs go in one pass over the line, added one after the other all the same.
     """
-    ring = len(rows)
-    centre = rows[y % ring]
-    for x in range(len(line)):
-        line[x] = centre[x] * weights[0]
-    j = len(weights) - 1
-    if j % 2:
-        above, below = _fold(y - j, height, border) % ring, _fold(y + j, height, border) % ring
-        _add_pair(line, rows[above], rows[below], weights[j])
-        j -= 1
-    while j > 0:
-        _add_pairs(
-            line,
-            rows[_fold(y - j, height, border) % ring],
-            rows[_fold(y + j, height, border) % ring],
-            weights[j],
-            rows[_fold(y - j + 1, height, border) % ring],
-            rows[_fold(y + j - 1, height, border) % ring],
-            weights[j - 1],
-        )
-        j -= 2
+    last = len(places) - 1
+    reach = last // 2
+    centre, w0 = source[places[reach] :], weights[0]
+    if reach % 2:
+        a, b, w1 = source[places[0] :], source[places[last] :], weights[reach]
+        for x in range(len(line)):
+            line[x] = centre[x] * w0 + (a[x] + b[x]) * w1
+    else:
+        for x in range(len(line)):
+            line[x] = centre[x] * w0
+    k = reach % 2
+    if reach // 2 % 2:
+        a, b, w1 = source[places[k] :], source[places[last - k] :], weights[reach - k]
+        k += 1
+        c, d, w2 = source[places[k] :], source[places[last - k] :], weights[reach - k]
+        k += 1
+        for x in range(len(line)):
+            line[x] = (line[x] + (a[x] + b[x]) * w1) + (c[x] + d[x]) * w2
+    while k < reach:
+        a, b, w1 = source[places[k] :], source[places[last - k] :], weights[reach - k]
+        c, d, w2 = source[places[k + 1] :], source[places[last - k - 1] :], weights[reach - k - 1]
+        e, f, w3 = source[places[k + 2] :], source[places[last - k - 2] :], weights[reach - k - 2]
+        g, h, w4 = source[places[k + 3] :], source[places[last - k - 3] :], weights[reach - k - 3]
+        for x in range(len(line)):
+            half = (line[x] + (a[x] + b[x]) * w1) + (c[x] + d[x]) * w2
+            line[x] = (half + (e[x] + f[x]) * w3) + (g[x] + h[x]) * w4
+        k += 4
 
 
 @kernel
-def _along(line, padded, weights, step, border, out):
-    """out = horizontal correlation of a line of pixels `step` values wide."""
+def _correlate_both(rows, down, weights, padded, along, border, line):
+    """line = the correlation at places down the rows, then at places along the line itself."""
     reach = len(weights) - 1
-    width = len(line)
-    pixels = width // step
-    inner = padded[reach * step :]
-    for x in range(width):
-        inner[x] = line[x]
+    step = along[1] if reach else 1
+    pixels = len(line) // step
+    inner = padded[reach * step : reach * step + len(line)]
+    _correlate(rows, down, weights, inner)
     for p in range(1, reach + 1):
         before, after = _fold(-p, pixels, border), _fold(pixels - 1 + p, pixels, border)
         for c in range(step):
-            padded[(reach - p) * step + c] = line[before * step + c]
-            padded[(reach + pixels - 1 + p) * step + c] = line[after * step + c]
-    for x in range(width):
-        out[x] = line[x] * weights[0]
-    j = reach
-    if j % 2:
-        _add_pair(out, padded, padded[2 * j * step :], weights[j])
-        j -= 1
-    while j > 0:
-        left, right = (reach - j) * step, (reach + j) * step
-        _add_pairs(
-            out,
-            padded[left:],
-            padded[right:],
-            weights[j],
-            padded[left + step :],
-            padded[right - step :],
-            weights[j - 1],
-        )
-        j -= 2
+            padded[(reach - p) * step + c] = inner[before * step + c]
+            padded[(reach + pixels - 1 + p) * step + c] = inner[after * step + c]
+    _correlate(padded, along, weights, line)
+
+
+@kernel
+def _value_down(image, y, x, weights):
+    total = unit(image[y, x]) * weights[0]
+    for j in range(len(weights) - 1, 0, -1):
+        above, below = image[max(y - j, 0), x], image[min(y + j, len(image) - 1), x]
+        total = total + (unit(above) + unit(below)) * weights[j]
+    return total
+
+
+@kernel
+def _value(image, y, x, weights, step):
+    """One value of image / 255, blurred: the sums of _correlate_both, one at a time."""
+    first, last = x % step, image.shape[1] - step + x % step
+    total = _value_down(image, y, x, weights) * weights[0]
+    for j in range(len(weights) - 1, 0, -1):
+        left = _value_down(image, y, max(x - j * step, first), weights)
+        right = _value_down(image, y, min(x + j * step, last), weights)
+        total = total + (left + right) * weights[j]
+    return total
+
+
+@kernel
+def _truncated(unit):
+    return np.uint8(np.int32(min(max(unit, 0.0), 1.0) * 255.0))
 
 
 @kernel
 def blur_bytes(images, weights, out):
-    """trunc(255 clip(G(image / 255))), edges replicated."""
+    """trunc(255 clip(G(image / 255))), edges replicated.
+
+    Float32 decides all but a few bytes, see doubts.py. Where many are in doubt, as in flat areas,
+    or would cost much, as with wide filters, whole rows are float64.
+    """
     n, height, width, channels = images.shape
     values, reach = width * channels, len(weights) - 1
-    ring = np.empty((2 * reach + 1, values))
-    line, result = np.empty(values), np.empty(values)
-    padded = np.empty(values + 2 * reach * channels)
+    size, wide = 2 * reach + 1, values + 2 * reach * channels
+    singles = weights.astype(np.float32)
+    levels, units = np.empty((size, values), np.float32), np.empty((size, values))
+    padded, fine_padded = np.empty(wide, np.float32), np.empty(wide)
+    line, fine_line = np.empty(values, np.float32), np.empty(values)
+    most, held = np.empty(values, np.uint8), np.empty(size, np.int64)
+    down, along = np.empty(size, np.int64), channels * np.arange(size)
     for i in range(n):
+        image, target = images[i].reshape(height, values), out[i].reshape(height, values)
+        held[:] = -1
         ready = 0
         for y in range(height):
-            while ready <= min(y + reach, height - 1):
-                source, row = images[i, ready].reshape(-1), ring[ready % len(ring)]
+            goal = target[y]
+            for j in range(size):
+                down[j] = _fold(y + j - reach, height, NEAREST) % size * values
+            done = False
+            if reach <= _NARROW:
+                while ready <= min(y + reach, height - 1):
+                    _as_floats(image[ready], levels[ready % size])
+                    ready += 1
+                flat = levels.reshape(-1)
+                _correlate_both(flat, down, singles, padded, along, NEAREST, line)
+                _both_ends(line, reach, goal, most)
+                done = _settle(image, y, weights, channels, goal, most)
+            if not done:
+                for row in range(max(y - reach, 0), min(y + reach, height - 1) + 1):
+                    if held[row % size] != row:
+                        held[row % size] = row
+                        _as_units(image[row], units[row % size])
+                flat = units.reshape(-1)
+                _correlate_both(flat, down, weights, fine_padded, along, NEAREST, fine_line)
                 for x in range(values):
-                    row[x] = unit(source[x])
-                ready += 1
-            _down(ring, height, y, weights, NEAREST, line)
-            _along(line, padded, weights, channels, NEAREST, result)
-            goal = out[i, y].reshape(-1)
-            for x in range(values):
-                goal[x] = np.uint8(np.int32(min(max(result[x], 0.0), 1.0) * 255.0))
+                    goal[x] = _truncated(fine_line[x])
+
+
+@kernel
+def _as_floats(levels, line):
+    for x in range(len(line)):
+        line[x] = np.float32(levels[x])
+
+
+@kernel
+def _as_units(levels, line):
+    for x in range(len(line)):
+        line[x] = unit(levels[x])
+
+
+@kernel
+def _both_ends(line, reach, least, most):
+    # Each addition errs by 2**-24 of 255 at most; all products and all weights do so together.
+    error, zero, full = np.float32((2 * reach + 8) * 2.0**-16), np.float32(0.0), np.float32(255.0)
+    for x in range(len(line)):
+        least[x] = np.uint8(np.int32(min(max(line[x] - error, zero), full)))
+    for x in range(len(line)):
+        most[x] = np.uint8(np.int32(min(line[x] + error, full)))
+
+
+@kernel
+def _settle(image, y, weights, step, least, most):
+    """Settles what is in doubt in a row; False if that is too much."""
+    x = next_doubt(least, most, 0)
+    for _ in range(_FEW):
+        if x < len(least):
+            least[x] = _truncated(_value(image, y, x, weights, step))
+            x = next_doubt(least, most, x + 1)
+    return x >= len(least)
 
 
 @kernel
 def smooth_fields(fields, weights, border, out):
     """Gaussian filter of float64 fields (N, H, W)."""
     n, height, width = fields.shape
-    line = np.empty(width)
-    padded = np.empty(width + 2 * (len(weights) - 1))
+    reach = len(weights) - 1
+    down, along = np.empty(2 * reach + 1, np.int64), np.arange(2 * reach + 1)
+    padded = np.empty(width + 2 * reach)
     for i in range(n):
         for y in range(height):
-            _down(fields[i], height, y, weights, border, line)
-            _along(line, padded, weights, 1, border, out[i, y])
+            for j in range(2 * reach + 1):
+                down[j] = _fold(y + j - reach, height, border) * width
+            flat = fields[i].reshape(-1)
+            _correlate_both(flat, down, weights, padded, along, border, out[i, y])
 
 
 @kernel
@@ -202,13 +264,13 @@ def _product(left, right, out):
                 o3[x] = (((o3[x] + d0 * u0) + d1 * u1) + d2 * u2) + d3 * u3
         for k in range(inner // 4 * 4, inner):
             for row in range(y, y + 4):
-                add_scaled(out[row], right[k], left[row, k])
+                _add_scaled(out[row], right[k], left[row, k])
     for row in range(rows // 4 * 4, rows):
         for k in range(inner):
-            add_scaled(out[row], right[k], left[row, k])
+            _add_scaled(out[row], right[k], left[row, k])
 
 
 @kernel
-def add_scaled(line, source, weight):
+def _add_scaled(line, source, weight):
     for x in range(len(line)):
         line[x] = line[x] + weight * source[x]

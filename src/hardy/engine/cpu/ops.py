@@ -1,6 +1,6 @@
 """The CPU engine: the primitives of `ops` in NumPy, OpenCV and numba."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from hardy.engine.cpu import (
     warps,
 )
 from hardy.engine.door import UInt8
-from hardy.engine.ops import Array, Window
+from hardy.engine.ops import Array, Window, one_by_one
 from hardy.engine.portable import Float64, Int64
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.tables import jpeg_constants
@@ -234,6 +234,17 @@ class NumpyOps:
 
     def slide(self, images: UInt8, right: int, window: Window) -> UInt8:
         return _fill(_window(images, window), frames.slide_bytes, images, right, *window[:2])
+
+    def affines(self, canvas: Array, inverses: Sequence[Any], window: Window) -> Iterable[UInt8]:
+        return one_by_one(self.affine)(canvas, inverses, window)
+
+    def perspectives(
+        self, canvas: Array, inverses: Sequence[Any], window: Window
+    ) -> Iterable[UInt8]:
+        return one_by_one(self.perspective)(canvas, inverses, window)
+
+    def slides(self, images: UInt8, right: Sequence[int], window: Window) -> Iterable[UInt8]:
+        return one_by_one(self.slide)(images, right, window)
 
     def run_down(self, fields: Array, taps: Sequence[float], first: int) -> Array:
         return _fill(np.empty_like(fields), frames.run_down, fields, np.array(taps), first)

@@ -11,6 +11,8 @@ _ROUNDS = ROUNDS
 _HALF = np.uint64(32)
 _LOW = np.uint64(LOW_32)
 _LANES = 64
+_1, _2, _3, _4 = np.uint32(1), np.uint32(2), np.uint32(3), np.uint32(4)
+_8, _24, _31, _LOW_8 = np.uint32(8), np.uint32(24), np.uint32(31), np.uint32(255)
 _MANTISSA_SHIFT = np.int64(52 - SEGMENT_BITS)
 _MANTISSA_MASK = np.int64((1 << (52 - SEGMENT_BITS)) - 1)
 _MANTISSA_UNIT = 2.0 ** -(52 - SEGMENT_BITS)
@@ -21,30 +23,33 @@ _SEGMENT_BIAS = np.int64(1023 << SEGMENT_BITS)
 def philox_words(key, ids, stream, out):
     """out (N, blocks, 4): block b of image i is Philox of the counter (b, stream, id).
 
-    Words sit in 64-bit lanes, and 64 blocks go through lane buffers before they are interleaved:
-    that is what the compiler turns into vector code.
+    Words sit in 64-bit lanes, whose upper halves are cut off only where a word is multiplied or
+    stored; 64 blocks go through lane buffers before they are interleaved. Indices there are
+    unsigned, as in warps.py: all this is what the compiler turns into vector code.
     """
     images, blocks, _ = out.shape
     lane0, lane1 = np.empty(_LANES, np.uint64), np.empty(_LANES, np.uint64)
     lane2, lane3 = np.empty(_LANES, np.uint64), np.empty(_LANES, np.uint64)
     for i in range(images):
-        row = out[i]
+        words = out[i].reshape(-1)
         low, high = ids[i] & _LOW, ids[i] >> _HALF
         for start in range(0, blocks, _LANES):
             for lane in range(_LANES):
                 c0, c1, c2, c3 = np.uint64(start + lane), np.uint64(stream), low, high
                 k0, k1 = key & _LOW, key >> _HALF
                 for _ in range(_ROUNDS):
-                    p0, p1 = c0 * _M0, c2 * _M1
+                    p0, p1 = (c0 & _LOW) * _M0, (c2 & _LOW) * _M1
                     c0 = (p1 >> _HALF) ^ c1 ^ k0
                     c2 = (p0 >> _HALF) ^ c3 ^ k1
-                    c1, c3 = p1 & _LOW, p0 & _LOW
+                    c1, c3 = p1, p0
                     k0, k1 = (k0 + _W0) & _LOW, (k1 + _W1) & _LOW
                 lane0[lane], lane1[lane], lane2[lane], lane3[lane] = c0, c1, c2, c3
-            for lane in range(min(_LANES, blocks - start)):
-                block = row[start + lane]
-                block[0], block[1] = lane0[lane], lane1[lane]
-                block[2], block[3] = lane2[lane], lane3[lane]
+            some = words[4 * start : 4 * (start + _LANES)]
+            for lane in range(np.uint32(len(some) // 4)):
+                some[_4 * lane] = np.uint32(lane0[lane])
+                some[_4 * lane + _1] = np.uint32(lane1[lane])
+                some[_4 * lane + _2] = np.uint32(lane2[lane])
+                some[_4 * lane + _3] = np.uint32(lane3[lane])
 
 
 @kernel
@@ -63,26 +68,42 @@ def scaled(words, below, out):
 
 @kernel
 def normals(words, segments, out):
-    """Cubic pieces of the normal quantile, see rng.normal_segments; words and out are flat."""
-    for i in range(words.size):
-        word = words[i]
-        upper = word >> np.uint32(31)
-        folded = np.uint32(~word) if upper else word
-        bits = np.float64(np.int64(folded) * 2 + 1).view(np.int64)
-        piece = (bits >> _MANTISSA_SHIFT) - _SEGMENT_BIAS
-        t = np.float64(bits & _MANTISSA_MASK) * _MANTISSA_UNIT
-        z = segments[piece, 0] + t * (
-            segments[piece, 1] + t * (segments[piece, 2] + t * segments[piece, 3])
-        )
-        out[i] = z if upper else -z
+    """Cubic pieces of the normal quantile, see rng.normal_segments; words and out are flat.
+
+    All but the look-up of a piece is vector code, as in table_noise.
+    """
+    pieces, places = np.empty(_LANES, np.uint64), np.empty(_LANES)
+    c0, c1, c2, c3 = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
+    for start in range(0, words.size, _LANES):
+        some, goal = words[start : start + _LANES], out[start : start + _LANES]
+        for i in range(len(some)):
+            folded = np.uint32(~some[i]) if some[i] >> _31 else some[i]
+            bits = np.float64(np.int64(folded) * 2 + 1).view(np.int64)
+            pieces[i] = (bits >> _MANTISSA_SHIFT) - _SEGMENT_BIAS
+            places[i] = np.float64(bits & _MANTISSA_MASK) * _MANTISSA_UNIT
+        for i in range(len(some)):
+            piece = segments[pieces[i]]
+            c0[i], c1[i], c2[i], c3[i] = piece[0], piece[1], piece[2], piece[3]
+        for i in range(len(some)):
+            t = places[i]
+            z = c0[i] + t * (c1[i] + t * (c2[i] + t * c3[i]))
+            goal[i] = z if some[i] >> _31 else -z
 
 
 @kernel
 def table_noise(images, words, table, out):
-    """Walker's alias look-up per value; all arrays flat, table (256 * 256,)."""
-    for i in range(images.size):
-        word = words[i]
-        column = word >> np.uint32(24)
-        entry = table[np.uint32(images[i]) << np.uint32(8) | column]
-        keep = (word & np.uint32(0xFFFFFF)) < (entry >> np.uint32(8))
-        out[i] = np.uint8(column if keep else entry & np.uint32(255))
+    """Walker's alias look-up per value; all arrays flat, table (256 * 256,).
+
+    An entry is a share of 24 bits and the alias. What is looked up goes through a buffer: the
+    comparisons are vector code then.
+    """
+    entries = np.empty(_LANES, np.uint32)
+    for start in range(0, images.size, _LANES):
+        levels, some = images[start : start + _LANES], words[start : start + _LANES]
+        goal = out[start : start + _LANES]
+        for i in range(len(levels)):
+            entries[i] = table[np.uint32(levels[i]) << _8 | some[i] >> _24]
+        for i in range(len(levels)):
+            # The share is the greater one if and only if it is so with these low bits beside it.
+            keep = np.uint32(some[i] << _8 | _LOW_8) < entries[i]
+            goal[i] = np.uint8(some[i] >> _24 if keep else entries[i])

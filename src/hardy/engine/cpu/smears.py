@@ -6,7 +6,7 @@ Rows of pixels are walked as rows of values, as in filters.py.
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel
-from hardy.engine.cpu.filters import add_scaled
+from hardy.engine.cpu.doubts import next_doubt
 
 
 @kernel
@@ -22,7 +22,8 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
     """Correlation with a disk plan: running sums for the flat core, groups of pixels for the ring.
 
     Sums of bytes are integers, and the reference's ties lie further from whole levels than any
-    float64 order can err, so the order of the products is free.
+    float64 order can err, so the order of the products is free. Float32 decides most rows, see
+    doubts.py; the others are weighed again in float64.
     """
     n, height, width, channels = images.shape
     reach = 0
@@ -30,14 +31,22 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
         reach = max(reach, abs(offsets[k, 0]), abs(offsets[k, 1]))
     for k in range(len(runs)):
         reach = max(reach, abs(runs[k, 0]), abs(runs[k, 1]), abs(runs[k, 2]))
-    values = width * channels
-    padded = np.empty((height + 2 * reach + 1, values + 2 * reach * channels), np.uint8)
-    core, group, total = np.empty(values, np.int32), np.empty(values, np.int16), np.empty(values)
+    values, stride = width * channels, (width + 2 * reach) * channels
+    padded = np.empty((height + 2 * reach + 1, stride), np.uint8)
+    core, step = np.empty(values, np.int32), np.empty(values, np.int16)
+    rough, total, most = np.empty(values, np.float32), np.empty(values), np.empty(values, np.uint8)
+    # Filled up to fours with groups that weigh nothing. The core's sum is a group without bounds.
+    fours = -(-len(weights) // 4) * 4
+    groups, doubles = np.zeros((fours, values), np.int16), np.zeros(fours)
+    doubles[: len(weights)] = weights
+    singles, core_single = doubles.astype(np.float32), np.float32(core_weight)
+    # An addition to the total errs by 2**-17 at most; all else in float32 by eight times that.
+    error = np.float32((fours // 4 + 8) * 2.0**-17)
     # Where a pixel of the ring lies, counted from the first row in reach.
     places = np.empty(len(offsets), np.uint32)
     for k in range(len(offsets)):
         dy, dx = offsets[k]
-        places[k] = (reach + dy) * padded.shape[1] + (reach + dx) * channels
+        places[k] = (reach + dy) * stride + (reach + dx) * channels
     for i in range(n):
         _pad_mirrored(images[i], reach, padded)
         core[:] = 0
@@ -46,38 +55,64 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
                 _add_line(padded[reach + dy, (reach + runs[k, 0]) * channels :], core)
         target = out[i].reshape(height, values)
         for y in range(height):
-            for x in range(values):
-                total[x] = core[x] * core_weight
-            source = padded[y:].reshape(-1)
+            source, goal = padded[y:].reshape(-1), target[y]
             for g in range(len(weights)):
-                _sum_lines(source, places[starts[g] : starts[g + 1]], group)
-                add_scaled(total, group, weights[g])
-            goal = target[y]
-            for x in range(values):
-                goal[x] = np.uint8(np.int32(min(total[x], 255.0)))
+                _sum_lines(source, places[starts[g] : starts[g + 1]], groups[g])
+            sure = False
+            if fours:
+                _weigh(core, core_single, groups, singles, rough)
+                for x in range(values):
+                    goal[x] = _truncated(max(rough[x] - error, np.float32(0.0)))
+                for x in range(values):
+                    most[x] = _truncated(rough[x] + error)
+                sure = next_doubt(goal, most, 0) >= values
+            if not sure:
+                _weigh(core, core_weight, groups, doubles, total)
+                for x in range(values):
+                    goal[x] = _truncated(total[x])
+            step[:] = 0
             for k in range(len(runs)):
                 shift = (reach + runs[k, 0]) * channels
                 leaving = padded[y + reach + runs[k, 1], shift:]
                 entering = padded[y + reach + runs[k, 2] + 1, shift:]
                 for x in range(values):
-                    core[x] += np.int32(entering[x]) - np.int32(leaving[x])
+                    step[x] += np.int16(np.int16(entering[x]) - np.int16(leaving[x]))
+            _add_line(step, core)
+
+
+@kernel
+def _weigh(core, core_weight, groups, weights, total):
+    """total = the weighted sum of the core and the groups, in the type of the weights."""
+    kind = type(core_weight)
+    for x in range(len(total)):
+        total[x] = kind(core[x]) * core_weight
+    for g in range(0, len(groups), 4):
+        a, b, c, d = groups[g], groups[g + 1], groups[g + 2], groups[g + 3]
+        w0, w1, w2, w3 = weights[g], weights[g + 1], weights[g + 2], weights[g + 3]
+        for x in range(len(total)):
+            two = kind(a[x]) * w0 + kind(b[x]) * w1
+            total[x] = total[x] + (two + (kind(c[x]) * w2 + kind(d[x]) * w3))
+
+
+@kernel
+def _truncated(level):
+    return np.uint8(np.int32(min(level, type(level)(255.0))))
 
 
 @kernel
 def _pad_mirrored(image, reach, padded):
     """Copy with a reflect-101 border; one spare row below keeps the running sum in bounds."""
     height, width, channels = image.shape
+    left, right = np.empty(reach, np.int64), np.empty(reach, np.int64)
+    for x in range(reach):
+        left[x], right[x] = _mirror(x - reach, width), _mirror(width + x, width)
     for y in range(height + 2 * reach + 1):
-        source = image[_mirror(y - reach, height)]
-        row = padded[y]
-        for x in range(width):
-            for c in range(channels):
-                row[(reach + x) * channels + c] = source[x, c]
+        source, row = image[_mirror(y - reach, height)], padded[y]
+        row[reach * channels : (reach + width) * channels] = source.reshape(-1)
         for x in range(reach):
-            left, right = _mirror(x - reach, width), _mirror(width + x, width)
             for c in range(channels):
-                row[x * channels + c] = source[left, c]
-                row[(reach + width + x) * channels + c] = source[right, c]
+                row[x * channels + c] = source[left[x], c]
+                row[(reach + width + x) * channels + c] = source[right[x], c]
 
 
 @kernel
@@ -113,49 +148,69 @@ def _sum_lines(source, places, line):
 def trail_bytes(images, weights, rows, columns, out):
     """ImageMagick's motion blur: image i sums weights[k] * pixel(y + rows[i,k], x + columns[i,k]).
 
-    Sixteen-bit quanta (257 v), rounded to a quantum, then to the nearest byte; edges clamped.
+    Sixteen-bit quanta (257 v), summed in float64 in this order, rounded to a quantum, then to the
+    nearest byte; edges clamped. Float32 decides all but a few bytes, see doubts.py.
     """
     n, height, width, channels = images.shape
     taps = len(weights)
     reach = taps - 1
-    values = width * channels
-    padded = np.empty((height, values + 2 * reach * channels))
-    total = np.empty(values)
+    values, stride = width * channels, (width + 2 * reach) * channels
+    # Each addition errs by 2**-24 of 65535 at most; all products and all weights do so together.
+    error = np.float32((taps + 4) * 2.0**-8)
+    below, above = np.float32(0.5) - error, np.float32(0.5) + error
+    fours = -(-taps // 4) * 4
+    singles, places = np.zeros(fours, np.float32), np.zeros(fours, np.uint32)
+    singles[:taps] = weights
+    padded = np.empty(height * stride, np.float32)
+    total, most = np.empty(values, np.float32), np.empty(values, np.uint8)
     for i in range(n):
         for y in range(height):
-            source, row = images[i, y].reshape(-1), padded[y]
+            source, row = images[i, y].reshape(-1), padded[y * stride :]
             inner = row[reach * channels :]
             for x in range(values):
-                inner[x] = 257.0 * source[x]
+                inner[x] = np.float32(257.0) * np.float32(source[x])
             for x in range(reach):
                 for c in range(channels):
                     row[x * channels + c] = inner[c]
                     inner[values + x * channels + c] = inner[values - channels + c]
         target = out[i].reshape(height, values)
         for y in range(height):
-            total[:] = 0.0
-            # Four taps in one pass over the line, added one after the other all the same.
-            for k in range(0, taps // 4 * 4, 4):
-                line0 = _tap(padded, y, rows[i], columns[i], k, channels)
-                line1 = _tap(padded, y, rows[i], columns[i], k + 1, channels)
-                line2 = _tap(padded, y, rows[i], columns[i], k + 2, channels)
-                line3 = _tap(padded, y, rows[i], columns[i], k + 3, channels)
-                w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-                for x in range(values):
-                    total[x] = (
-                        ((total[x] + line0[x] * w0) + line1[x] * w1) + line2[x] * w2
-                    ) + line3[x] * w3
-            for k in range(taps // 4 * 4, taps):
-                add_scaled(total, _tap(padded, y, rows[i], columns[i], k, channels), weights[k])
-            goal = target[y]
+            for k in range(taps):
+                down = min(max(y + rows[i, k], 0), height - 1)
+                along = reach + min(max(columns[i, k], -reach), reach)
+                places[k] = down * stride + along * channels
+            _sum_taps(padded, places, singles, total)
+            least = target[y]
             for x in range(values):
-                quantum = np.int32(total[x] + 0.5) + 128
-                goal[x] = np.uint8((quantum - (quantum >> 8)) >> 8)
+                least[x] = _nearest_byte(max(total[x] + below, np.float32(0.0)))
+            for x in range(values):
+                most[x] = _nearest_byte(total[x] + above)
+            x = next_doubt(least, most, 0)
+            while x < values:
+                exact = 0.0
+                for k in range(taps):
+                    exact += padded[places[k] + np.uint32(x)] * weights[k]
+                least[x] = _nearest_byte(exact + 0.5)
+                x = next_doubt(least, most, x + 1)
 
 
 @kernel
-def _tap(padded, y, rows, columns, k, channels):
-    """The padded row that tap k reads for output row y, starting at the first output value."""
-    reach = len(columns) - 1
-    row = min(max(y + rows[k], 0), len(padded) - 1)
-    return padded[row, (reach + min(max(columns[k], -reach), reach)) * channels :]
+def _sum_taps(source, places, weights, total):
+    """total = the weighted sum of what begins at the places, four of them in one pass."""
+    for k in range(0, len(places), 4):
+        a, b = source[places[k] :], source[places[k + 1] :]
+        c, d = source[places[k + 2] :], source[places[k + 3] :]
+        w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        if k:
+            for x in range(len(total)):
+                total[x] = total[x] + ((a[x] * w0 + b[x] * w1) + (c[x] * w2 + d[x] * w3))
+        else:
+            for x in range(len(total)):
+                total[x] = (a[x] * w0 + b[x] * w1) + (c[x] * w2 + d[x] * w3)
+
+
+@kernel
+def _nearest_byte(quanta):
+    """Cast at every step: 32-bit lanes are twice as many as numba's 64-bit ones."""
+    quantum = np.int32(np.int32(quanta) + np.int32(128))
+    return np.uint8(np.int32(quantum - np.int32(quantum >> np.int32(8))) >> np.int32(8))

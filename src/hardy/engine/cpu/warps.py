@@ -1,18 +1,20 @@
 """Bilinear sampling: zooms, the affine warp, displacement fields.
 
-Pixels are packed as four float32 (red, green, blue, nothing): one pixel is then one short vector,
-which the straight-line code below lets the compiler see. Mixing as a + t (b - a) keeps flat areas
-exact in float32, where a last bit would decide a byte.
+Where places are far apart, pixels are packed as four float32 (red, green, blue, nothing): one pixel
+is then one short vector, which the straight-line code below lets the compiler see. Mixing as
+a + t (b - a) keeps flat areas exact in float32, where a last bit would decide a byte.
 Indices are unsigned: a signed one may be negative, and checking for that stops vectorisation.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardy.engine.cpu.compile import kernel
+from hardy.engine.cpu.lanes import LANES, add_mixed
 from hardy.engine.cpu.maths import single_unit
 from hardy.engine.tables import filter_weights as tables
 
@@ -52,51 +54,39 @@ def _unpack(packed, image):
 
 
 @kernel
-def _add_zoomed(line, place, weight, goal):
-    """goal += the line of pixels, resampled: output x mixes pixels place[x] and the next."""
-    for x in range(len(place)):
-        p, q, t = place[x], np.uint32(4 * x), weight[x]
-        a0, a1, a2, a3 = line[p], line[p + _1], line[p + _2], line[p + _3]
-        b0, b1, b2, b3 = line[p + _4], line[p + _5], line[p + _6], line[p + _7]
-        g0, g1, g2, g3 = goal[q], goal[q + _1], goal[q + _2], goal[q + _3]
-        goal[q] = g0 + (a0 + t * (b0 - a0))
-        goal[q + _1] = g1 + (a1 + t * (b1 - a1))
-        goal[q + _2] = g2 + (a2 + t * (b2 - a2))
-        goal[q + _3] = g3 + (a3 + t * (b3 - a3))
-
-
-@kernel
-def _zoom_mean_bytes(images, rows, row_weights, places, place_weights, out):
+def _zoom_mean_bytes(images, rows, row_weights, weights, counts, targets, sources, out):
     """Mean of the image and its K zooms, summed in float32 in list order.
 
-    rows (K, H) and places (K, W) are first taps, in rows and in values of a packed row; the second
-    tap is the next pixel. The first zoom is the image itself, which therefore counts twice.
+    rows (K, H) are first taps; the second is the next row. Along a row, zoom k is made of counts[k]
+    pieces of neighbours: see _pieces. The first zoom is the image itself, which counts twice.
     """
     n, height, width, _ = images.shape
-    values = 4 * width
-    unit = np.empty(height * values, np.float32)
-    total, line = np.empty(values, np.float32), np.empty(values, np.float32)
-    divisor = np.float32(len(rows) + 1)
+    values, step = 3 * width, np.uint64(3)
+    unit = np.empty((height, values), np.float32)
+    line = np.zeros(values + 3 + LANES, np.float32)
+    total, more = np.empty(values + LANES, np.float32), np.empty(values + LANES, np.float32)
+    divisor, one, full = np.float32(len(rows) + 1), np.float32(1.0), np.float32(255.0)
     for i in range(n):
-        _pack(images[i], unit)
+        levels, units = images[i].reshape(-1), unit.reshape(-1)
+        for k in range(len(units)):
+            units[k] = single_unit(levels[k])
         # Row by row, so that the sum stays in the nearest cache for all zooms.
         for y in range(height):
-            here = unit[y * values : (y + 1) * values]
-            total[:] = here
+            here, goal = unit[y], out[i, y].reshape(-1)
+            total[:values] = here
             for k in range(1, len(rows)):
-                place, weight = places[k], place_weights[k]
-                start, stop = place[0], place[width - 1] + np.uint32(8)
-                part = line[start:stop]
-                first = rows[k, y] * np.uint32(values)
-                top = unit[first + start : first + stop]
-                bottom = unit[first + np.uint32(values) + start :]
-                t = row_weights[k, y]
-                for x in range(len(part)):
-                    part[x] = top[x] + t * (bottom[x] - top[x])
-                _add_zoomed(line, place, weight, total)
+                top, bottom, t = unit[rows[k, y]], unit[rows[k, y] + 1], row_weights[k, y]
+                for x in range(values):
+                    line[x] = top[x] + t * (bottom[x] - top[x])
+                weight = weights[k]
+                # From one sum to another: what a piece leaves behind its end, the next one mends.
+                for piece in range(counts[k]):
+                    source, target = sources[k, piece], targets[k, piece]
+                    add_mixed(total, line, source, step, weight, target, more)
+                total, more = more, total
             for x in range(values):
-                total[x] = (here[x] + total[x]) / divisor
-            _unpack(total, out[i, y])
+                value = (here[x] + total[x]) / divisor
+                goal[x] = np.uint8(np.int32(min(value, one) * full))
 
 
 @kernel
@@ -222,17 +212,41 @@ def elastic_bytes(images, inverses, down, along, out):
 
 def zoom_mean(images: NDArray[np.uint8], factors: Sequence[float]) -> NDArray[np.uint8]:
     out = np.empty_like(images)
-    _, height, width, _ = images.shape
-    down, along = _zoom_tables(height, tuple(factors), 1), _zoom_tables(width, tuple(factors), 4)
-    _zoom_mean_bytes(images, *down, *along, out)
+    _zoom_mean_bytes(images, *_zoom_tables(*images.shape[1:3], tuple(factors)), out)
     return out
 
 
 @lru_cache(maxsize=64)
-def _zoom_tables(
-    side: int, factors: tuple[float, ...], step: int
-) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-    """First taps, `step` values to a pixel, and second weights of each zoom, (K, side)."""
-    zooms = [tables.clipped_zoom(side, factor) for factor in factors]
-    first = np.stack([(zoom.top + zoom.first) * step for zoom in zooms])
-    return first.astype(np.uint32), np.stack([zoom.weight for zoom in zooms]).astype(np.float32)
+def _zoom_tables(height: int, width: int, factors: tuple[float, ...]) -> tuple[Any, ...]:
+    """First rows and second weights of each zoom, (K, H); second weights of each value; pieces."""
+    down = [tables.clipped_zoom(height, factor) for factor in factors]
+    along = [tables.clipped_zoom(width, factor) for factor in factors]
+    rows = np.stack([zoom.top + zoom.first for zoom in down])
+    row_weights = np.stack([zoom.weight for zoom in down]).astype(np.float32)
+    weights = np.zeros((len(factors), 3 * width + LANES), np.float32)
+    weights[:, : 3 * width] = np.repeat([zoom.weight for zoom in along], 3, axis=1)
+    return rows, row_weights, weights, *_pieces([zoom.top + zoom.first for zoom in along])
+
+
+def _pieces(firsts: Sequence[NDArray[np.int64]]) -> tuple[Any, Any, Any]:
+    """How many pieces each zoom has, and of each its first value and where that is taken from.
+
+    A zoom enlarges, so pixels next to each other are mostly taken from pixels next to each other;
+    where one is taken twice, a new piece begins. A piece is LANES values long, or cut off.
+    """
+    targets, sources = [], []
+    for first in firsts:
+        starts = np.flatnonzero(np.diff(first, prepend=first[0] - 2) != 1)
+        lengths = np.diff(starts, append=len(first))
+        pairs = [
+            (3 * start + k, 3 * first[start] + k)
+            for start, length in zip(starts, lengths, strict=True)
+            for k in range(0, 3 * length, LANES)
+        ]
+        targets.append([target for target, _ in pairs])
+        sources.append([source for _, source in pairs])
+    counts = np.array([len(some) for some in targets])
+    laid = np.zeros((2, len(firsts), counts.max()), np.uint64)
+    for k, count in enumerate(counts):
+        laid[:, k, :count] = targets[k], sources[k]
+    return counts, laid[0], laid[1]

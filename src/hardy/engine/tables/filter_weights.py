@@ -4,6 +4,7 @@ They depend on parameters only, are built once in the reference's own arithmetic
 weight can decide a truncated byte) and are handed to whichever backend applies them.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, floor
 from typing import NamedTuple
@@ -181,26 +182,57 @@ def box_enlarge(n_in: int, n_out: int) -> Int64:
     return frozen(np.array([floor((i + 0.5) * (n_in / n_out)) for i in range(n_out)], np.int64))
 
 
-@lru_cache(maxsize=1024)
 def bilinear(n_in: int, n_out: int) -> tuple[Int64, Int64]:
     """Pillow's BILINEAR along one axis: first taps (out,), 22-bit weights (out, taps).
 
-    A triangle as wide as the shrinking, cut at the ends and normalised there; see
-    `torch.noc_ops.resample`, which does the same on the device.
+    See `torch.noc_ops.resample`, which does the same on the device.
     """
+    return resampling(n_in, n_out, "bilinear")
+
+
+@lru_cache(maxsize=1024)
+def resampling(n_in: int, n_out: int, how: str) -> tuple[Int64, Int64]:
+    """Pillow's filters that are antialiased, likewise: each is as wide as the shrinking, cut at the
+    ends and normalised there."""
+    support, shape = _SHAPES[how]
     scale = n_in / n_out
-    reach = max(scale, 1.0)
+    wider = max(scale, 1.0)
+    reach = support * wider
     centre = (np.arange(n_out) + 0.5) * scale
     first = np.maximum(np.trunc(centre - reach + 0.5), 0.0)
     last = np.minimum(np.trunc(centre + reach + 0.5), n_in)
     tap = first[:, None] + np.arange(int((last - first).max()))
-    weight = np.maximum(1.0 - np.abs((tap - centre[:, None] + 0.5) * (1.0 / reach)), 0.0)
+    weight = shape((tap - centre[:, None] + 0.5) * (1.0 / wider))
     weight[tap >= last[:, None]] = 0.0
     total = np.zeros(n_out)
     for column in weight.T:
         total = total + column
-    weight = np.trunc(weight / total[:, None] * (1 << 22) + 0.5)
+    weight = weight / total[:, None] * (1 << 22)
+    weight = np.trunc(weight + np.copysign(0.5, weight))
     return frozen(first.astype(np.int64)), frozen(weight.astype(np.int64))
+
+
+def _triangle(x: Float64) -> Float64:
+    return np.maximum(1.0 - np.abs(x), 0.0)
+
+
+def _cubic(x: Float64) -> Float64:
+    """Keys' cubic with a = −1/2."""
+    x, a = np.abs(x), -0.5
+    inner = ((a + 2.0) * x - (a + 3.0)) * x * x + 1
+    outer = (((x - 5) * x + 8) * x - 4) * a
+    return np.where(x < 1, inner, np.where(x < 2, outer, 0.0))
+
+
+def _lanczos(x: Float64) -> Float64:
+    return np.where((x >= -3) & (x < 3), np.sinc(x) * np.sinc(x / 3), 0.0)
+
+
+_SHAPES: dict[str, tuple[float, Callable[[Float64], Float64]]] = {
+    "bilinear": (1.0, _triangle),
+    "bicubic": (2.0, _cubic),
+    "lanczos": (3.0, _lanczos),
+}
 
 
 @lru_cache(maxsize=32)

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hardy.engine.ops import one_by_one
 from hardy.engine.torch import boxes, c_bar_ops, fields, filters, jpeg, noc_ops, random, warps
 from hardy.engine.torch.constants import moved
 from hardy.errors import InputError
@@ -102,6 +103,9 @@ class TorchOps:
     affine = staticmethod(warps.affine)
     perspective = staticmethod(warps.perspective)
     slide = staticmethod(warps.slide)
+    affines = staticmethod(one_by_one(warps.affine))
+    perspectives = staticmethod(one_by_one(warps.perspective))
+    slides = staticmethod(one_by_one(warps.slide))
     run_down = staticmethod(filters.run_down)
     running_mean = staticmethod(filters.running_mean)
 
@@ -123,8 +127,9 @@ class TorchOps:
 
 @cache
 def torch_ops(device: torch.device) -> TorchOps:
-    """The fastest there is for a device: on CUDA with Triton's kernels, where it is installed."""
-    if device.type == "cuda" and find_spec("triton") is not None:
+    """The fastest there is for a device: on CUDA with Triton's kernels, where it is installed. On
+    "meta" these are noted."""
+    if device.type in ("cuda", "meta") and find_spec("triton") is not None:
         from hardy.engine.triton.ops import triton_ops
 
         return triton_ops(device)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
@@ -14,12 +13,13 @@ from hardy.engine.tables import filter_weights as tables
 from hardy.engine.torch.boxes import laid_out
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import launch, parts, pixels_of
+from hardy.engine.triton.stable_jit import jit
 
 _BLOCK = 512
 _HALF = tl.constexpr(1 << 21)
 
 
-@triton.jit
+@jit
 def _shrink(
     images, small, first_y, taps_y, weight_y, first_x, taps_x, weight_x,
     height, width, small_height, small_width, most_y, most_x, pieces, BLOCK: tl.constexpr,
@@ -45,7 +45,7 @@ def _shrink(
     tl.store(small + image * count + value, level.to(tl.uint8), mask=inside)
 
 
-@triton.jit
+@jit(general=["small_height", "small_width"])
 def _enlarge(
     small, out, back_y, back_x, height, width, small_height, small_width, pieces,
     BLOCK: tl.constexpr,
@@ -86,7 +86,7 @@ def pixelate(images: Tensor, small: tuple[int, int]) -> Tensor:
     return out
 
 
-@triton.jit
+@jit
 def _crops(
     pictures, layout, known, which, rows, columns, out, height, width, pieces, BLOCK: tl.constexpr
 ):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
@@ -17,12 +16,13 @@ from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of, place_of
 from hardy.engine.triton.levels import level_of, whole64
 from hardy.engine.triton.maths import cosine, sine
+from hardy.engine.triton.stable_jit import jit
 
 # Values of a noise; spectrum, its copy, the transform's room and the field are 32 bytes for each.
 _WAVES_AT_ONCE = 256 * 224 * 224
 
 
-@triton.jit
+@jit
 def _blacken(images, out, pixels, pieces, noise, threshold: tl.float64, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     # By a difference: versions of the interpreter round a number that is compared to float32.
@@ -37,7 +37,7 @@ def blacken(images: Tensor, noise: Tensor, threshold: float) -> Tensor:
     return by_pixel(_blacken, images, noise, threshold)
 
 
-@triton.jit
+@jit
 def _add_noises(images, out, pixels, pieces, noise, strength: tl.float64, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     start = image * pixels * 3
@@ -52,7 +52,7 @@ def add_noises(images: Tensor, noise: Tensor, strength: float) -> Tensor:
     return by_pixel(_add_noises, images, noise, strength)
 
 
-@triton.jit
+@jit
 def _stir(
     images, out, pixels, pieces, width, time, rounds, sharpness, scale,
     keep: tl.float64, strength: tl.float64, BLOCK: tl.constexpr,
@@ -87,13 +87,13 @@ def stir(
     return by_pixel(_stir, images, images.shape[2], time, rounds, sharpness, scale, keep, strength)
 
 
-@triton.jit
+@jit
 def _slope(hashes, arrows, number, dy, dx):
     arrow = arrows + 2 * tl.load(hashes + (number & 255)).to(tl.int32)
     return dy * tl.load(arrow) + dx * tl.load(arrow + 1)
 
 
-@triton.jit
+@jit
 def _cloud(
     images, out, pixels, pieces, width, order, gradients, side: tl.float64,
     keep: tl.float64, veil: tl.float64, BLOCK: tl.constexpr,
@@ -136,7 +136,7 @@ def cloud(images: Tensor, order: Tensor, gradients: Tensor, weight: float) -> Te
     )  # fmt: skip
 
 
-@triton.jit
+@jit
 def _spectra(
     phases, first, second, first_weight, second_weight, out, drawn, waves, pieces,
     BLOCK: tl.constexpr,
@@ -157,7 +157,7 @@ def _spectra(
     tl.store(out + field * 2 * waves + place, both, mask=place < 2 * waves)
 
 
-@triton.jit
+@jit
 def _divide_by_deviation(fields, out, pixels, BLOCK: tl.constexpr):
     """One field to a program, which reads it three times, after the first from the cache."""
     fields += tl.program_id(0).to(tl.int64) * pixels

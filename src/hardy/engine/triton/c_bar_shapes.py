@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import triton
 import triton.language as tl
 from torch import Tensor
 
@@ -12,12 +11,13 @@ from hardy.engine import portable
 from hardy.engine.triton.launch import by_pixel, colours_of, pixels_of, place_of, put_colours
 from hardy.engine.triton.levels import level_of, whole64
 from hardy.engine.triton.maths import PI, arctan2, cosine, power, quotient, sine
+from hardy.engine.triton.stable_jit import jit
 
 _RAYS_PER_RADIAN = tl.constexpr(0.5 / portable.PI)
 _LEAST = tl.constexpr(2.0**-100)  # above 0 by a power of 2, which a float32 holds
 
 
-@triton.jit
+@jit
 def _wrapped(place, side, LAST: tl.constexpr):
     """A replayed cell may be anything; none may read outside the table."""
     whole = tl.where(place < 0.0, tl.ceil(place), tl.floor(place))
@@ -25,7 +25,7 @@ def _wrapped(place, side, LAST: tl.constexpr):
     return tl.minimum(tl.maximum(index, 0), LAST)
 
 
-@triton.jit
+@jit
 def _chequer(
     images, out, pixels, pieces, width, angle, cell, chances, reach: tl.float64,
     share: tl.float64, CELLS: tl.constexpr, BLOCK: tl.constexpr,
@@ -55,7 +55,7 @@ def chequer(images: Tensor, angle: Tensor, cell: Tensor, chances: Tensor, share:
     )  # fmt: skip
 
 
-@triton.jit
+@jit
 def _add_grey(images, out, start, inside, grey):
     """One number onto the three levels of a pixel."""
     for c in tl.static_range(3):
@@ -63,7 +63,7 @@ def _add_grey(images, out, start, inside, grey):
         tl.store(out + start + c, level_of(level + grey), mask=inside)
 
 
-@triton.jit
+@jit
 def _ring(
     images, out, pixels, pieces, width, row, column, frequency, wobble, thickness,
     strength: tl.float64, BLOCK: tl.constexpr,
@@ -91,7 +91,7 @@ def ring(
     return by_pixel(_ring, images, images.shape[2], *fields, strength)
 
 
-@triton.jit
+@jit
 def _stripe(
     images, out, pixels, pieces, width, across, down, phase, strength: tl.float64,
     BLOCK: tl.constexpr,
@@ -107,7 +107,7 @@ def stripe(images: Tensor, across: Tensor, down: Tensor, phase: Tensor, strength
     return by_pixel(_stripe, images, images.shape[2], across, down, phase, strength)
 
 
-@triton.jit
+@jit
 def _shine(dy, dx, rays, lengths):
     """corrupt.c_bar.shapes.shine: 1 - (f - 1/2)^2 and g, of which no power is taken."""
     u = (arctan2(dx, dy) + PI) * (rays.to(tl.float64) * _RAYS_PER_RADIAN)
@@ -121,7 +121,7 @@ def _shine(dy, dx, rays, lengths):
     return 1.0 - (f - 0.5) * (f - 0.5), (length * length) / ((dy * dy + dx * dx) + 1e-4)
 
 
-@triton.jit
+@jit
 def _sparkle(
     images, out, pixels, pieces, width, row, column, rays, lengths, stars, limit,
     BLOCK: tl.constexpr,
@@ -147,7 +147,7 @@ def sparkle(images: Tensor, row: Tensor, column: Tensor, rays: Tensor, lengths: 
     return by_pixel(_sparkle, images, images.shape[2], row, column, rays, lengths, stars, limit)
 
 
-@triton.jit
+@jit
 def _window(
     images, out, pixels, pieces, width, row, column, rays, lengths, limit,
     exponent: tl.float64, BLOCK: tl.constexpr,
@@ -171,12 +171,12 @@ def window(
     return by_pixel(_window, images, images.shape[2], row, column, rays, lengths, limit, exponent)
 
 
-@triton.jit
+@jit
 def _on_grey(level, weight):
     return tl.floor((1.0 - weight) * level + weight * 128.0)
 
 
-@triton.jit
+@jit
 def _rule(images, out, pixels, pieces, width, ends, lines, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     row, column = place_of(pixel, width)

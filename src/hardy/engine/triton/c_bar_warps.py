@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-import triton
 import triton.language as tl
 from numpy.typing import NDArray
 from torch import Tensor
@@ -16,13 +15,14 @@ from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of, place_of
 from hardy.engine.triton.levels import byte_of, level_of, unit64, whole64
 from hardy.engine.triton.maths import TWO_PI, cosine, power, quotient, sine
+from hardy.engine.triton.stable_jit import jit
 
 _NEARLY = tl.constexpr(1e-9)
 _CAUSTIC_ROUNDS = tl.constexpr(5)
 _CAUSTIC_TIMES = tl.constexpr(tuple(1.0 - 3.5 / (k + 1) for k in range(5)))
 
 
-@triton.jit
+@jit
 def _corner(place, side):
     """The first of two taps; far outside both are."""
     whole = tl.floor(place)
@@ -30,7 +30,7 @@ def _corner(place, side):
     return near.to(tl.int32), place - whole
 
 
-@triton.jit
+@jit
 def _tap(image, y, x, height, width, channels, inside, UNIT: tl.constexpr):
     """A level, or it over 255; black outside."""
     here = inside & (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -38,7 +38,7 @@ def _tap(image, y, x, height, width, channels, inside, UNIT: tl.constexpr):
     return unit64(level) if UNIT else whole64(level)
 
 
-@triton.jit
+@jit
 def _mixed(image, y, x, u, t, height, width, channels, inside, UNIT: tl.constexpr):
     a = _tap(image, y, x, height, width, channels, inside, UNIT)
     b = _tap(image, y, x + 1, height, width, channels, inside, UNIT)
@@ -48,7 +48,7 @@ def _mixed(image, y, x, u, t, height, width, channels, inside, UNIT: tl.constexp
     return upper + u * (lower - upper)
 
 
-@triton.jit
+@jit
 def _displace(
     images, out, pixels, pieces, height, width, rows, columns,
     SINGLE: tl.constexpr, CHANNELS: tl.constexpr, BLOCK: tl.constexpr,
@@ -71,7 +71,7 @@ def displace(images: Tensor, rows: Tensor, columns: Tensor, single: bool) -> Ten
     )
 
 
-@triton.jit
+@jit
 def _fringe(
     images, out, pixels, pieces, height, width, order, down, down_weights, along, along_weights,
     BLOCK: tl.constexpr,
@@ -108,13 +108,13 @@ def fringe(
     return by_pixel(_fringe, images, height, width, order, *moved)
 
 
-@triton.jit
+@jit
 def _wrapped(place, scale):
     place = place / scale
     return (place - tl.floor(place)) * TWO_PI - 250.0
 
 
-@triton.jit
+@jit
 def _caustics(time, scale, out, width, pixels, pieces, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     y, x = place_of(pixel, width)
@@ -147,12 +147,12 @@ def caustics(images: Tensor, time: Tensor, scale: Tensor) -> Tensor:
     return out
 
 
-@triton.jit
+@jit
 def _thousandths(distance):
     return quotient(tl.floor(distance * 1000.0 + 0.5), 1000.0)
 
 
-@triton.jit
+@jit
 def _refract(
     images, out, pixels, pieces, height, width, net, lens: tl.float64, light: tl.float64,
     BLOCK: tl.constexpr,
@@ -189,7 +189,7 @@ def refract(images: Tensor, net: Tensor, lens: float, light: float) -> Tensor:
     return by_pixel(_refract, images, height, width, net, lens, light)
 
 
-@triton.jit
+@jit
 def _knots(values, carries, last, run, stride, lines, pieces, size, BLOCK: tl.constexpr):
     """corrupt.c_bar.distortions.spline in place, one line to a lane.
 
@@ -223,7 +223,7 @@ def _carries(side: int) -> NDArray[np.float64]:
     return np.array([*carry, 1.0 / (4.0 - 2.0 * carry[-1])])
 
 
-@triton.jit
+@jit
 def _weights(t):
     z = 1.0 - t
     near = (t * t * (t - 2.0) * 3.0 + 4.0) * (1.0 / 6.0)
@@ -231,7 +231,7 @@ def _weights(t):
     return z * z * z * (1.0 / 6.0), near, far, t * t * t * (1.0 / 6.0)
 
 
-@triton.jit
+@jit
 def _indices(first, side):
     """Four from the one before the first, mirrored."""
     a, b, c, d = tl.abs(first - 1), first, first + 1, first + 2
@@ -239,7 +239,7 @@ def _indices(first, side):
     return tl.minimum(a, last - a), b, tl.minimum(c, last - c), tl.minimum(d, last - d)
 
 
-@triton.jit
+@jit
 def _mixed_knots(knots, rows, columns, down, along, width, inside):
     """Sixteen of a channel."""
     total = tl.zeros_like(down[0])
@@ -252,7 +252,7 @@ def _mixed_knots(knots, rows, columns, down, along, width, inside):
     return total
 
 
-@triton.jit
+@jit
 def _spin(images, out, pixels, pieces, height, width, knots, turns, count, BLOCK: tl.constexpr):
     image, pixel, real = pixels_of(pixels, pieces, BLOCK)
     y, x = place_of(pixel, width)

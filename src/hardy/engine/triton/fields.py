@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from hardy.engine.torch import fields as torch_fields
 from hardy.engine.triton.launch import launch, parts, pixels_of
+from hardy.engine.triton.stable_jit import jit
 
 # Larger clouds are drawn level by level, by all processors together.
 _LARGEST_CLOUD = 1024
 
 
-@triton.jit
+@jit(general=["passes", "blocks"])
 def _shuffle(
     images, moves, out, height, width, passes, blocks, REACH: tl.constexpr, BLOCK: tl.constexpr
 ):
@@ -65,13 +65,13 @@ def shuffle(images: Tensor, moves: Tensor, reach: int) -> Tensor:
     return out
 
 
-@triton.jit
+@jit
 def _jolt(draws, place, wibble, mask):
     draw = tl.load(draws + place, mask=mask, other=0.0)
     return wibble * (-wibble + (2.0 * wibble) * draw)
 
 
-@triton.jit
+@jit
 def _plasma(steps, wibbles, clouds, side, levels, BLOCK: tl.constexpr):
     """One cloud to a program, which waits for itself after each half level.
 
@@ -130,7 +130,7 @@ def _plasma(steps, wibbles, clouds, side, levels, BLOCK: tl.constexpr):
         tl.store(cloud + place, (value - lowest) / span, mask=place < side * side)
 
 
-@triton.jit
+@jit
 def _widened(low, high, value, here):
     """0, where the cloud starts, is one of its values, and stands for those that are not here."""
     value = tl.where(here, value, 0.0)

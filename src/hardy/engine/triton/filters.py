@@ -11,7 +11,6 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
@@ -20,6 +19,7 @@ from hardy.engine.torch import filters as torch_filters
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import launch, parts
 from hardy.engine.triton.levels import byte_of, unit64
+from hardy.engine.triton.stable_jit import jit
 
 _NEAREST, _REFLECT, _REFLECT_AGAIN = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 # From this many taps a side a filter is cheaper as matrix products; the CPU engine's switch too.
@@ -28,13 +28,13 @@ _MANY_TAPS = 40
 _SHORT_REACH = 12
 
 
-@triton.jit
+@jit
 def _unit_row(image, y, height, values, x, inside):
     place = tl.minimum(tl.maximum(y, 0), height - 1) * values
     return unit64(tl.load(image + (place + x), mask=inside, other=0))
 
 
-@triton.jit
+@jit
 def _down_window(
     images, weights, out, height, values, strips, blocks,
     REACH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
@@ -64,7 +64,7 @@ def _down_window(
         tl.store(out + start + (y * values + x), total, mask=x < limit)
 
 
-@triton.jit
+@jit
 def _bounds(index, side, BORDER: tl.constexpr):
     """Two numbers, of which the lesser is the index of what stands for a place outside.
 
@@ -78,7 +78,7 @@ def _bounds(index, side, BORDER: tl.constexpr):
     return index, 2 * side - 1 - index
 
 
-@triton.jit
+@jit
 def _tap(source, y, x, values, FROM_BYTES: tl.constexpr):
     value = tl.load(source + (y * values)[:, None] + x[None, :])
     if FROM_BYTES:
@@ -86,7 +86,7 @@ def _tap(source, y, x, values, FROM_BYTES: tl.constexpr):
     return value
 
 
-@triton.jit(do_not_specialize=["width", "height"])
+@jit(general=["width", "height", "reach", "strips", "blocks"])
 def _correlate(
     source, weights, out, height, width, channels, reach, strips, blocks,
     DOWN: tl.constexpr, BORDER: tl.constexpr, FROM_BYTES: tl.constexpr, TO_BYTES: tl.constexpr,
@@ -196,7 +196,7 @@ def _matrix(side: int, sigma: float, truncate: float, border: str, device: torch
     return torch.from_numpy(matrix).to(device)
 
 
-@triton.jit
+@jit
 def _matmul(
     left, right, out, rows, inner, columns, left_step, right_step, strips, blocks,
     left_row, left_column, right_row, right_column,

@@ -6,23 +6,29 @@ the CPU: a bilinear sample is four loads instead of twelve.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
-import triton
 import triton.language as tl
+from numpy.typing import NDArray
 from torch import Tensor
 
 from hardy.engine.ops import Window
+from hardy.engine.torch.constants import moved
 from hardy.engine.triton.launch import launch, parts, pixels_of
 from hardy.engine.triton.levels import unit32, whole64
+from hardy.engine.triton.stable_jit import jit
 
 _BLOCK = 512
+_PIXELS_AT_ONCE = 1024 * 224 * 224
+# Bases of photographs have many sizes: none shall be compiled for anew.
+_SIZES = ("images", "tall", "wide", "top", "left", "height", "width", "blocks")
 
 
-@triton.jit
+@jit(general=("height", "width", "blocks"))
 def _lay_out(images, out, height, width, blocks, BLOCK: tl.constexpr):
     size = (height + 2) * (width + 2)
     image, place, there = pixels_of(size, blocks, BLOCK)
@@ -46,12 +52,12 @@ def canvas(images: Tensor) -> Tensor:
     return out
 
 
-@triton.jit
+@jit
 def _within(number, last):
     return tl.minimum(tl.maximum(number, 0.0), last)
 
 
-@triton.jit
+@jit
 def _mix(canvas, goal, rows, columns, t, u, stride, rounding: tl.constexpr, inside):
     """Bilinear samples: along the row first, then between rows, in float64."""
     top, bottom = rows[0].to(tl.int32) * stride, rows[1].to(tl.int32) * stride
@@ -69,16 +75,16 @@ def _mix(canvas, goal, rows, columns, t, u, stride, rounding: tl.constexpr, insi
         tl.store(goal + c, level.to(tl.int32).to(tl.uint8), mask=inside)
 
 
-@triton.jit
+@jit(general=_SIZES)
 def _affine(
-    canvas, out, tall, wide, top, left, height, width, blocks,
-    a: tl.float64, b: tl.float64, c: tl.float64, d: tl.float64, e: tl.float64, f: tl.float64,
-    BLOCK: tl.constexpr,
-):  # fmt: skip
-    image, place, inside = pixels_of(height * width, blocks, BLOCK)
+    canvas, out, maps, images, tall, wide, top, left, height, width, blocks, BLOCK: tl.constexpr
+):
+    number, place, inside = pixels_of(height * width, blocks, BLOCK)
+    m, image = maps + 6 * (number // images), number % images
     px = (left + place % width).to(tl.float64) + 0.5
     py = (top + place // width).to(tl.float64) + 0.5
-    sx, sy = (a * px + b * py) + c, (d * px + e * py) + f
+    sx = (tl.load(m) * px + tl.load(m + 1) * py) + tl.load(m + 2)
+    sy = (tl.load(m + 3) * px + tl.load(m + 4) * py) + tl.load(m + 5)
     across, depth = wide.to(tl.float64), tall.to(tl.float64)
     seen = (sx >= 0.0) & (sx < across) & (sy >= 0.0) & (sy < depth)
     sx, sy = sx - 0.5, sy - 0.5
@@ -88,77 +94,98 @@ def _affine(
     x1 = tl.where(seen, _within(fx + 1.0, across - 1.0) + 1.0, 0.0)
     y0 = tl.where(seen, _within(fy, depth - 1.0) + 1.0, 0.0)
     y1 = tl.where(seen, _within(fy + 1.0, depth - 1.0) + 1.0, 0.0)
-    goal = out + 3 * (image * height * width + place)
+    goal = out + 3 * (number * height * width + place)
     canvas += image * (tall + 2) * (wide + 2)
     _mix(canvas, goal, (y0, y1), (x0, x1), sx - fx, sy - fy, wide + 2, 0.0, inside)
 
 
-@triton.jit
+@jit(general=_SIZES)
 def _perspective(
-    canvas, out, tall, wide, top, left, height, width, blocks,
-    a: tl.float64, b: tl.float64, c: tl.float64, d: tl.float64, e: tl.float64, f: tl.float64,
-    g: tl.float64, h: tl.float64, k: tl.float64,
-    BLOCK: tl.constexpr,
-):  # fmt: skip
-    image, place, inside = pixels_of(height * width, blocks, BLOCK)
+    canvas, out, maps, images, tall, wide, top, left, height, width, blocks, BLOCK: tl.constexpr
+):
+    number, place, inside = pixels_of(height * width, blocks, BLOCK)
+    m, image = maps + 9 * (number // images), number % images
     px = (left + place % width).to(tl.float64)
     py = (top + place // width).to(tl.float64)
-    depth = (g * px + h * py) + k
-    sx, sy = ((a * px + b * py) + c) / depth, ((d * px + e * py) + f) / depth
+    depth = (tl.load(m + 6) * px + tl.load(m + 7) * py) + tl.load(m + 8)
+    sx = ((tl.load(m) * px + tl.load(m + 1) * py) + tl.load(m + 2)) / depth
+    sy = ((tl.load(m + 3) * px + tl.load(m + 4) * py) + tl.load(m + 5)) / depth
     fx, fy = tl.floor(sx), tl.floor(sy)
     last_x, last_y = wide.to(tl.float64) + 1.0, tall.to(tl.float64) + 1.0
     columns = _within(fx + 1.0, last_x), _within(fx + 2.0, last_x)
     rows = _within(fy + 1.0, last_y), _within(fy + 2.0, last_y)
-    goal = out + 3 * (image * height * width + place)
+    goal = out + 3 * (number * height * width + place)
     canvas += image * (tall + 2) * (wide + 2)
     _mix(canvas, goal, rows, columns, sx - fx, sy - fy, wide + 2, 0.5, inside)
 
 
-def _warped(kernel: Any, canvas: Tensor, inverse: Sequence[float], window: Window) -> Tensor:
-    n, tall, wide = canvas.shape
-    top, left, height, width = window
-    out = torch.empty((n, height, width, 3), dtype=torch.uint8, device=canvas.device)
-    blocks = parts(height * width, _BLOCK)
-    launch(
-        kernel, n * blocks, canvas.device,
-        canvas, out, tall - 2, wide - 2, top, left, height, width, blocks, *map(float, inverse),
-        BLOCK=_BLOCK,
-    )  # fmt: skip
-    return out
+@jit(general=_SIZES)
+def _slide(
+    source, out, maps, images, tall, wide, top, left, height, width, blocks, BLOCK: tl.constexpr
+):
+    number, place, inside = pixels_of(3 * height * width, blocks, BLOCK)
+    shift, image = left - tl.load(maps + number // images), number % images
+    y, x = place // (3 * width), place % (3 * width) + 3 * shift
+    read = inside & (x >= 0) & (x < 3 * wide)
+    pixel = source + image * tall * wide * 3 + ((top + y) * (3 * wide) + x)
+    level = tl.load(pixel, mask=read, other=0)
+    tl.store(out + number * height * width * 3 + place, level, mask=inside)
+
+
+def _made(
+    kernel: Any,
+    source: Tensor,
+    size: tuple[int, int],
+    maps: NDArray[Any],
+    window: Window,
+    each: int,
+) -> Iterator[Tensor]:
+    """Frames of images of that size, (N, H, W, 3) for each map, many in one go: to start a kernel
+    for every frame of a few images takes the host longer than the device needs for them. A program
+    makes a part of one frame, `each` times its pixels."""
+    n, device, (_, _, height, width) = len(source), source.device, window
+    blocks = parts(each * height * width, _BLOCK)
+    for some in moved(maps, device).split(max(1, _PIXELS_AT_ONCE // (n * height * width))):
+        out = torch.empty((len(some), n, height, width, 3), dtype=torch.uint8, device=device)
+        launch(
+            kernel, len(some) * n * blocks, device,
+            source, out, some, n, *size, *window, blocks, BLOCK=_BLOCK,
+        )  # fmt: skip
+        yield from out
+
+
+def _warped(kernel: Any, canvas: Tensor, inverses: Any, window: Window) -> Iterator[Tensor]:
+    size = (canvas.shape[1] - 2, canvas.shape[2] - 2)
+    return _made(kernel, canvas, size, np.array(inverses, np.float64), window, 1)
+
+
+def affines(canvas: Tensor, inverses: Sequence[Any], window: Window) -> Iterator[Tensor]:
+    return _warped(_affine, canvas, inverses, window)
+
+
+def perspectives(canvas: Tensor, inverses: Sequence[Any], window: Window) -> Iterator[Tensor]:
+    return _warped(_perspective, canvas, inverses, window)
+
+
+def slides(images: Tensor, right: Sequence[int], window: Window) -> Iterator[Tensor]:
+    images = images.contiguous()
+    size = (images.shape[1], images.shape[2])
+    return _made(_slide, images, size, np.array(right, np.int32), window, 3)
 
 
 def affine(canvas: Tensor, inverse: Sequence[float], window: Window) -> Tensor:
-    return _warped(_affine, canvas, inverse, window)
+    return next(affines(canvas, [inverse], window))
 
 
 def perspective(canvas: Tensor, inverse: Sequence[float], window: Window) -> Tensor:
-    return _warped(_perspective, canvas, inverse, window)
-
-
-@triton.jit(do_not_specialize=["shift"])
-def _slide(images, out, tall, wide, top, shift, height, width, blocks, BLOCK: tl.constexpr):
-    image, place, inside = pixels_of(3 * height * width, blocks, BLOCK)
-    y, x = place // (3 * width), place % (3 * width) + 3 * shift
-    read = inside & (x >= 0) & (x < 3 * wide)
-    source = images + image * tall * wide * 3 + ((top + y) * (3 * wide) + x)
-    level = tl.load(source, mask=read, other=0)
-    tl.store(out + image * height * width * 3 + place, level, mask=inside)
+    return next(perspectives(canvas, [inverse], window))
 
 
 def slide(images: Tensor, right: int, window: Window) -> Tensor:
-    images = images.contiguous()
-    n, tall, wide, _ = images.shape
-    top, left, height, width = window
-    out = images.new_empty((n, height, width, 3))
-    blocks = parts(3 * height * width, _BLOCK)
-    launch(
-        _slide, n * blocks, images.device,
-        images, out, tall, wide, top, left - right, height, width, blocks, BLOCK=_BLOCK,
-    )  # fmt: skip
-    return out
+    return next(slides(images, [right], window))
 
 
-@triton.jit
+@jit
 def _run_down(fields, taps, out, height, width, first, count, blocks, BLOCK: tl.constexpr):
     image, place, inside = pixels_of(height * width, blocks, BLOCK)
     start = image * height * width
@@ -191,7 +218,7 @@ def _row(numbers: tuple[float, ...], device: torch.device) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64).to(device)
 
 
-@triton.jit
+@jit
 def _running_mean(images, total, out, numbers, divisor: tl.float32, BLOCK: tl.constexpr):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = place < numbers

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
 from hardy.engine import portable
+from hardy.engine.triton.stable_jit import jit
 
 PI = tl.constexpr(portable.PI)
 TWO_PI = tl.constexpr(2.0 * portable.PI)
@@ -21,14 +21,14 @@ _INVERSE_LN2 = tl.constexpr(portable.INVERSE_LN2)
 _ROOT_HALF_BITS = tl.constexpr(portable.ROOT_HALF_BITS)
 
 
-@triton.jit
+@jit
 def quotient(a, b):
     """a / b, b above 0. A zero divided is itself, but slow: it would hold up 31 other lanes."""
     zero = a == 0.0
     return tl.where(zero, a, tl.where(zero, 1.0, a) / b)
 
 
-@triton.jit
+@jit
 def _series(x, TERMS: tl.constexpr, COUNT: tl.constexpr):
     total = x * TERMS[COUNT - 1] + TERMS[COUNT - 2]
     for k in tl.static_range(COUNT - 3, -1, -1):
@@ -36,7 +36,7 @@ def _series(x, TERMS: tl.constexpr, COUNT: tl.constexpr):
     return total
 
 
-@triton.jit
+@jit
 def _sine_about(x, multiple, odd):
     """The sine of x less a multiple of pi, or its negative if the last bit of `odd` is set.
 
@@ -47,19 +47,19 @@ def _sine_about(x, multiple, odd):
     return (value.to(tl.int64, bitcast=True) ^ (odd << 63)).to(tl.float64, bitcast=True)
 
 
-@triton.jit
+@jit
 def sine(x):
     whole = x * _INVERSE_PI + _ROUNDER
     return _sine_about(x, whole - _ROUNDER, whole.to(tl.int64, bitcast=True))
 
 
-@triton.jit
+@jit
 def cosine(x):
     whole = (x * _INVERSE_PI - 0.5) + _ROUNDER
     return _sine_about(x, (whole - _ROUNDER) + 0.5, whole.to(tl.int64, bitcast=True) ^ 1)
 
 
-@triton.jit
+@jit
 def arctan2(y, x):
     height, width = tl.abs(y), tl.abs(x)
     longer = tl.maximum(height, width)
@@ -72,7 +72,7 @@ def arctan2(y, x):
     return tl.where(y < 0.0, -angle, angle)
 
 
-@triton.jit
+@jit
 def power(base, exponent):
     """See ops.power."""
     bits = base.to(tl.int64, bitcast=True)

@@ -73,6 +73,9 @@ class TritonOps(TorchOps):
     affine = staticmethod(frames.affine)
     perspective = staticmethod(frames.perspective)
     slide = staticmethod(frames.slide)
+    affines = staticmethod(frames.affines)
+    perspectives = staticmethod(frames.perspectives)
+    slides = staticmethod(frames.slides)
     run_down = staticmethod(frames.run_down)
     running_mean = staticmethod(frames.running_mean)
 

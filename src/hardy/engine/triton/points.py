@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import by_pixel, launch, parts, pixels_of
 from hardy.engine.triton.levels import byte_of, unit32, unit64, whole64
+from hardy.engine.triton.stable_jit import jit
 
 _BLOCK = 512
 # Pixels that one step of the running sums reads ahead.
@@ -23,19 +23,19 @@ _AHEAD = 64
 _UNITS = np.arange(256) / 255.0
 
 
-@triton.jit
+@jit
 def _unit(images, place, inside):
     """level / 255 in float64."""
     return unit64(tl.load(images + place, mask=inside, other=0))
 
 
-@triton.jit
+@jit
 def _single(images, place, inside):
     """level / 255 in float32."""
     return unit32(tl.load(images + place, mask=inside, other=0))
 
 
-@triton.jit
+@jit
 def _haze(
     images, out, pixels, pieces, peaks, cloud, width, rows, columns, amount: tl.float64,
     BLOCK: tl.constexpr,
@@ -55,20 +55,20 @@ def haze(images: Tensor, cloud: Tensor, amount: float) -> Tensor:
     return by_pixel(_haze, images, peaks, cloud, images.shape[2], *cloud.shape[1:], float(amount))
 
 
-@triton.jit
+@jit
 def _flakes(layer, image, pixel, pixels, inside):
     """The layer, and the layer turned by 180 degrees."""
     field = layer + image * pixels
     return _unit(field, pixel, inside), _unit(field, pixels - 1 - pixel, inside)
 
 
-@triton.jit
+@jit
 def _bright(r, g, b):
     """1.5 grey + 0.5 in float32."""
     return 1.5 * ((g * 0.587 + r * 0.299) + b * 0.114) + 0.5
 
 
-@triton.jit
+@jit
 def _whiten(
     images, out, pixels, pieces, layer, kept: tl.float32, rest: tl.float32, BLOCK: tl.constexpr
 ):
@@ -91,7 +91,7 @@ def whiten(images: Tensor, layer: Tensor, keep: float) -> Tensor:
     return by_pixel(_whiten, images, layer, float(keep), 1.0 - keep)
 
 
-@triton.jit
+@jit
 def _blanket(
     images, out, pixels, pieces, layer, keep: tl.float64, rest: tl.float64, BLOCK: tl.constexpr
 ):
@@ -113,7 +113,7 @@ def blanket(images: Tensor, layer: Tensor, keep: float) -> Tensor:
     return by_pixel(_blanket, images, layer, float(keep), 1.0 - keep)
 
 
-@triton.jit
+@jit
 def _splash(images, out, pixels, pieces, amount, colour, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     shine = tl.load(amount + image * pixels + pixel, mask=inside)
@@ -127,7 +127,7 @@ def splash(images: Tensor, amount: Tensor, colour: Tensor) -> Tensor:
     return by_pixel(_splash, images, amount, colour)
 
 
-@triton.jit
+@jit
 def _cover(images, out, pixels, pieces, amount, colour, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     mud = tl.load(amount + image * pixels + pixel, mask=inside)
@@ -142,7 +142,7 @@ def cover(images: Tensor, amount: Tensor, colour: Tensor) -> Tensor:
     return by_pixel(_cover, images, amount, colour)
 
 
-@triton.jit
+@jit
 def _frosted(
     images, out, pixels, pieces, texture, image_weight: tl.float64, frost_weight: tl.float64,
     BLOCK: tl.constexpr,
@@ -161,7 +161,7 @@ def frosted(images: Tensor, texture: Tensor, image_weight: float, frost_weight: 
     return by_pixel(_frosted, images, texture, float(image_weight), float(frost_weight))
 
 
-@triton.jit
+@jit
 def _stretch(images, out, pixels, pieces, means, gain: tl.float64, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(pixels, pieces, BLOCK)
     start = image * pixels * 3
@@ -175,7 +175,7 @@ def stretch(images: Tensor, means: Tensor, gain: float) -> Tensor:
     return by_pixel(_stretch, images, means, float(gain))
 
 
-@triton.jit
+@jit
 def _recolour(
     images, out, pixels, pieces, shift: tl.float64, gain: tl.float64, offset: tl.float64,
     BLOCK: tl.constexpr,
@@ -226,7 +226,7 @@ def recolour(images: Tensor, shift: float, gain: float, offset: float) -> Tensor
     return by_pixel(_recolour, images, float(shift), float(gain), float(offset))
 
 
-@triton.jit
+@jit
 def _channel_means(images, units, out, pixels, AHEAD: tl.constexpr):
     """One lane per channel adds pixel by pixel; loads do not wait for the sums before them."""
     image = tl.program_id(0).to(tl.int64)
@@ -255,7 +255,7 @@ def channel_means(images: Tensor) -> Tensor:
     return out
 
 
-@triton.jit
+@jit
 def _to_bytes(unit, out, count, BLOCK: tl.constexpr):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(unit + place, mask=place < count)
@@ -278,7 +278,7 @@ FUSED: dict[str, Callable[..., Tensor]] = {
 }
 
 
-@triton.jit
+@jit
 def _look_up(images, table, out, count, BLOCK: tl.constexpr):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = place < count

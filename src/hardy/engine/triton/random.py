@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import triton
 import triton.language as tl
 from numpy.typing import NDArray
 from torch import Tensor
@@ -16,6 +15,7 @@ from hardy.engine.torch import random as torch_random
 from hardy.engine.torch.constants import constant, moved
 from hardy.engine.triton.launch import launch, parts
 from hardy.engine.triton.levels import whole64
+from hardy.engine.triton.stable_jit import jit
 
 _ROUNDS = tl.constexpr(rng.ROUNDS)
 _SEGMENT_BITS = tl.constexpr(rng.SEGMENT_BITS)
@@ -26,7 +26,7 @@ _SEGMENT_BIAS = tl.constexpr(1023 << rng.SEGMENT_BITS)
 _STEP = tl.constexpr(2.0**-32)
 
 
-@triton.jit(do_not_specialize=["key_low", "key_high", "stream"])
+@jit(general=["key_low", "key_high", "stream", "pieces"])
 def _words(
     ids,
     out,
@@ -71,7 +71,7 @@ def words(
     return out
 
 
-@triton.jit
+@jit
 def _uniform(words, out, count, low: tl.float64, width: tl.float64, BLOCK: tl.constexpr):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     word = tl.load(words + place, mask=place < count)
@@ -83,7 +83,7 @@ def uniform(words: Tensor, low: float, high: float) -> Tensor:
     return _made(_uniform, words, torch.float64, float(low), float(high) - float(low))
 
 
-@triton.jit(do_not_specialize=["below"])
+@jit(general=["below"])
 def _scaled(words, out, count, below: tl.uint32, BLOCK: tl.constexpr):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     word = tl.load(words + place, mask=place < count)
@@ -98,13 +98,14 @@ def scaled(words: Tensor, below: Any) -> Tensor:
     return _made(_scaled, words, torch.int32, int(below))
 
 
-@triton.jit
+@jit
 def _normal(words, out, count, segments, BLOCK: tl.constexpr):
     """Cubic pieces of the normal quantile, see rng.normal_segments."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     word = tl.load(words + place, mask=place < count, other=0)
     upper = (word >> 31) != 0
-    folded = tl.where(upper, ~word, word)
+    # `~word`, which the interpreter of Triton 3.7 cannot do.
+    folded = tl.where(upper, 0xFFFFFFFF - word, word)
     bits = whole64(folded.to(tl.int64) * 2 + 1).to(tl.int64, bitcast=True)
     piece = segments + 4 * ((bits >> _PIECE_SHIFT) - _SEGMENT_BIAS)
     # The rest of the mantissa, moved up and under the exponent of 1, is 1 + t.
@@ -128,7 +129,7 @@ def _made(kernel: Any, words: Tensor, dtype: torch.dtype, *arguments: Any) -> Te
     return out
 
 
-@triton.jit
+@jit
 def _table_noise(images, words, table, out, count, BLOCK: tl.constexpr):
     """Walker's alias look-up, see tables.noise_laws; all arrays flat."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)

@@ -5,12 +5,12 @@ to them. `hardy.engine.torch.fields` says why the distance has a closed form.
 from __future__ import annotations
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from hardy.engine.triton.launch import launch, parts, pixels_of
 from hardy.engine.triton.levels import whole64
+from hardy.engine.triton.stable_jit import jit
 
 _WEAK, _STRONG = tl.constexpr(50), tl.constexpr(150)
 _TAN_22 = tl.constexpr(13573)  # tan 22.5 degrees in 15-bit fixed point
@@ -22,14 +22,14 @@ _BINS = tl.constexpr(32)
 _BLOCK = 512
 
 
-@triton.jit
+@jit
 def _level(layer, y, x, height, width, mask):
     y = tl.minimum(tl.maximum(y, 0), height - 1)
     x = tl.minimum(tl.maximum(x, 0), width - 1)
     return tl.load(layer + (y * width + x), mask=mask, other=0).to(tl.int32)
 
 
-@triton.jit
+@jit
 def _gradient(layer, y, x, height, width, mask):
     """3 x 3 Sobel, edges replicated."""
     a = _level(layer, y - 1, x - 1, height, width, mask)
@@ -43,7 +43,7 @@ def _gradient(layer, y, x, height, width, mask):
     return (b + 2 * right + d) - (a + 2 * left + c), (c + 2 * below + d) - (a + 2 * above + b)
 
 
-@triton.jit
+@jit
 def _strength(layer, y, x, height, width, mask):
     """|dx| + |dy|; none outside."""
     mask = mask & (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -51,7 +51,7 @@ def _strength(layer, y, x, height, width, mask):
     return tl.abs(dx) + tl.abs(dy)
 
 
-@triton.jit
+@jit
 def _ridges(layers, labels, height, width, blocks, BLOCK: tl.constexpr):
     """Labels (N, 1 + H W) of pixels that top both neighbours across the edge; -1 for all others.
 
@@ -78,7 +78,7 @@ def _ridges(layers, labels, height, width, blocks, BLOCK: tl.constexpr):
     tl.store(labels + pixel, tl.zeros_like(pixel), mask=pixel == 0)
 
 
-@triton.jit
+@jit
 def _root(labels, node, active):
     """The part that a node belongs to so far; past the cache of the processor, which may be old."""
     parent = tl.load(labels + node, mask=active, other=0, cache_modifier=".cg")
@@ -90,7 +90,7 @@ def _root(labels, node, active):
     return node
 
 
-@triton.jit
+@jit
 def _join(labels, a, b, active):
     """Both parts under the lesser root. Whoever finds the greater one taken goes on from there."""
     while tl.max(active.to(tl.int32), 0) > 0:
@@ -102,7 +102,7 @@ def _join(labels, a, b, active):
         a, b = tl.where(active, found, lesser), lesser
 
 
-@triton.jit
+@jit
 def _link(labels, height, width, blocks, BLOCK: tl.constexpr):
     """Joins every kept pixel with its kept neighbours to the left and above."""
     image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
@@ -118,7 +118,7 @@ def _link(labels, height, width, blocks, BLOCK: tl.constexpr):
             _join(labels, pixel + 1, beside + 1, touches)
 
 
-@triton.jit
+@jit
 def _reached(labels, out, height, width, blocks, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
     labels += image * (height * width + 1)
@@ -145,7 +145,7 @@ def edges(layers: Tensor) -> Tensor:
     return out
 
 
-@triton.jit
+@jit
 def _along(edge, out, height, width, blocks, BLOCK: tl.constexpr):
     """Pixels along the row to the nearest edge, 20 at most."""
     image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
@@ -160,7 +160,7 @@ def _along(edge, out, height, width, blocks, BLOCK: tl.constexpr):
     tl.store(out + start + pixel, nearest.to(tl.uint8), mask=inside)
 
 
-@triton.jit
+@jit
 def _path(dy, dx):
     """Straight steps and knight's moves, or those and diagonals: the longer is right."""
     longer, shorter = tl.maximum(dx, dy), tl.minimum(dx, dy)
@@ -168,7 +168,7 @@ def _path(dy, dx):
     return tl.maximum(flat, longer * (_KNIGHT - _DIAGONAL) + shorter * (2 * _DIAGONAL - _KNIGHT))
 
 
-@triton.jit
+@jit
 def _distance(along, out, height, width, blocks, BLOCK: tl.constexpr):
     """Fixed-point chamfer distance to the nearest edge, 20 pixels at most."""
     image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
@@ -183,13 +183,13 @@ def _distance(along, out, height, width, blocks, BLOCK: tl.constexpr):
     tl.store(out + start + pixel, nearest, mask=inside)
 
 
-@triton.jit
+@jit
 def _mirror(index, side):
     index = tl.abs(index)
     return tl.minimum(index, 2 * side - 2 - index)
 
 
-@triton.jit
+@jit
 def _box_sum(layer, pixel, inside, height, width):
     """The sum of the 3 x 3 whole numbers about each pixel, reflect-101."""
     y, x = pixel // width, pixel % width
@@ -203,7 +203,7 @@ def _box_sum(layer, pixel, inside, height, width):
     return total
 
 
-@triton.jit
+@jit
 def _depths(distance, out, counts, height, width, blocks, BLOCK: tl.constexpr):
     """Box means of distances, truncated, and how often each of 0 .. 20 occurs.
 
@@ -219,7 +219,7 @@ def _depths(distance, out, counts, height, width, blocks, BLOCK: tl.constexpr):
     tl.atomic_add(counts + image * _BINS + bins, found, mask=bins <= _DEPTH, sem="relaxed")
 
 
-@triton.jit
+@jit
 def _equalise(counts, levels, pixels):
     """OpenCV's histogram equalisation as a table; a flat layer stays as it is."""
     bins = tl.arange(0, _BINS)
@@ -234,7 +234,7 @@ def _equalise(counts, levels, pixels):
     tl.store(levels + image + bins, tl.where(pixels - lowest + bins * 0 == 0, bins, level))
 
 
-@triton.jit
+@jit
 def _emboss(depths, levels, out, height, width, blocks, BLOCK: tl.constexpr):
     """The equalised layer under -2 -1 0 / -1 1 1 / 0 1 2, clipped."""
     image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
@@ -252,7 +252,7 @@ def _emboss(depths, levels, out, height, width, blocks, BLOCK: tl.constexpr):
     tl.store(out + start + pixel, total.to(tl.uint8), mask=inside)
 
 
-@triton.jit
+@jit
 def _box_mean(layer, out, height, width, blocks, BLOCK: tl.constexpr):
     image, pixel, inside = pixels_of(height * width, blocks, BLOCK)
     start = image * height * width

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
@@ -18,11 +17,12 @@ from hardy.engine.tables import filter_weights as tables
 from hardy.engine.torch.constants import constant
 from hardy.engine.triton.launch import launch, parts
 from hardy.engine.triton.levels import whole64
+from hardy.engine.triton.stable_jit import jit
 
 _BLOCK = 32
 
 
-@triton.jit
+@jit
 def _mirror(index, side):
     """Reflection without repeating the edge pixel (reflect-101), any distance."""
     period = 2 * side - 2
@@ -30,7 +30,7 @@ def _mirror(index, side):
     return tl.minimum(index, period - index)
 
 
-@triton.jit
+@jit(general=["reach", "blocks"])
 def _lay_out(
     images, pairs, above, height, width, channels, reach, blocks, BLOCK: tl.constexpr
 ):  # fmt: skip
@@ -61,7 +61,7 @@ def _lay_out(
     tl.store(above + (height + 2 * reach) * values, total, mask=inside)
 
 
-@triton.jit(do_not_specialize=["values", "stride", "reach_values"])
+@jit(general=["values", "stride", "reach_values", "run_count", "fours", "tall", "strips", "blocks"])
 def _disk(
     pairs, above, out, core_weight, runs, run_count, weights, offsets, fours,
     height, values, reach_values, stride, tall, strips, blocks,
@@ -177,7 +177,7 @@ def disk(images: Tensor, radius: float, alias: float) -> Tensor:
     return out
 
 
-@triton.jit(do_not_specialize=["width", "height"])
+@jit(general=["width", "height", "reach", "strips", "blocks"])
 def _widen(
     images, out, height, width, channels, reach, strips, blocks,
     ROWS: tl.constexpr, BLOCK: tl.constexpr,
@@ -199,7 +199,7 @@ def _widen(
     tl.store(out + image * tall * values + (y * values)[:, None] + x[None, :], quantum, mask=inside)
 
 
-@triton.jit(do_not_specialize=["values", "stride"])
+@jit(general=["values", "stride", "taps", "tall", "strips", "blocks"])
 def _trail(
     wide, weights, rows, columns, out, height, values, channels, taps, stride, tall, strips, blocks,
     ROWS: tl.constexpr, BLOCK: tl.constexpr,

@@ -18,6 +18,7 @@ from torch import Tensor
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.triton.launch import launch, parts
 from hardy.engine.triton.levels import byte_of, unit32
+from hardy.engine.triton.stable_jit import jit
 
 
 class _Zooms(NamedTuple):
@@ -41,14 +42,14 @@ def _zooms(
     )
 
 
-@triton.jit
+@jit
 def _units(images, out, count, BLOCK: tl.constexpr):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     level = tl.load(images + place, mask=place < count, other=0)
     tl.store(out + place, unit32(level), mask=place < count)
 
 
-@triton.jit(do_not_specialize=["width", "height"])
+@jit(general=["width", "height", "zooms", "strips", "blocks"])
 def _zoom_mean(
     units, rows, row_weights, columns, column_weights, out,
     height, width, zooms, divisor: tl.float32, strips, blocks,
@@ -107,7 +108,7 @@ def zoom_mean(images: Tensor, factors: Sequence[float]) -> Tensor:
     return out
 
 
-@triton.jit(do_not_specialize=["wide", "width", "height"])
+@jit(general=["tall", "wide", "width", "height", "strips", "blocks"])
 def _zoom(
     fields, rows, row_weights, columns, column_weights, out,
     tall, wide, height, width, strips, blocks, ROWS: tl.constexpr, BLOCK: tl.constexpr,
@@ -153,7 +154,7 @@ def zoom(fields: Tensor, factor: float, size: tuple[int, int]) -> Tensor:
     return out
 
 
-@triton.jit
+@jit
 def _folded(index, first, last, side):
     index = tl.maximum(index, first - index)
     # Clamped once more: a coordinate that is no number must not read outside the image.
@@ -161,7 +162,7 @@ def _folded(index, first, last, side):
     return tl.minimum(tl.maximum(index, 0), side - 1)
 
 
-@triton.jit
+@jit
 def _taps(place, inside, side, FIRST: tl.constexpr):
     """Indices of both pixels about the coordinates of a row, and the fraction; see cpu.warps.
 
@@ -178,14 +179,14 @@ def _taps(place, inside, side, FIRST: tl.constexpr):
     return _folded(before, FIRST, last, side), _folded(before + 1.0, FIRST, last, side), fraction
 
 
-@triton.jit
+@jit
 def _mixed(a, b, c, d, t, u):
     a = a + t * (b - a)
     c = c + t * (d - c)
     return a + u * (c - a)
 
 
-@triton.jit
+@jit
 def _turn(images, inverses, out, height, width, BLOCK: tl.constexpr):
     """The affine step: bytes to float32 planes (N, 3, H, W), reflect-101."""
     program = tl.program_id(0)
@@ -207,7 +208,7 @@ def _turn(images, inverses, out, height, width, BLOCK: tl.constexpr):
         tl.store(out + (c * height * width + x), _mixed(p, q, r, s, t, u), mask=inside)
 
 
-@triton.jit
+@jit
 def _displace(planes, down, along, out, height, width, BLOCK: tl.constexpr):
     """The second step: planes sampled at displaced places, to bytes; the edge pixel is repeated."""
     program = tl.program_id(0)

@@ -16,6 +16,7 @@ from hardy.models.model import (
     IMAGENET_MEAN,
     IMAGENET_STD,
     Logits,
+    ModelFacts,
     Options,
     Preprocessing,
     Triple,
@@ -44,6 +45,7 @@ class OnnxModel:
         )
         path = existing(Path(rest), "an ONNX file")
         self.name = options.name
+        self.facts = ModelFacts(weight_bytes=path.stat().st_size)
         self._session = _open(path, options)
         self.device = "cuda:0" if "CUDA" in self._session.get_providers()[0] else "cpu"
         with door(f"the inputs of {path}", "export it again"):

@@ -9,7 +9,16 @@ import numpy.typing as npt
 from hardy.engine.door import UInt8
 from hardy.errors import InputError, need
 from hardy.models.calling import as_logits, in_batches, in_its_name
-from hardy.models.model import Logits, OnHost, Options, Preprocessing, digest, existing, hash_files
+from hardy.models.model import (
+    Logits,
+    ModelFacts,
+    OnHost,
+    Options,
+    Preprocessing,
+    digest,
+    existing,
+    hash_files,
+)
 
 
 class SklearnModel(OnHost):
@@ -36,6 +45,7 @@ class SklearnModel(OnHost):
         )
         need("sklearn", "demo", options.name)
         self.name = options.name
+        self.facts = ModelFacts(weight_bytes=path.stat().st_size)
         self.identity = digest("sklearn", {"weights": hash_files([path])})
         self._model = _load(path)
         classes = _classes(self._model, path)

@@ -11,12 +11,13 @@ import numpy.typing as npt
 from ai_edge_litert.interpreter import Interpreter
 
 from hardy.engine.door import UInt8
-from hardy.errors import InputError, told
+from hardy.errors import InputError, door, told
 from hardy.execute import processors
 from hardy.models.adapters.tflite_file import ends_in_softmax, stated_normalisation
 from hardy.models.calling import as_logits, in_batches, in_its_name, normalised, resized
 from hardy.models.model import (
     Logits,
+    ModelFacts,
     OnHost,
     Options,
     Preprocessing,
@@ -28,9 +29,8 @@ from hardy.models.model import (
 
 _AUTO_BATCH = 16
 _TODO = "convert it with a batch of 1 or a free one, and with a score per class as first output"
-_BEYOND = (
-    0.05  # of the range of an input: a mean and std that lead further out are not meant for it
-)
+# Of the range of an input: a mean and std that lead further out are not meant for it.
+_BEYOND = 0.05
 
 
 class _Tensor(NamedTuple):
@@ -82,23 +82,27 @@ class TfliteModel(OnHost):
         path = existing(Path(rest), "a TensorFlow Lite file")
         self.name = options.name
         content = path.read_bytes()
+        self.facts = ModelFacts(weight_bytes=len(content))
         self._run = _open(content, path)
-        inputs, outputs = self._run.get_input_details(), self._run.get_output_details()
-        if len(inputs) != 1 or not _takes_images(_tensor(inputs[0])):
-            found = ", ".join(f"{one.shape} of {one.kind.__name__}" for one in map(_tensor, inputs))
-            raise InputError(
-                f"{path}: expected one input of float32, uint8 or int8, (N, H, W, 3) or "
-                f"(N, 3, H, W), got {found}; convert it so"
-            )
-        self._input, self._output = _tensor(inputs[0]), _tensor(outputs[0])
-        self.precision = "int8" if self._input.is_whole else "float32"
-        self._channels_last = self._input.shape[3] == 3
-        self._batch = _AUTO_BATCH if options.batch == "auto" else options.batch
-        self._softmax = ends_in_softmax(content)
-        try:
-            self.preprocessing = options.prepared_as(self._own(content))
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+        with door(path, "convert it again"):  # names and tables are read as they are needed
+            inputs, outputs = self._run.get_input_details(), self._run.get_output_details()
+            if len(inputs) != 1 or not _takes_images(_tensor(inputs[0])):
+                found = ", ".join(
+                    f"{one.shape} of {one.kind.__name__}" for one in map(_tensor, inputs)
+                )
+                raise InputError(
+                    f"{path}: expected one input of float32, uint8 or int8, (N, H, W, 3) or "
+                    f"(N, 3, H, W), got {found}; convert it so"
+                )
+            self._input, self._output = _tensor(inputs[0]), _tensor(outputs[0])
+            self.precision = "int8" if self._input.is_whole else "float32"
+            self._channels_last = self._input.shape[3] == 3
+            self._batch = _AUTO_BATCH if options.batch == "auto" else options.batch
+            self._softmax = ends_in_softmax(content)
+            try:
+                self.preprocessing = options.prepared_as(self._own(content))
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from error
         parts = {"weights": hash_files([path]), "preprocessing": self.preprocessing}
         self.identity = digest("tflite", parts)
 

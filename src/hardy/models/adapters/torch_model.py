@@ -17,8 +17,10 @@ from torch.nn.parameter import is_lazy
 
 from hardy.engine.ops import out_of_memory
 from hardy.errors import HardyError, InputError
+from hardy.models.adapters.compiling import Compiling
 from hardy.models.calling import as_logits, check_images, check_logits, check_widths, failure
 from hardy.models.model import NO_FACTS, ModelFacts, Options, Preprocessing, digest
+from hardy.models.pillow_resize import resize_exactly
 from hardy.models.torch_identity import hash_weights, structure
 
 _FIRST_BATCH = {"cpu": 64}
@@ -49,7 +51,14 @@ class TorchModel:
         check_weights(plain, options.name)
         self.name = options.name
         self.preprocessing = preprocessing
-        self.facts = replace(facts, takes_tensors=True)
+        tensors = (*plain.parameters(), *plain.buffers())
+        weight_bytes = sum(tensor.nbytes for tensor in tensors)
+        # By torch.compile, or in place.
+        in_place = getattr(module, "_compiled_call_impl", None)
+        self._compiled = plain is not module or in_place is not None
+        self.facts = replace(
+            facts, takes_tensors=True, weight_bytes=weight_bytes, compiled=self._compiled
+        )
         self.device = str(device)
         self.precision = options.precision
         self.identity = digest(
@@ -62,9 +71,7 @@ class TorchModel:
             },
         )
         self._module = module
-        # By torch.compile, or in place.
-        in_place = getattr(module, "_compiled_call_impl", None)
-        self._compiled = plain is not module or in_place is not None
+        self._compiling: Compiling | None = None
         self._device = device
         self._fixed = options.batch != "auto"
         self._batch = (
@@ -86,13 +93,23 @@ class TorchModel:
         """A copy with another module, not compiled, that is shown batches of just that size; it
         keeps the name, which the caller may have to change."""
         twin = copy(self)
-        twin._module, twin._compiled = module, False
+        twin._module, twin._compiled, twin._compiling = module, False, None
+        twin.facts = replace(self.facts, compiled=False)
         twin._fixed, twin._batch = True, batch
         return twin
+
+    def begin_compiling(self, side: int | None) -> None:
+        """Have torch compile the module for images of that side, while others are read."""
+        if side is not None:
+            images = torch.zeros((self._batch, side, side, 3), dtype=torch.uint8)
+            self._compiling = Compiling(self.name, lambda: self._all(images, self.preprocessing))
 
     def logits(self, images: Any, preprocessing: Preprocessing | None = None) -> Any:
         check_images(images)
         wanted = preprocessing or self.preprocessing
+        if self._compiling is not None:
+            self._compiling.wait()
+            self._compiling = None
         if isinstance(images, torch.Tensor):
             if images.device != self._device:
                 raise InputError(
@@ -213,6 +230,8 @@ def prepared(images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor
 
         table = _of_levels(tuple(preprocessing.mean), tuple(preprocessing.std), images.device)
         return looked_up(images, table).permute(0, 3, 1, 2)
+    if size is not None and resized and preprocessing.exact:
+        images, resized = resize_exactly(images, size, preprocessing.interpolation), False
     pixels = images.permute(0, 3, 1, 2).to(torch.float32)
     if size is not None and resized:
         pixels = _resized(pixels, size, preprocessing.interpolation)
@@ -254,7 +273,8 @@ def _interpolated(pixels: torch.Tensor, sides: tuple[int, int], how: str) -> tor
     resize = torch.nn.functional.interpolate
     if how == "nearest":
         return resize(pixels, sides, mode="nearest-exact")
-    return resize(pixels, sides, mode=how, antialias=True)
+    # Torch has no filter of Lanczos; the cubic is the one most like it.
+    return resize(pixels, sides, mode="bicubic" if how == "lanczos" else how, antialias=True)
 
 
 @contextmanager

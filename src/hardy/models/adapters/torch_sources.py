@@ -134,7 +134,10 @@ def factory_model(rest: str, options: Options) -> TorchModel:
 def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
     """A module that the user made and may go on using: it is neither moved nor changed."""
     options = replace(options, name=options.name or type(uncompiled(module)).__name__)
-    options.refuse(checkpoint="load the weights into the module yourself")
+    options.refuse(
+        checkpoint="load the weights into the module yourself",
+        compile="compile it yourself: torch.compile(module)",
+    )
     here = next((t.device for t in (*module.parameters(), *module.buffers())), torch.device("cpu"))
     if options.device != "auto" and find_device(options) != here:
         raise InputError(
@@ -142,7 +145,17 @@ def given_module(module: torch.nn.Module, options: Options) -> TorchModel:
             f'move it yourself: module.to("{options.device}")'
         )
     preprocessing = options.prepared_as(own_preprocessing(uncompiled(module), options))
-    return TorchModel(module, options, preprocessing, here)
+    idle = here.type == "cpu" and options.device == "auto" and torch.cuda.is_available()
+    doubts = (_left_on_host(options.name),) if idle else ()
+    return TorchModel(module, options, preprocessing, here, ModelFacts(doubts=doubts))
+
+
+def _left_on_host(name: str) -> str:
+    return (
+        f"{name} lies on cpu and runs there, although there is a GPU, cuda:0 "
+        f"({torch.cuda.get_device_name(0)}), which is often 100 times as fast: "
+        'module.to("cuda"), or say `device="cpu"` if that is meant'
+    )
 
 
 def finish_model(
@@ -169,7 +182,12 @@ def finish_model(
     module = module.to(device)
     if any(isinstance(part, torch.nn.Conv2d) for part in module.modules()):
         module = module.to(memory_format=torch.channels_last)
-    return TorchModel(module, options, preprocessing, device, facts, source)
+    if not options.compile:
+        return TorchModel(module, options, preprocessing, device, facts, source)
+    compiled: Any = torch.compile(module, dynamic=False)
+    model = TorchModel(compiled, options, preprocessing, device, facts, source)
+    model.begin_compiling(options.side)
+    return model
 
 
 def find_device(options: Options) -> torch.device:

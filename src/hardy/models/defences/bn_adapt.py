@@ -8,6 +8,7 @@ s the statistics that the model brings, t those of the n images; N = 0 leaves th
 """
 
 import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -57,6 +58,7 @@ class Adapted(Defended):
         )
         name = f"{model.name}+{label} (adapted)"
         super().__init__(model, label, settings, words, name=name, adapts_in=size)
+        self.facts = replace(self.facts, compiled=False)  # the twin that adapts is not
         adapted = core.with_module(_adapting(core, source), size)
         self._shown = _around(model, adapted)
 

@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
 from hardy.engine.door import UInt8
 from hardy.errors import InputError, door
 from hardy.images.source import Labels
-from hardy.inside import open_inside
+from hardy.inside import inner_path, open_inside
 from hardy.limits import check_regular
+from hardy.places import is_url, read_range
 from hardy.suites.cells import Cell, cell_folder, levels
 from hardy.suites.suite import Suite
 from hardy.variants.disk.manifest import content_hash, write_built
@@ -51,7 +52,10 @@ class ArrayLayout:
         return whole if whole.exists() else whole.with_name(whole.name + _PART)
 
     def _open(self, cell: Cell, flags: int = 0) -> IO[bytes]:
-        return open(open_inside(str(self.folder), self._place(cell).name, os.O_RDWR | flags), "r+b")
+        """Open an array to write some of it. Not to read it, too: of one that several machines
+        write, NFS would then send whole pages back, with the rows of others as they were."""
+        name = self._place(cell).name
+        return open(open_inside(str(self.folder), name, os.O_WRONLY | flags), "wb")
 
     def _whole_shape(self, cell: Cell) -> tuple[int, ...]:
         if self.suite.kind == "corruptions":
@@ -91,7 +95,8 @@ class ArrayLayout:
         return content_hash(data)
 
     def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:
-        return read_rows(self._place(cell), self.first_row(cell), indices)
+        place = inner_path(self.folder, self._place(cell).name)
+        return read_rows(place, self.first_row(cell), indices)
 
     def there(self, unit: range, cell: Cell) -> bool:
         return self._place(cell).exists()
@@ -99,11 +104,11 @@ class ArrayLayout:
     def hash(self, unit: range, cell: Cell) -> str | None:
         header, shape = self._header(cell), self._whole_shape(cell)
         length = len(unit) * prod(shape[1:])
-        place = self._place(cell)
+        place = inner_path(self.folder, self._place(cell).name)
         try:
             check_regular(place)
             with place.open("rb") as file:
-                whole = os.fstat(file.fileno()).st_size == len(header) + prod(shape)
+                whole = place.stat().st_size == len(header) + prod(shape)
                 if not whole or file.read(len(header)) != header:
                     return ""  # no row of it can be trusted to lie in its place
                 file.seek(self._offset(unit, cell))
@@ -142,12 +147,40 @@ def read_rows(path: Path, first: int, indices: Sequence[int]) -> UInt8:
     return np.ascontiguousarray(map_array(path)[np.asarray(indices, np.intp) + first])
 
 
-def map_array(path: Path) -> UInt8:
+class _RowsAtUrl:
+    """An array in a file at a URL, of which rows are read when they are asked for."""
+
+    ndim = property(lambda self: len(self.shape))
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            version = np.lib.format.read_magic(file)
+            if version != (1, 0):
+                raise ValueError(f"NumPy's format 1.0 was expected, and {version} came")
+            self.shape, fortran, self.dtype = np.lib.format.read_array_header_1_0(file)
+            self._start, self._path = file.tell(), path
+        if fortran:
+            raise ValueError("it is in Fortran order")
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> UInt8:
+        size = prod(self.shape[1:])
+        rows = np.arange(len(self))[index].tolist()
+        data = b"".join(read_range(self._path, self._start + row * size, size) for row in rows)
+        return np.frombuffer(data, np.uint8).reshape(len(rows), *self.shape[1:])
+
+
+def map_array(path: Path) -> Any:
     """The images in a file: (N, H, W, 3), or (N, F, H, W, 3) of sequences."""
     with door(path, "fetch or build it again"):
         check_regular(path)
-        array: UInt8 = np.load(path, mmap_mode="r", allow_pickle=False)
-    if not isinstance(array, np.ndarray):  # a zip, which NumPy opens by the same call
+        at_url = is_url(path)
+        array = _RowsAtUrl(path) if at_url else np.load(path, mmap_mode="r", allow_pickle=False)
+    if not at_url and not isinstance(
+        array, np.ndarray
+    ):  # a zip, which NumPy opens by the same call
         raise InputError(f"{path}: expected NumPy's format, got an archive; unpack it")
     if array.dtype != np.uint8 or array.ndim not in (4, 5) or array.shape[-1] != 3:
         raise InputError(

@@ -5,10 +5,9 @@ format: a folder that holds another one is refused.
 """
 
 import os
-import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -16,30 +15,35 @@ from typing import Any
 
 import numpy as np
 
-from hardy.errors import HardyError, InputError
-from hardy.execute import Executor, executor
+from hardy.errors import HardyError, InputError, warn_user
+from hardy.execute import Executor, RayCrew, executor
+from hardy.execute.executor import Setup
 from hardy.execute.machine import versions
-from hardy.files import byte_size, check_apart, check_same
+from hardy.files import check_apart, check_same
 from hardy.images.labels import classes_of
 from hardy.images.readers import open_images
 from hardy.images.source import Fault, Source, part_of
 from hardy.metrics import stratified_subset
+from hardy.places import UrlPath, is_folder, is_url, locate
 from hardy.progress import Track, untracked, watch
 from hardy.suites import keep_beside, load
 from hardy.suites.cells import Cell, choose_cells, levels
 from hardy.suites.suite import Suite
-from hardy.variants import BUILD_FORMATS, Chunk, DecodedImage
+from hardy.variants import BUILD_FORMATS, DecodedImage
+from hardy.variants.carried_textures import with_textures
+from hardy.variants.disk.build_cost import BuildPlan, check_space, free_space, size_of_one
 from hardy.variants.disk.build_header import read_header
 from hardy.variants.disk.build_worker import (
     SAID_OF_PIXELS,
     BuildJob,
     BuildOutcome,
-    BuildPlan,
     BuiltUnit,
+    Landmarks,
+    Load,
     layout_of,
     worker,
 )
-from hardy.variants.disk.layout import encode_one, units_of
+from hardy.variants.disk.layout import units_of
 from hardy.variants.disk.manifest import (
     LINES,
     WORKSHOP,
@@ -48,7 +52,8 @@ from hardy.variants.disk.manifest import (
     content_hash,
     read_contents,
 )
-from hardy.variants.disk.unit_groups import list_units
+from hardy.variants.disk.sent_build import sent_in_the_end
+from hardy.variants.disk.unit_groups import ELSEWHERE, list_units, loads
 from hardy.variants.generated import Generated, check_suite_size
 
 _BUILD_LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
@@ -66,10 +71,6 @@ _UNKNOWN_SOURCES = (
     "with what it was"
 )
 
-# How many cells stand for all when the size of a build is estimated. Sequences take long to encode.
-_SAMPLES = {"corruptions": 15, "perturbations": 4}
-_WASTE = 2048  # half a block of the disk, per file
-
 
 def build(
     suite: str,
@@ -78,6 +79,7 @@ def build(
     out: str | os.PathLike[str],
     labels: str | os.PathLike[str] | None = None,
     workers: int | None = None,
+    on: str | None = None,
     format: str | None = None,
     only: Iterable[str] = ("counted",),
     severities: Iterable[int] | None = None,
@@ -85,26 +87,41 @@ def build(
     own_classes: bool = False,
     seed: int = 0,
     announce: Callable[[BuildPlan], object] = lambda plan: None,
+    warn: Callable[[str], None] | None = None,
     track: Track = watch,
 ) -> BuildOutcome:
     """Write a suite to disk in its official layout.
 
     The same call resumes what was stopped, and other names or severities extend it; a folder that
     holds another build is refused. `images` is a path as `hardy.images.open_images` takes it. Left
-    out, `format` is the suite's official one and `workers` as many processes as processors.
-    `subset` and `own_classes` are those of `hardy.evaluate`. Images
-    that cannot be used are left out and listed. `announce` is told what will be written, before it
-    is.
+    out, `format` is the suite's official one and `workers` as many processes as processors; `on`
+    shares the work among the machines of a Ray cluster instead, as in `hardy.evaluate`, whose
+    `subset` and `own_classes` these are. Images that cannot be used are left out and listed.
+    `announce` is told what will be written, before it is. If `out` is a URL, it is made in the
+    user's cache, and sent when it is whole.
 
     >>> import hardy, numpy
     >>> numpy.savez("four.npz", images=numpy.zeros((4, 32, 32, 3), "uint8"), labels=range(4))
     >>> hardy.build("cifar10_c", images="four.npz", out="small-c", only=["contrast"], workers=1)
     BuildOutcome(built=4, kept=0, faults=[])
     """
-    its_suite, folder = load(suite), Path(out)
+    if on is not None and workers is not None:
+        raise InputError(f"expected `workers` or `on`, got both: {workers} and {on}")
+    its_suite, place = load(suite), locate(out)
+    if its_suite.shift is not None:
+        raise InputError(
+            f"expected a suite that is made of images, got {suite}, whose own are published; "
+            "`hardy eval --files` reads them"
+        )
+    if on not in (None, "ray") and is_url(place):
+        raise InputError(
+            f"expected a folder to build in that all machines of {on} see, got {place}; name "
+            "a folder, or build on one machine"
+        )
+    doers = executor(workers) if on is None else RayCrew(on, warn=warn or warn_user)
     cells = choose_cells(its_suite, only, severities)
-    if os.path.isdir(images):
-        check_apart(Path(images), folder)
+    if is_folder(images):
+        check_apart(locate(images), place)
     faults: list[Fault] = []
     by_path = own_classes and its_suite.id_rule == "file_stem"
     rule = "relative_path" if by_path else its_suite.id_rule
@@ -113,17 +130,23 @@ def build(
         labels_or_none = np.zeros(len(source)) if source.labels is None else source.labels
         source = part_of(source, stratified_subset(labels_or_none, source.ids, size=subset))
     doubts = _doubts(its_suite, source, own_classes)
-    outcome = build_cells(
-        its_suite,
-        source,
-        folder,
-        cells,
-        executor=executor(workers),
-        seed=seed,
-        format=format,
-        announce=lambda plan: announce(plan._replace(notes=plan.notes + doubts)),
-        track=track,
-    )
+    workplace: AbstractContextManager[Path] = nullcontext(place)
+    if isinstance(place, UrlPath):
+        doubts += (f"built in that folder, sent to {place}, and removed in the end",)
+        workplace = sent_in_the_end(place, track)
+    with workplace as folder:
+        outcome = build_cells(
+            its_suite,
+            source,
+            folder,
+            cells,
+            executor=doers,
+            elsewhere=on is not None,
+            seed=seed,
+            format=format,
+            announce=lambda plan: announce(plan._replace(notes=plan.notes + doubts)),
+            track=track,
+        )
     return outcome._replace(faults=[fault.reason for fault in faults] + outcome.faults)
 
 
@@ -154,12 +177,14 @@ def build_cells(
     cells: Sequence[Cell],
     *,
     executor: Executor,
+    elsewhere: bool = False,
     seed: int = 0,
     format: str | None = None,
     announce: Callable[[BuildPlan], object] = lambda plan: None,
     track: Track = untracked,
 ) -> BuildOutcome:
-    """Write `cells` of all images to `folder`; what the manifest lists is left alone."""
+    """Write `cells` of all images to `folder`; what the manifest lists is left alone. The executor
+    may work `elsewhere`: on other machines."""
     format = format or _default_format(suite)
     if format not in BUILD_FORMATS[suite.kind]:
         raise InputError(
@@ -186,7 +211,7 @@ def build_cells(
     kept = len(source) - images - len(faults)
     if groups:
         outputs = sum(len(units[unit]) * len(one.cells) for one in groups for unit in one.units)
-        size = outputs * _size_of_one(suite, format, made_by.chunk([index], [first]), cells)
+        size = outputs * size_of_one(suite, format, made_by.chunk([index], [first]), cells)
         about = (source.describe(), suite.title, len(cells), format, images, outputs, size)
         wanted = {str(Cell(c.name, level)) for c in cells for level in levels(suite, c.name)}
         whole = suite.kind != "corruptions" or wanted <= {*header["cells"]}
@@ -194,21 +219,30 @@ def build_cells(
         notes: tuple[str, ...] = ()
         notes += ("arrays end in .part until all severities are built",) if lacking else ()
         notes += (_UNKNOWN_SOURCES,) if contents.of_unknown_sources else ()
-        plan = BuildPlan(*about, folder, _free(folder), notes)
-        _check_space(plan)
+        plan = BuildPlan(*about, folder, free_space(folder), notes)
+        check_space(plan)
         announce(plan)
     built = 0
     try:
         with ManifestWriter(folder) as manifest:
             _check_same_build(folder, header)  # again: from here on nobody else writes it
+            if elsewhere:
+                marks = Landmarks(manifest.leave_mark(), *header["first_image"])
+                job = job._replace(folder=str(folder.absolute()), landmarks=marks)
+            if kept_units:
+                with closing(
+                    executor.run(partial(worker, job), loads(kept_units, layout))
+                ) as compared:
+                    deque(track(compared, len(kept_units), "units compared"), maxlen=0)
             if groups:
-                if kept_units:
-                    with closing(executor.run(partial(worker, job), kept_units)) as compared:
-                        deque(track(compared, len(kept_units), "units compared"), maxlen=0)
                 manifest.begin(header)  # first: by it the folder is known as ours
                 keep_beside(folder, suite)
                 layout.begin(cells)
-            with closing(executor.run(partial(worker, job), groups)) as results:
+            begin: Setup[Load, list[BuiltUnit]] = partial(worker, job)
+            if elsewhere:
+                begin = with_textures(begin, cells)
+            work = loads(groups, layout, ELSEWHERE if elsewhere else 1)
+            with closing(executor.run(begin, work)) as results:
                 every = (unit for group in results for unit in group)
                 for unit in track(every, images, "images", BuiltUnit.dealt_with):
                     manifest.add(unit.unit, unit.cells, sorted(unit.faults), unit.sources)
@@ -288,34 +322,3 @@ def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
     of_the_session = _OF_THE_BUILD if then == now else (*_OF_THE_BUILD, "first_image")
     said = SAID | {"first_image": SAID_OF_PIXELS.format(name=header["files"][now])}
     check_same(folder, before, header, "a build", of_the_session=of_the_session, said=said)
-
-
-def _size_of_one(suite: Suite, format: str, sample: Chunk, cells: Sequence[Cell]) -> int:
-    """The mean bytes of an output, by what one image takes under some of the cells."""
-    # One more than needed keeps the step off the number of severities: all of them are met.
-    step = len(cells) // _SAMPLES[suite.kind] + 1
-    sizes: list[int] = []
-    for cell in cells[::step]:
-        made = sample.make(cell)[0]
-        if format == "npy":
-            sizes.append(made.nbytes)
-        else:
-            kind = ("jpeg" if suite.storage else "png") if format == "tar" else format
-            sizes.append(len(encode_one(suite, kind, cell, made)) + _WASTE)
-    return sum(sizes) // len(sizes)
-
-
-def _free(folder: Path) -> int:
-    place = folder.absolute()
-    while not place.exists():
-        place = place.parent
-    return shutil.disk_usage(place).free
-
-
-def _check_space(plan: BuildPlan) -> None:
-    if plan.size > plan.free:
-        raise HardyError(
-            f"{plan.outputs:,} outputs need about {byte_size(plan.size)}, and the disk of "
-            f"{plan.folder} has {byte_size(plan.free)} free; make room, name another disk, or "
-            "build fewer cells"
-        )

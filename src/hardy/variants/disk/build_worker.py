@@ -1,21 +1,31 @@
 """The part of a build that runs in its workers: some units, from the source to the disk."""
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
-from hardy.files import byte_size, other_work
+from hardy.files import other_work
 from hardy.images.source import Source
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
 from hardy.variants import DecodedImage
 from hardy.variants.disk.layout import Layout, open_layout, units_of
-from hardy.variants.disk.manifest import content_hash
+from hardy.variants.disk.manifest import content_hash, sync_disk
 from hardy.variants.generated import Generated
 
 SAID_OF_PIXELS = "the pixels of {name} are others than before"
 ImageFaults = dict[int, str]  # an image, and what is wrong with it
+
+
+class Landmarks(NamedTuple):
+    """What a worker on another machine must find before it works: it would take images that it
+    does not see for bad ones, and write where nobody looks."""
+
+    mark: str  # a file in the folder that only this build has
+    image: int  # one that can be read
+    pixels: str  # its hash
 
 
 class BuildJob(NamedTuple):
@@ -27,6 +37,7 @@ class BuildJob(NamedTuple):
     format: str
     folder: str
     shape: tuple[int, ...]  # of one image
+    landmarks: Landmarks | None = None  # where workers may be on other machines
 
 
 def layout_of(job: BuildJob) -> Layout:
@@ -41,27 +52,9 @@ class UnitGroup(NamedTuple):
     sources: tuple[tuple[str, ...], ...]  # what is known of the images of each unit
 
 
-class BuildPlan(NamedTuple):
-    """What a build will write: told before it does."""
-
-    source: str
-    suite: str
-    cells: int
-    format: str
-    images: int
-    outputs: int  # files, or rows of arrays, or members of shards
-    size: int  # bytes, estimated
-    folder: Path
-    free: int  # bytes on its disk
-    notes: tuple[str, ...] = ()  # what is not as one may think
-
-    def __str__(self) -> str:
-        return (
-            f"{self.source}\nto write: {self.cells} {'cell' if self.cells == 1 else 'cells'} of "
-            f"{self.suite} for {self.images:,} images as {self.format}, {self.outputs:,} in all, "
-            f"about {byte_size(self.size)}; {self.folder} has {byte_size(self.free)} free"
-            + "".join(f"\nnote: {note}" for note in self.notes)
-        )
+# What a worker is given at a time. One on another machine waits for its disk after each of them:
+# after every group it would wait as long as it works.
+Load = tuple[UnitGroup, ...]
 
 
 class BuildOutcome(NamedTuple):
@@ -99,10 +92,17 @@ def try_images(
     return got, faults
 
 
-def worker(job: BuildJob) -> Callable[[UnitGroup], list[BuiltUnit]]:
+def worker(job: BuildJob) -> Callable[[Load], list[BuiltUnit]]:
     """Set up once per process: the function that builds some units."""
+    _check_seen(job)
     layout = layout_of(job)
     units = units_of(len(job.source), layout.size)
+
+    def build_load(load: Load) -> list[BuiltUnit]:
+        built = [unit for group in load for unit in build_units(group)]
+        if job.landmarks and any(group.cells for group in load):
+            _bring_to_disk(job.folder)
+        return built
 
     def build_units(group: UnitGroup) -> list[BuiltUnit]:
         made_by = Generated(job.suite, job.source, job.seed, stored=False)
@@ -144,7 +144,36 @@ def worker(job: BuildJob) -> Callable[[UnitGroup], list[BuiltUnit]]:
             for unit in group.units
         ]
 
-    return build_units
+    return build_load
+
+
+def _check_seen(job: BuildJob) -> None:
+    if job.landmarks is None:
+        return
+    mark, image, pixels = job.landmarks
+    if not os.path.exists(mark):
+        raise InputError(
+            f"expected a folder to build in that all workers see, but {mark}, which this build has "
+            "written, is not there; name a folder on such a disk"
+        )
+    made_by = Generated(job.suite, job.source, job.seed, stored=False)
+    got, faults = try_images(made_by, [image])
+    if image in got and content_hash(got[image].pixels) == pixels:
+        return
+    reason = faults.get(image, "it has other pixels")
+    raise InputError(
+        f"expected images on a disk that all workers see, but {job.source.files[image]} cannot be "
+        f"read as where the build was started ({reason}); name images on such a disk"
+    )
+
+
+def _bring_to_disk(folder: str) -> None:
+    """Whoever has the manifest can see to the disk of its own machine only."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        sync_disk(handle)
+    finally:
+        os.close(handle)
 
 
 def _check_sources(

@@ -23,6 +23,7 @@ from hardy.errors import InputError, door
 from hardy.images.image_files import read_image
 from hardy.images.readers import open_images
 from hardy.images.source import Labels, Source
+from hardy.inside import inner_path
 from hardy.limits import check_regular
 from hardy.suites.cells import Cell, cell_folder
 from hardy.suites.suite import Suite
@@ -111,7 +112,7 @@ class FilePerUnit:
         return os.path.exists(f"{self.folder}/{self.name(unit, cell)}")
 
     def hash(self, unit: range, cell: Cell) -> str | None:
-        return _file_hash(self.folder / self.name(unit, cell))
+        return _file_hash(inner_path(self.folder, self.name(unit, cell)))
 
     def begin(self, cells: Sequence[Cell]) -> None:
         pass
@@ -166,7 +167,7 @@ class FileLayout(FilePerUnit):
     def read(self, cell: Cell, indices: Sequence[int]) -> UInt8:
         read_one = encode.read_video if self.format == "mp4" else read_image
         names = [self.path(index, cell) for index in indices]
-        return stack_files([_within(self.folder, name) for name in names], read_one)
+        return stack_files([inner_path(self.folder, name) for name in names], read_one)
 
     def paths(self, count: int, cells: Sequence[Cell]) -> Iterator[str]:
         return (self.path(index, cell) for cell in cells for index in range(count))
@@ -178,16 +179,6 @@ def _can_be_named(name: str) -> bool:
         return b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:
         return False
-
-
-def _within(folder: Path, name: str) -> Path:
-    """The path of an image, unless a link on its way leads out: it may be anybody's folder."""
-    path = folder / name
-    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        raise InputError(
-            f"cannot read {path}: a link leads out of {folder}; put the file itself in its place"
-        )
-    return path
 
 
 def stack_files(paths: Sequence[Path], read_one: Callable[[Path], UInt8]) -> UInt8:
@@ -260,7 +251,7 @@ class ShardLayout(FilePerUnit):
         @lru_cache(_SHARDS_OPEN)
         def shard(number: int, cell: Cell) -> tuple[Source, dict[str, int]]:
             unit = range(number * self.size, (number + 1) * self.size)
-            path = self.folder / self.name(unit, cell)
+            path = inner_path(self.folder, self.name(unit, cell))
             with door(path, "build it again"):
                 check_regular(path)
             source = open_images(path, id_rule="file_stem")

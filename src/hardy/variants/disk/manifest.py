@@ -9,6 +9,7 @@ not list is rebuilt and a file that they list is whole.
 import ctypes
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -30,6 +31,7 @@ from hardy.variants.disk.build_header import HEADER, VERSION
 
 LINES, WORKSHOP = "manifest.jsonl", ".unfinished"
 LOCK = "lock"
+_OURS = secrets.token_hex(4)  # beside the process's number, which another machine may have too
 _MOST_CELLS = 1000  # that lines may name: all suites together have fewer
 _DIGEST = 16  # bytes
 
@@ -45,7 +47,7 @@ def write_built(folder: str, name: str, data: bytes | memoryview, *, wait: bool 
 
     Until it is whole it lies where a `ManifestWriter` in the end sweeps what killed processes left.
     """
-    write_inside(folder, name, data, f"{WORKSHOP}/{os.getpid()}", wait=wait)
+    write_inside(folder, name, data, f"{WORKSHOP}/{os.getpid()}-{_OURS}", wait=wait)
 
 
 class ManifestContents:
@@ -211,6 +213,12 @@ class ManifestWriter(CheckpointWriter):
             raise
         self._waiting: list[bytes] = []
 
+    def leave_mark(self) -> str:
+        """A file, absolute, that is there while this lasts: only who sees the folder can see it."""
+        name = f"{WORKSHOP}/seen-{secrets.token_hex(8)}"
+        os.close(open_inside(str(self._folder), name, os.O_WRONLY | os.O_CREAT))
+        return str(self._folder.absolute() / name)
+
     def _sweep(self) -> None:
         with suppress(OSError):
             for path in (self._folder / WORKSHOP).iterdir():
@@ -234,7 +242,7 @@ class ManifestWriter(CheckpointWriter):
     def write_waiting(self) -> None:
         """First what the lines speak of, then the lines."""
         if self._waiting:
-            _sync(self._file.fileno())
+            sync_disk(self._file.fileno())
             end = os.fstat(self._file.fileno()).st_size
             rest = memoryview(b"".join(self._waiting))
             try:
@@ -264,7 +272,7 @@ class ManifestWriter(CheckpointWriter):
                 (self._folder / WORKSHOP).rmdir()
 
 
-def _sync(handle: int) -> None:
+def sync_disk(handle: int) -> None:
     """All that was written to the file system of `handle` is on the disk, or it is an OSError.
 
     `os.sync` would wait for every other disk too, and has no way to say that a write failed.

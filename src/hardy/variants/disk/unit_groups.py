@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hardy.suites.cells import Cell
-from hardy.variants.disk.build_worker import ImageFaults, UnitGroup, try_images
+from hardy.variants.disk.build_worker import ImageFaults, Load, UnitGroup, try_images
 from hardy.variants.disk.layout import Layout
 from hardy.variants.disk.manifest import ManifestContents
 from hardy.variants.generated import Generated
@@ -13,6 +13,7 @@ from hardy.variants.generated import Generated
 # Files that are made together: fewer calls, and at 224 x 224 all that two need at a time still fits
 # the processor's cache (36 ms of corruptions per photograph; alone 37, with four or more 44).
 TOGETHER = 2
+ELSEWHERE = 16  # images that a worker elsewhere makes before it waits for its disk
 
 
 def list_units(
@@ -51,3 +52,9 @@ def list_units(
     # The worker reports these again.
     again = {index for group in groups for unit in group.units for index in units[unit]}
     return groups, kept, {index: fault for index, fault in faults.items() if index not in again}
+
+
+def loads(groups: Sequence[UnitGroup], layout: Layout, images: int = 1) -> list[Load]:
+    """As many groups at a time as have so many images, one at least."""
+    count = max(1, images // max(layout.size, TOGETHER))
+    return [tuple(groups[start : start + count]) for start in range(0, len(groups), count)]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hardy.errors import InputError
+from hardy.places import UrlPath, locate
 from hardy.progress import Track, watch
 from hardy.suites import copy_name, load, suite_in
 from hardy.suites.cells import Cell, cell_folder
@@ -41,7 +42,7 @@ def verify(folder: str | os.PathLike[str], *, track: Track = watch) -> BuildChec
     >>> hardy.verify("small-c").fine
     True
     """
-    folder = Path(folder)
+    folder = locate(folder)
     header = read_header(folder)
     if header is None:
         raise InputError(
@@ -84,14 +85,27 @@ def verify(folder: str | os.PathLike[str], *, track: Track = watch) -> BuildChec
     return BuildCheck(checked, len(bad), missing, altered, sorted(extra))
 
 
+def _folders(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The folders below one, "." for itself, and the names of the files in each."""
+    if not isinstance(folder, UrlPath):
+        for where, _, names in os.walk(folder):
+            yield Path(where).relative_to(folder).as_posix(), names
+        return
+    found: dict[str, list[str]] = {}
+    for name, is_folder in folder.children(all_below=True):
+        if not is_folder:
+            place, _, last = name.rpartition("/")
+            found.setdefault(place or ".", []).append(last)
+    yield from sorted(found.items())
+
+
 def _extra(
     folder: Path, top: set[str], cells: dict[str, Cell], paths: Callable[[Cell], Iterable[str]]
 ) -> Iterator[str]:
     """Files that should not be there. The paths of one cell are in memory at a time."""
     current: Cell | None = None
     expected = top
-    for where, _, names in os.walk(folder):
-        below = Path(where).relative_to(folder).as_posix()
+    for below, names in _folders(folder):
         inside = next((name for name in cells if f"{below}/".startswith(f"{name}/")), None)
         cell = cells[inside] if inside else None
         if cell != current:

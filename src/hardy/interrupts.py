@@ -1,0 +1,41 @@
+"""Ctrl-C at a bad moment: put off, or hidden from those whom it does not concern."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def interrupts_later() -> Iterator[None]:
+    """Put Ctrl-C off until the end: for what must not be left half done, such as a thread that
+    starts, or a file that is sent."""
+    ours = threading.current_thread() is threading.main_thread()  # no other one gets interrupts
+    if not ours or signal.getsignal(signal.SIGINT) is None:  # or another program sees to them
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(*came[-1])
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Hide Ctrl-C, which reaches the whole group, from processes that are started meanwhile.
+
+    The parent gets it at the end, and decides what it means. Windows hides nothing.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,107 @@
+"""How a Hugging Face classifier takes its images. This file imports transformers."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from transformers import AutoImageProcessor
+
+from hardy.documents import read_json
+from hardy.errors import InputError, door
+from hardy.models.calling import normalised
+from hardy.models.model import Preprocessing, Triple
+
+PROCESSOR = "preprocessor_config.json"
+_INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}  # as Pillow counts
+_STATED = ("image_mean", "image_std")  # figures that are too important to be a class's defaults
+_TRIED = 256  # the side of the image that is shown to the processor
+_TODO = "wrap the model in a function of yours that prepares its images: torch:FILE.py:make"
+
+
+class Intake(NamedTuple):
+    """What becomes of the pixels of a square image."""
+
+    preprocessing: Preprocessing
+    bgr: bool  # blue comes first
+
+
+def read_processor(folder: Path) -> Intake:
+    """What the folder says, as the library reads it: each of its classes has other defaults, and
+    other forms of a size. The library's own processor is tried on an image, and must agree."""
+    path = folder / PROCESSOR
+    stated = read_json(path, "the settings of an image processor", "take another copy of it")
+    if not isinstance(stated, Mapping):
+        raise InputError(f"{path}: expected the settings of an image processor, got a list")
+    with door(path, _TODO):
+        processor = AutoImageProcessor.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, backend="pil"
+        )
+        said = _describe(processor, stated)
+        side = _side(processor)
+        mean, std = _normalisation(processor)
+    interpolation = _INTERPOLATIONS.get(code := int(getattr(processor, "resample", None) or 0))
+    if interpolation is None:
+        interpolation = "bicubic"
+        said += f", with bicubic resizing for Pillow's filter {code}"
+    bgr = bool(getattr(processor, "do_flip_channel_order", False))
+    intake = Intake(Preprocessing(mean, std, side, interpolation, said, exact=True), bgr)
+    _check(processor, intake, path)
+    return intake
+
+
+def _describe(processor: Any, stated: Mapping[str, Any]) -> str:
+    kind = type(processor).__name__.removesuffix("Pil")
+    missing = [key for key in _STATED if key not in stated] if processor.do_normalize else []
+    said = PROCESSOR
+    if missing:
+        said += f", which lacks {' and '.join(missing)}: {kind}'s own"
+    crops = getattr(processor, "do_center_crop", False) or getattr(processor, "crop_pct", None)
+    return f"{said}; its crop is left to the suite" if crops else said
+
+
+def _side(processor: Any) -> int | None:
+    """The side of what becomes of a square image; None: the image's own."""
+    if not processor.do_resize and not getattr(processor, "do_center_crop", False):
+        return None
+    height, width = _shown(processor, np.zeros((_TRIED, _TRIED, 3), np.uint8)).shape[1:]
+    if height != width:
+        raise InputError(f"it makes {width} x {height} of a square image, which is not square")
+    return int(height)
+
+
+def _normalisation(processor: Any) -> tuple[Triple, Triple]:
+    """Mean and std for pixels of 0..1, whatever is done to those of 0..255 one after the other."""
+    unit = 255 * (processor.rescale_factor if processor.do_rescale else 1.0)
+    mean, std = np.zeros(3), np.ones(3)
+    if processor.do_normalize:
+        mean, std = (np.broadcast_to(figures, 3) for figures in _figures(processor))
+    if processor.do_rescale and getattr(processor, "rescale_offset", False):
+        mean = mean + 1
+    if getattr(processor, "include_top", False):  # EfficientNet's heads want it twice
+        std = std * np.broadcast_to(_figures(processor)[1], 3)
+    return tuple((mean / unit).tolist()), tuple((std / unit).tolist())
+
+
+def _figures(processor: Any) -> tuple[Any, Any]:
+    return processor.image_mean, processor.image_std
+
+
+def _check(processor: Any, intake: Intake, path: Path) -> None:
+    side = intake.preprocessing.size or _TRIED
+    image = np.random.default_rng(0).integers(0, 256, (side, side, 3), np.uint8)
+    with door(path, _TODO):
+        theirs = _shown(processor, image, do_resize=False, do_center_crop=False)
+    ours = normalised(image[None], intake.preprocessing)[0].transpose(2, 0, 1)
+    ours = ours[::-1] if intake.bgr else ours
+    if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-4, atol=1e-4):
+        raise InputError(
+            f"{path}: its {type(processor).__name__.removesuffix('Pil')} does something else to "
+            f"pixels than to rescale and normalise them; {_TODO}"
+        )
+
+
+def _shown(processor: Any, image: npt.NDArray[np.uint8], **how: bool) -> npt.NDArray[Any]:
+    found = processor(images=image, return_tensors="np", input_data_format="channels_last", **how)
+    return np.asarray(found["pixel_values"][0])

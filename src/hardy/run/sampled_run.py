@@ -1,0 +1,169 @@
+"""The rounds of a sampled run (`hardy eval --until`): predict, look, go on or stop.
+
+It stops when intervals are narrow enough, not when a score has some value: which score comes out is
+no part of the decision, so the intervals stay honest (Chow & Robbins 1965). A run that was killed
+goes through the same rounds again, of which those that are stored cost nothing, and each look sees
+what it saw before: so it stops at the same sample.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hardy.errors import InputError
+from hardy.execute import Executor
+from hardy.models import Model
+from hardy.models.model import facts_of
+from hardy.progress import Track, in_time
+from hardy.run.cells_per_image import Costs, Looked, growth_needed
+from hardy.run.failures import Failures
+from hardy.run.plan import time_sample
+from hardy.run.sample_design import SampleDesign
+from hardy.run.sample_limits import Limits
+from hardy.run.sample_plan import SampleExtent, SamplePlan, read_plan
+from hardy.run.sample_predicting import predict_sample
+from hardy.run.sample_rounds import SampleRounds
+from hardy.run.sample_tasks import count_sample, list_sample_tasks
+from hardy.run.subject import Subject
+from hardy.store.provenance import UNREADABLE
+from hardy.store.records import read_details
+from hardy.store.writer import RunWriter
+from hardy.suites.cells import CLEAN
+
+Look = Callable[[Path, SampleExtent], Looked]
+
+
+@dataclass
+class SampledRun:
+    """What is asked of a sampled run; `look` reads the sample in a run's folder."""
+
+    look: Look
+    limits: Limits
+    tell: Callable[[str], None]
+    workers: int = 1
+    _began: float = field(default_factory=time.monotonic)
+    _made: int = 0
+
+    @staticmethod
+    def check(models: Sequence[Model], subject: Subject) -> None:
+        """Refuse what cannot be sampled."""
+        if subject.suite.shift is not None:
+            raise InputError(
+                f"expected a suite of corruptions or sequences with `until`, got "
+                f"{subject.suite.name}, of which each image is shown once; run a `subset` instead"
+            )
+        if subject.cells == (CLEAN,):
+            raise InputError("expected corruptions with `until`, got clean images alone")
+        if subject.suite.kind == "corruptions" and (subject.classes.labels < 0).any():
+            raise InputError("expected labels for all images with `until`, got images without")
+        for model in models:
+            if facts_of(model).adapts_in is not None:
+                raise InputError(
+                    f"expected models that take each image by itself with `until`, got "
+                    f"{model.name}, which adapts to the images of a batch; run a `subset` instead"
+                )
+
+    def conduct(
+        self,
+        models: Sequence[Model],
+        subject: Subject,
+        writers: Sequence[RunWriter],
+        executor: Executor,
+        faults: dict[int, str],
+        failures: Failures,
+        track: Track,
+    ) -> int:
+        """Predict until all models' intervals are narrow enough; returns how many predictions."""
+        cells = [cell for cell in subject.cells if cell != CLEAN]
+        design = SampleDesign(
+            subject.ids,
+            subject.classes.labels,
+            cells=len(cells),
+            suite=subject.suite.name,
+            seed=subject.variants.seed,
+        )
+        frames = sum(subject.frames(cell) or 1 for cell in cells) / len(cells)
+        plan = self._stored_plan(writers, subject)
+        rounds = SampleRounds(design, subject.cells, plan, frames)
+        self._check_limit(rounds)
+
+        def predict() -> bool:
+            """Whether all of the round was done before the time was over."""
+            have = [writer.have(subject.cells) for writer in writers]
+            tasks = list_sample_tasks(subject, rounds.design.line, rounds.wanted(), have)
+            steps = predict_sample(models, subject, writers, tasks, executor, faults, failures)
+            with closing(steps):
+                for count in track(steps, count_sample(subject, tasks), "predictions", int):
+                    self._made += count
+                    if time.monotonic() - self._began > self.limits.seconds:
+                        break
+                else:
+                    return True
+            return False
+
+        def looks() -> list[Looked]:
+            for writer in writers:
+                writer.checkpoint()
+                if faults:
+                    writer.leave_out(UNREADABLE, len(faults))
+            good = [w for m, w in zip(models, writers, strict=True) if m.name not in failures]
+            return [self.look(writer.folder, rounds.extent) for writer in good]
+
+        for writer in writers:
+            writer.plan_sample(rounds.plan.as_dict())
+        while True:
+            in_time_left = predict()
+            found = looks()
+            if not found:
+                return self._made
+            worst = max(found, key=lambda one: one.far)
+            self._report(found, rounds, worst)
+            if not in_time_left:
+                self.tell(f"the time is over: {in_time(self.limits.seconds)}")
+                return self._made
+            if not rounds.plan.per_image and worst.far > 1 and math.isfinite(worst.far):
+                reading, making, predicting = time_sample(models, subject)
+                each = making / self.workers + predicting
+                rounds.choose(worst, Costs(reading / self.workers, each), self.tell)
+                for writer in writers:
+                    writer.plan_sample(rounds.plan.as_dict())
+            clean_far = max(one.clean_far for one in found)
+            if not rounds.advance(worst, clean_far, self.limits.predictions):
+                if max(worst.far, clean_far) > 1 and not rounds.is_full:
+                    self.tell(f"{rounds.predictions:,} predictions, of at most {self._most():,}")
+                return self._made
+
+    def _most(self) -> int:
+        return int(self.limits.predictions)
+
+    def _stored_plan(self, writers: Sequence[RunWriter], subject: Subject) -> SamplePlan | None:
+        """The plan that a run of the same cells was begun with."""
+        now = [str(cell) for cell in subject.cells]
+        for writer in writers:
+            details = read_details(writer.folder) or {"sessions": ()}
+            found = read_plan(details["sessions"])
+            if found is not None and found[1] == now and found[0].per_image:
+                return found[0]
+        return None
+
+    def _check_limit(self, rounds: SampleRounds) -> None:
+        if self.limits.predictions < rounds.predictions:
+            raise InputError(
+                f"expected `at_most` of at least {rounds.predictions:,} predictions, with which a "
+                f"sample begins, got {self._most():,}"
+            )
+
+    def _report(self, found: Sequence[Looked], rounds: SampleRounds, worst: Looked) -> None:
+        line = f"{'; '.join(one.told for one in found)} after {rounds.predictions:,} predictions"
+        if worst.far > 1 and math.isfinite(worst.far):
+            needed = min(rounds.all_predictions, int(rounds.predictions * growth_needed(worst)))
+            line += f", about {needed:,} needed"
+            if self._made:
+                each = (time.monotonic() - self._began) / self._made
+                line += f", {in_time(each * (needed - rounds.predictions))} left"
+        self.tell(line)

@@ -1,0 +1,84 @@
+"""`open_shift` opens a natural shift as a user names it: its files, and clean images beside it."""
+
+import os
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hardy.documents import read_document
+from hardy.errors import InputError
+from hardy.images.labels import Classes, classes_of, imagenet_classes
+from hardy.images.readers import check_label_file
+from hardy.images.shift_folders import (
+    Right,
+    ShiftedImages,
+    class_numbers_of,
+    open_relabelled,
+    open_shifted,
+)
+from hardy.images.source import Faults, Source, part_of
+from hardy.limits import LISTING
+from hardy.suites.shift import OUTLIERS
+from hardy.suites.suite import Suite
+from hardy.variants.shifted import Shifted
+
+
+def open_shift(
+    suite: Suite, source: Source | None, files: Path | None, labels: Any, faults: Faults
+) -> tuple[Shifted, Classes]:
+    """A suite's images out of `files`, and those of `source` that are clean ones of its classes.
+    ReaL has its labels in a file, and the source's images alone."""
+    assert suite.shift is not None
+    kept = class_numbers_of(suite.shift.kept)
+    made = ["official files", suite.shift.restriction(suite.classes)]
+    parts: list[ShiftedImages] = []
+    if suite.shift.layout == "labels":
+        if source is None or files is not None or not isinstance(labels, str | os.PathLike):
+            raise InputError(
+                f"expected ImageNet's validation images as `images` for {suite.name}, and the "
+                f"file {suite.shift.folder} as `labels`, without `files`"
+            )
+        path = check_label_file(labels)
+        parts.append(open_relabelled(source, path, suite))
+        made.append(f"{path.name} {sha256(read_document(path, LISTING)).hexdigest()[:8]}")
+    else:
+        if files is None:
+            raise InputError(
+                f"expected the folder of {suite.title} as `files`, got none; its images are no "
+                "corruptions that could be made"
+            )
+        parts.append(open_shifted(files, suite, faults))
+        if source is not None:
+            parts.append(_clean_ones(source, suite, kept))
+        elif suite.kind == OUTLIERS:
+            raise InputError(
+                f"expected ImageNet's validation images as `images` beside the files of "
+                f"{suite.name}: its score tells outliers from them"
+            )
+    if suite.kind == OUTLIERS:
+        parts[0] = _without_right(parts[0])
+    variants = Shifted(suite, tuple(parts), ", ".join(filter(None, made)), kept)
+    names = imagenet_classes()
+    return variants, Classes(variants.labels.astype(np.int32), names, suite.classes)
+
+
+def _clean_ones(source: Source, suite: Suite, kept: Right) -> ShiftedImages:
+    """Those of the source that have one of the classes that count."""
+    known = classes_of(suite, source.labels, source.classes, len(source)).labels
+    rows = np.flatnonzero(np.isin(known, kept)) if kept else np.arange(len(source))
+    if not len(rows):
+        raise InputError(
+            f"expected clean images of the {len(kept)} classes of {suite.title}, got none in "
+            f"{source.describe()}"
+        )
+    part = part_of(source, rows)
+    right: list[Right] = [(int(label),) for label in known[rows]]
+    about = (known[rows].astype(np.int64), imagenet_classes(), source, rows, right)
+    return ShiftedImages("out of", source.describe(), part.files, part.ids, *about)
+
+
+def _without_right(images: ShiftedImages) -> ShiftedImages:
+    return replace(images, right=[()] * len(images))

@@ -1,0 +1,105 @@
+"""What `until` asks for, and how far a sampled run is from it."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hardy.errors import InputError
+from hardy.progress import mention
+from hardy.registry import unknown
+from hardy.run.cells_per_image import Looked
+from hardy.run.sample_limits import read_limits
+from hardy.run.sample_plan import SampleExtent
+from hardy.run.sampled_run import Look, SampledRun
+from hardy.schema import brief
+from hardy.scores.run_scores import Scores, score_run
+from hardy.scores.sampled_scores import LEAST
+from hardy.scores.score import Score
+from hardy.scores.stored_sample import find_sample
+from hardy.store.reader import open_run
+
+_MAIN = ""  # the score that ranks, whatever it is called
+Until = float | int | str | Mapping[str, float]
+
+
+def plan_sample(
+    until: Until | None, at_most: int | str | None, workers: int, **others: Any
+) -> SampledRun | None:
+    """What `until` asks for; refused beside options that a sample has no use for."""
+    if until is None:
+        if at_most is not None:
+            raise InputError("expected `at_most` with `until`, got it alone")
+        return None
+    for name, said in others.items():
+        if said is not None:
+            part = name in ("subset", "images_per_class")
+            why = "a sample is of all images" if part else "one process looks at the whole sample"
+            raise InputError(f"expected `until` without `{name}`, since {why}, got both")
+    return SampledRun(_look_for(read_targets(until)), read_limits(at_most), mention, workers)
+
+
+def read_targets(until: Until) -> dict[str, float]:
+    """Half-widths by the names of scores: 0.5, or "mCE=0.5,clean error=0.3"."""
+    named: dict[str, object] = {}
+    if isinstance(until, Mapping):
+        named = dict(until)
+    elif isinstance(until, str) and "=" in until:
+        for part in until.split(","):
+            name, _, width = part.partition("=")
+            named[name.strip()] = width
+    else:
+        named[_MAIN] = until
+    return {name: _width(width, until) for name, width in named.items()}
+
+
+def _width(text: object, until: object) -> float:
+    try:
+        width = math.nan if isinstance(text, bool) else float(str(text))
+    except ValueError:
+        width = math.nan
+    if not 0 < width < math.inf:
+        raise InputError(
+            "expected `until` as points above 0, such as 0.5, or as scores with theirs, such as "
+            f'"mCE=0.5,clean error=0.3", got {brief(str(until))}'
+        )
+    return width
+
+
+def _look_for(targets: Mapping[str, float]) -> Look:
+    """The function that tells of a run's folder how far its sample is from these half-widths."""
+
+    def look(folder: Path, extent: SampleExtent) -> Looked:
+        run = open_run(folder)
+        sample = find_sample(run, extent)
+        if sample is not None and sample.wanted[:, 1:].sum(axis=0).min() < LEAST:
+            return Looked(f"{run.model}: too little", math.inf, 0.0, 0.0, 0.0, 0.0, math.inf)
+        scores = score_run(run, sample=sample)
+        wanted = {name or scores.headline[0].name: width for name, width in targets.items()}
+        for name in wanted:
+            if name not in scores:
+                raise unknown("score for `until`", name, tuple(scores))
+        told = ", ".join(f"{name} {scores[name].figure()}" for name in wanted)
+        return _looked(f"{run.model}: {told}", scores, wanted)
+
+    return look
+
+
+def _looked(told: str, scores: Scores, wanted: Mapping[str, float]) -> Looked:
+    if scores.sampled is None:
+        return Looked(told, 0.0, 0.0, 0.0, 0.0, 0.0, math.inf)
+    far = {name: _half(scores[name]) / width for name, width in wanted.items()}
+    weights = {name: scores.sampled.estimates[name].weights for name in wanted}
+    clean = [far[name] for name in wanted if weights[name][0] != 0]
+    cells = {name: far[name] for name in wanted if weights[name][1:].any()}
+    if not cells:
+        return Looked(told, 0.0, max(clean), 0.0, 0.0, 0.0, math.inf)
+    worst = max(cells, key=lambda name: cells[name])
+    one = scores.sampled.estimates[worst]
+    between, within = one.table.components(one.weights)
+    clean_far = max(clean, default=0.0)
+    return Looked(told, cells[worst], clean_far, one.known, between, within, wanted[worst])
+
+
+def _half(score: Score) -> float:
+    return (score.interval.high - score.interval.low) / 2

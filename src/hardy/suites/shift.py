@@ -1,0 +1,67 @@
+"""What suites of natural shifts say: how folders name classes, and which answers of models count.
+
+Their images are taken as they come, and nothing is made of them. Many have only some of ImageNet's
+classes, and then their authors compare the logits of these classes alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hardy.schema import TABLE, TEXT, WHOLE, Field, all_of, check_table, expect, is_text, one_of
+
+SHIFTS, OUTLIERS = "shifts", "outliers"  # the kinds of such suites
+SHIFTED = "shifted"  # the one name that counts: its cell is the images themselves
+# What a folder of images is called by: a WordNet name, the number of a class, or a name of the
+# suite's own, which may stand for several classes. Of "labels" a JSON file has the right classes.
+_LAYOUTS = ("wnids", "numbers", "names", "labels")
+
+_WNIDS = Field(
+    "a list of WordNet names in the order of models, each once",
+    lambda value: all_of(is_text)(value) and value == sorted(set(value)),
+)
+_SHIFT = {"layout": one_of(_LAYOUTS), "folder": TEXT}
+_SHIFT_TOO = {"count": WHOLE, "kept": _WNIDS, "folders": TABLE, "border": WHOLE}
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Images that nobody corrupted: how they lie in folders, and what counts as right."""
+
+    layout: str
+    folder: str  # what its authors call the folder that the class folders lie in
+    count: int | None = None  # of images, where the authors' number is certain
+    kept: tuple[str, ...] = ()  # WordNet names of the classes whose logits count; none: all
+    folders: Mapping[str, tuple[str, ...]] | None = None  # the classes that each name stands for
+    border: int = 0  # pixels that are cut off each side, before anything else
+
+    def content(self) -> dict[str, Any]:
+        """All that decides a score."""
+        named = {name: list(wnids) for name, wnids in (self.folders or {}).items()}
+        kept = {"kept": list(self.kept), "folders": named}
+        return {"layout": self.layout, "border": self.border, **kept}
+
+    def restriction(self, classes: int) -> str:
+        """Which logits are compared, in words; nothing where all are."""
+        if not self.kept:
+            return ""
+        groups = f", as {len(self.folders)} names" if self.folders else ""
+        return f"logits of {len(self.kept)} of {classes:,} classes{groups}"
+
+
+def parse_shift(table: Any, where: str) -> Shift:
+    check_table(table, _SHIFT, where, optional=_SHIFT_TOO)
+    folders, named = table.get("folders", {}), table["layout"] == "names"
+    expect(bool(folders) == named, 'folders if the layout is "names"', folders, f"{where}: folders")
+    check_table(folders, dict.fromkeys(folders, _WNIDS), f"{where} [folders]")
+    every = sorted(wnid for wnids in folders.values() for wnid in wnids)
+    expect(_WNIDS.fits(every), "each class under one name", folders, f"{where}: folders")
+    expect(not (named and "kept" in table), "no kept beside folders", "both", f"{where}: kept")
+    return Shift(
+        table["layout"],
+        table["folder"],
+        table.get("count"),
+        tuple(every if named else table.get("kept", ())),
+        {name: tuple(wnids) for name, wnids in folders.items()} if named else None,
+        table.get("border", 0),
+    )
