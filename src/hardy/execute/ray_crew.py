@@ -30,6 +30,8 @@ _REACHED = 10.0  # seconds, for a cluster to take a connection
 _LOOKS = 1.0  # seconds between two looks at what the cluster has
 _LONELY = 30.0  # seconds after which it is told that no worker has come
 _FAILED_BEGINS = 3  # one after the other, before no worker is expected to begin
+# Seconds after which Ray has surely noticed that a node is dead; until then it starts workers there.
+_NOTICED = 60.0
 _LONGEST_REST = 60.0  # seconds, after a worker could not begin
 # Ray reports how it is used to its makers unless it is told not to.
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -112,6 +114,7 @@ class _Actors:
         self._calls: dict[Any, tuple[int, int | None]] = {}  # worker, and ticket unless it begins
         self._number = 0
         self._failed_begins = 0
+        self._failing_since = 0.0
         self._rests_until = 0.0
         self._looked = -_LOOKS
         self._lonely: float | None = time.monotonic() + _LONELY
@@ -133,9 +136,11 @@ class _Actors:
                 yield from self._outcome(call, *self._calls.pop(call))
 
     def _outcome(self, call: Any, worker: int, ticket: int | None) -> Iterator[Came | Did | Left]:
+        died = False
         try:
             place, how, what = self._ray.get(call)
         except self._ray.exceptions.RayError as error:
+            died = True
             place, how, what = self._places.get(worker, "some node"), FAILED, told(error)
         if how == SAID:
             raise type(what)(f"{place}: {what}") from what
@@ -144,7 +149,7 @@ class _Actors:
         if how == FAILED:
             self._dismiss(worker)
             if ticket is None:
-                self._cannot_begin(f"{place}: {what}")
+                self._cannot_begin(f"{place}: {what}", died)
             else:
                 yield Left(worker, f"{place}: {what}")
         elif ticket is None:
@@ -154,12 +159,16 @@ class _Actors:
         else:
             yield Did(worker, ticket, what)
 
-    def _cannot_begin(self, why: str) -> None:
+    def _cannot_begin(self, why: str, died: bool) -> None:
         """Try again later: it may have been a node that died, or one that never will do."""
+        now = time.monotonic()
+        if not self._failed_begins:
+            self._failing_since = now
         self._failed_begins += 1
-        self._rests_until = time.monotonic() + min(2.0**self._failed_begins, _LONGEST_REST)
+        self._rests_until = now + min(2.0**self._failed_begins, _LONGEST_REST)
         self._warn(f"a worker could not begin ({why})")
-        if self._failed_begins >= _FAILED_BEGINS and not self._places:
+        often = self._failed_begins >= _FAILED_BEGINS
+        if often and not self._places and not (died and now < self._failing_since + _NOTICED):
             raise HardyError(
                 f"no worker could begin, the last one failed so: {why}; see to the cause, then run "
                 "the same command again"
