@@ -206,6 +206,7 @@ def test_the_pages_run_in_order(folder) -> None:
     assert sorted((run.suite, run.model) for run in runs) == [
         ("apart", "hardy:augmix"),
         ("cifar10_c", "fake:10"),  # a sample, and then a larger one
+        ("cifar10_c", "fake:10:1"),  # another, of both
         ("cifar10_c", "hardy:augmix"),
         ("cifar10_c", "hardy:augmix+bn_adapt:16 (adapted)"),
         ("cifar10_c", "hardy:tuned"),

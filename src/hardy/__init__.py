@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy import torch as torch
     from hardy.attacks.attack import attack as attack
     from hardy.catalogue import names as names
+    from hardy.comparing import compare as compare
     from hardy.corrupt.calls import corrupt as corrupt
     from hardy.corrupt.calls import corruptions as corruptions
     from hardy.corrupt.calls import draw as draw
@@ -31,7 +32,6 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.report.serve import view as view
     from hardy.report.write import plot as plot
     from hardy.report.write import write_report
-    from hardy.scores.comparison import compare as compare
     from hardy.scores.scoring import Run as Run
     from hardy.scores.scoring import runs as runs
     from hardy.scores.scoring import score as score
@@ -53,7 +53,7 @@ _LATER = {
     "Run": "hardy.scores.scoring",
     "attack": "hardy.attacks.attack",
     "build": "hardy.variants.disk.build",
-    "compare": "hardy.scores.comparison",
+    "compare": "hardy.comparing",
     "correlate": "hardy.design.drops",
     "corrupt": "hardy.corrupt",
     "corrupt_files": "hardy.variants.mirror",

@@ -175,9 +175,9 @@ def evaluate(
     with the others, on any machine, fill the same store ("auto" under torchrun and SLURM).
 
     With `until`, a sample of the predictions is made: as many as bring the main score's 95 %
-    interval to ± that many points, or each of "mCE=0.5,clean error=0.3" to its own. `at_most` ends
-    it before, after 50000 predictions or a time such as "10m". The same call without them completes
-    the run.
+    interval to ± that many points, or each of "mCE=0.5,clean error=0.3" to its own; of two models
+    "difference=0.3" is that of their main scores. `at_most` ends it before, after 50000 predictions
+    or a time such as "10m". The same call without them completes the run.
 
     ```python
     import hardy, numpy
@@ -206,6 +206,7 @@ def evaluate(
         until,
         at_most,
         count,
+        len(wanted),
         shard=shard,
         devices=devices,
         on=on,

@@ -24,6 +24,19 @@ __all__ = ["run", "store"]
 COMPARE = ("--suite", "imagenet_c")
 
 
+def test_compare_by_a_sample(run, tmp_path: Path) -> None:
+    rows = write_rows(tmp_path, 1500)
+    words = ("compare", tmp_path / "runs", "fake:10", "fake:10:1", "--suite", "cifar10_c")
+    code, out, err = run(*words, "--images", rows, "--until", "4", "--at-most", "20000")
+    assert code == 0
+    assert "no significant regression in mean error" in out
+    assert "images under cells that both have" in out
+    assert re.search(r"mean error, fake:10:1 − fake:10: .* ± [1-4]\.\d points after", out + err)
+    code, _, err = run(*words, "--images", rows)
+    assert code == 2
+    assert "expected --images with --until, got it alone" in err
+
+
 def test_compare(run, store: Path) -> None:
     code, out, err = run("compare", store, "good", "[bold]", *COMPARE)
     assert (code, err) == (0, "")

@@ -49,6 +49,10 @@ class Nodes:
         self._working.remove(node)
         self._cluster.remove_node(node, allow_graceful=False)
 
+    def wait(self) -> None:
+        """Until Ray knows who is there: it takes its time to notice that a node is dead."""
+        self._cluster.wait_for_nodes(timeout=300)
+
     def close(self) -> None:
         self._cluster.shutdown()
 
@@ -63,4 +67,5 @@ def cluster() -> Iterator[Nodes]:
 @pytest.fixture
 def nodes(cluster: Nodes) -> Nodes:
     cluster.have(2)
+    cluster.wait()
     return cluster

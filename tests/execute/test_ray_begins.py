@@ -77,13 +77,13 @@ def test_a_node_that_died_is_outwaited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_workers_that_always_die(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = FakeRay(float("inf"), "died")
-    with pytest.raises(HardyError, match="no worker could begin, .*DiedError: the actor died"):
+    with pytest.raises(HardyError, match=r"no worker could begin, .*DiedError: the actor died"):
         begin(ray, monkeypatch)
     assert ray_crew._NOTICED <= ray.now < 3 * ray_crew._NOTICED
 
 
 def test_workers_that_always_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = FakeRay(float("inf"), "failed")
-    with pytest.raises(HardyError, match="no worker could begin, .*node a: MemoryError; see to"):
+    with pytest.raises(HardyError, match=r"no worker could begin, .*node a: MemoryError; see to"):
         begin(ray, monkeypatch)
     assert ray.now < ray_crew._NOTICED

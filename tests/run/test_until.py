@@ -251,6 +251,50 @@ def test_samples_are_compared_on_what_both_have(many: Path, tmp_path: Path) -> N
         hardy.compare(one_sampled, few)
 
 
+def greys(images: np.ndarray, above: int = 0) -> np.ndarray:
+    """Answers by an image's mean level, a little above it or not."""
+    level = images.reshape(len(images), -1).mean(axis=1)[:, None] + above
+    return np.asarray(-np.abs(level - np.linspace(100, 150, 10)), np.float32)
+
+
+def greys_above(images: np.ndarray) -> np.ndarray:
+    return greys(images, above=1)
+
+
+def test_the_difference_of_two_models_is_sampled_until_it_is_narrow(
+    many: Path, tmp_path: Path
+) -> None:
+    how = {"images": many, **FEW}
+    track = Totals()
+    compared = hardy.compare(
+        greys, greys_above, store=tmp_path / "pair", until=2, track=track, **how
+    )
+    found = compared.headline[0]
+    low, high = found.interval
+    assert found.first.name == "mean error"
+    assert 1 < (high - low) / 2 <= 2
+    # Models that answer alike differ by less than either errs.
+    alone = Totals()
+    evaluate(greys, store=tmp_path / "alone", until=2, track=alone, **how)
+    assert track.sum / 2 < alone.sum
+    full = [evaluate(model, store=tmp_path / "full", **how) for model in (greys, greys_above)]
+    truth = hardy.compare(*full).headline[0].difference
+    assert low <= truth <= high
+    # Given again, or with wider intervals, it makes nothing more.
+    again = Totals()
+    hardy.compare(greys, greys_above, store=tmp_path / "pair", until=2.5, track=again, **how)
+    assert again.sum == 0
+    assert hardy.compare(*full).first.sampled is None
+    with pytest.raises(InputError, match="expected two models for the difference between them in"):
+        evaluate(greys, store=tmp_path, until="difference=1", **how)
+    with pytest.raises(InputError, match="expected `images` with `until`, got it alone"):
+        hardy.compare(*full, images=many)
+    with pytest.raises(InputError, match="expected a `suite` with `until`, got none"):
+        hardy.compare(greys, greys_above, until=1, images=many)
+    with pytest.raises(InputError, match="expected a run or its scores, got function"):
+        hardy.compare(greys, greys_above)
+
+
 def test_a_sample_says_so_in_its_file(many: Path, tmp_path: Path) -> None:
     how = {"images": many, "store": tmp_path / "runs", **FEW}
     sampled = one(evaluate("fake:10", until=2.5, **how))

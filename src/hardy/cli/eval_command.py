@@ -145,13 +145,11 @@ def evaluate_models(
         str | None,
         typer.Option(
             metavar="POINTS",
-            help="Sample until the main score is ± so many, or 'mCE=0.5,clean error=0.3'.",
+            help="Sample until the main score is ± so many; or 'mCE=0.5,clean error=0.3', or "
+            "'difference=0.3' of two models.",
         ),
     ] = None,
-    at_most: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="With --until: so many predictions, or a time as 10m."),
-    ] = None,
+    at_most: options.AtMost = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost, by a timed sample.")
     ] = False,

@@ -59,6 +59,10 @@ On = Annotated[
     str | None,
     typer.Option(metavar="WHERE", help="Share it on Ray: ray, auto, HOST:PORT or ray://HOST:PORT."),
 ]
+AtMost = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="With --until: so many predictions, or a time as 10m."),
+]
 TrainPrecision = Annotated[
     str | None,
     typer.Option(

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hardy
-from hardy.cli.options import Images, Labels, Subset, SuiteName, end_with_faults, list_faults, tell
+from hardy.cli.options import (
+    AtMost,
+    Images,
+    Labels,
+    MaybeImages,
+    Subset,
+    SuiteName,
+    end_with_faults,
+    list_faults,
+    tell,
+    warn,
+)
 from hardy.errors import InputError, printable
 from hardy.progress import watch
 
@@ -91,6 +102,15 @@ def compare_models(
     first: Annotated[str, typer.Argument(metavar="A", help="A model, or its folder.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
     suite: SuiteOption = None,
+    until: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS", help="Sample both on --images until B − A is ± so many points."
+        ),
+    ] = None,
+    at_most: AtMost = None,
+    images: MaybeImages = None,
+    labels: Labels = None,
     fail_on_regression: Annotated[
         bool,
         typer.Option(
@@ -110,11 +130,25 @@ def compare_models(
     those of the other. Runs that were not made alike are refused, and the
     difference is named.
 
+    With --until, A and B are models as `hardy eval` takes them: both are
+    shown a sample of the suite first, and what is stored is used.
+
     What decides whether it is a regression, as far as it was scored:
     {scores.comparison:what_decides}.
     Each is a one-sided test at 2.5 %, so up to one in twenty equal models fails.
     """
-    compared = hardy.compare(first, second, store=store, suite=suite, track=watch)
+    compared = hardy.compare(
+        first,
+        second,
+        store=store,
+        suite=suite,
+        until=until,
+        at_most=at_most,
+        images=images,
+        labels=labels,
+        warn=warn,
+        track=watch,
+    )
     if compared.faults:
         list_faults(compared.faults, "run", "read")
     _show(compared, format, output)

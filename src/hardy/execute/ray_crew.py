@@ -30,8 +30,7 @@ _REACHED = 10.0  # seconds, for a cluster to take a connection
 _LOOKS = 1.0  # seconds between two looks at what the cluster has
 _LONELY = 30.0  # seconds after which it is told that no worker has come
 _FAILED_BEGINS = 3  # one after the other, before no worker is expected to begin
-# Seconds after which Ray has surely noticed that a node is dead; until then it starts workers there.
-_NOTICED = 60.0
+_NOTICED = 60.0  # seconds in which Ray may still start workers on a node that is dead
 _LONGEST_REST = 60.0  # seconds, after a worker could not begin
 # Ray reports how it is used to its makers unless it is told not to.
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}

@@ -35,12 +35,12 @@ from hardy.store.records import read_details
 from hardy.store.writer import RunWriter
 from hardy.suites.cells import CLEAN
 
-Look = Callable[[Path, SampleExtent], Looked]
+Look = Callable[[Sequence[Path], SampleExtent], list[Looked]]
 
 
 @dataclass
 class SampledRun:
-    """What is asked of a sampled run; `look` reads the sample in a run's folder."""
+    """What is asked of a sampled run; `look` reads the samples in runs' folders."""
 
     look: Look
     limits: Limits
@@ -112,7 +112,7 @@ class SampledRun:
                 if faults:
                     writer.leave_out(UNREADABLE, len(faults))
             good = [w for m, w in zip(models, writers, strict=True) if m.name not in failures]
-            return [self.look(writer.folder, rounds.extent) for writer in good]
+            return self.look([writer.folder for writer in good], rounds.extent)
 
         for writer in writers:
             writer.plan_sample(rounds.plan.as_dict())

@@ -1,4 +1,4 @@
-"""`hardy.compare`: two models on the same images."""
+"""Two models on the same images, pair by pair: what `hardy.compare` returns."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from hardy.errors import InputError
 from hardy.metrics import error, wrong
 from hardy.metrics.intervals import LEVEL
 from hardy.metrics.statistics import McNemar, mcnemar
-from hardy.progress import Track, watch
+from hardy.progress import Track
 from hardy.scores.naming import choose, distinct_name, first_run, readable_runs
 from hardy.scores.paired_scores import ScoreDifference, compare_scores, differences
 from hardy.scores.run_scores import Scores, deciding_metrics, score_run
@@ -192,33 +192,14 @@ class Compared(Shown):
         return f"{second} is {' and '.join(parts)} than {first}"
 
 
-def compare(
-    first: str | Scores | Run,
-    second: str | Scores | Run,
-    *,
-    store: str | os.PathLike[str] | None = None,
-    suite: str | None = None,
-    track: Track = watch,
+def compare_stored(
+    first: object,
+    second: object,
+    store: str | os.PathLike[str] | None,
+    suite: str | None,
+    track: Track,
 ) -> Compared:
-    """Compare two models on the same images, pair by pair; printed, what differs significantly.
-
-    Each is a run, its scores, or with a `store` the name of a model in it, or any part of
-    it that only one has; name the `suite` where a model was run on several. Runs that were not made
-    alike are refused, and the difference is named. Where one has more images than the other, both
-    are scored on those of the other.
-
-    ```python
-    import hardy
-    import numpy as np
-
-    images = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), np.uint8)
-    how = {"suite": "cifar10_c", "images": images, "labels": [0] * 20, "only": ["fog"]}
-    plain = hardy.evaluate("fake:10", **how)
-    defended = hardy.evaluate("fake:10", defend="median", **how)
-    compared = hardy.compare(plain, defended)
-    print(compared, compared.verdict)
-    ```
-    """
+    """Two runs, their scores, or with a store the names of two models in it."""
     if store is None:
         one, two = (_scores_of(some) for some in track((first, second), 2, "runs"))
         return compare_runs(one, two)
@@ -228,10 +209,13 @@ def compare(
     return replace(compare_runs(one, two), faults=tuple(faults))
 
 
-def _scores_of(some: str | Scores | Run) -> Scores:
-    if isinstance(some, str):
-        raise InputError(f'expected a run or its scores, got "{some}"; name the store it is in')
-    return some if isinstance(some, Scores) else some.score()
+def _scores_of(some: object) -> Scores:
+    if isinstance(some, Scores):
+        return some
+    if isinstance(some, Run):
+        return some.score()
+    got = f'"{some}"; name the store it is in' if isinstance(some, str) else type(some).__name__
+    raise InputError(f"expected a run or its scores, got {got}")
 
 
 def compare_runs(first: Scores | StoredRun, second: Scores | StoredRun) -> Compared:

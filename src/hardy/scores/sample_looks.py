@@ -1,11 +1,12 @@
 """What `until` asks for, and how far a sampled run is from it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
+from hardy.metrics import Interval
 from hardy.progress import mention
 from hardy.registry import unknown
 from hardy.run.cells_per_image import Looked
@@ -14,17 +15,18 @@ from hardy.run.sample_plan import SampleExtent
 from hardy.run.sampled_run import Look, SampledRun
 from hardy.schema import brief
 from hardy.scores.run_scores import Scores, score_run
+from hardy.scores.sampled_pairs import pair_samples
 from hardy.scores.sampled_scores import LEAST
-from hardy.scores.score import Score
-from hardy.scores.stored_sample import find_sample
+from hardy.scores.stored_sample import StoredSample, find_sample
 from hardy.store.reader import open_run
 
 _MAIN = ""  # the score that ranks, whatever it is called
+DIFFERENCE = "difference"  # of the main score, the second model's minus the first's
 Until = float | int | str | Mapping[str, float]
 
 
 def plan_sample(
-    until: Until | None, at_most: int | str | None, workers: int, **others: Any
+    until: Until | None, at_most: int | str | None, workers: int, models: int, **others: Any
 ) -> SampledRun | None:
     """What `until` asks for; refused beside options that a sample has no use for."""
     if until is None:
@@ -36,7 +38,12 @@ def plan_sample(
             part = name in ("subset", "images_per_class")
             why = "a sample is of all images" if part else "one process looks at the whole sample"
             raise InputError(f"expected `until` without `{name}`, since {why}, got both")
-    return SampledRun(_look_for(read_targets(until)), read_limits(at_most), mention, workers)
+    targets = read_targets(until)
+    if DIFFERENCE in targets and models != 2:
+        raise InputError(
+            f"expected two models for the {DIFFERENCE} between them in `until`, got {models}"
+        )
+    return SampledRun(_look_for(targets), read_limits(at_most), mention, workers)
 
 
 def read_targets(until: Until) -> dict[str, float]:
@@ -67,28 +74,42 @@ def _width(text: object, until: object) -> float:
 
 
 def _look_for(targets: Mapping[str, float]) -> Look:
-    """The function that tells of a run's folder how far its sample is from these half-widths."""
+    """The function that tells how far the samples in runs' folders are from these half-widths."""
+    own = {name: width for name, width in targets.items() if name != DIFFERENCE}
 
-    def look(folder: Path, extent: SampleExtent) -> Looked:
-        run = open_run(folder)
-        sample = find_sample(run, extent)
-        if sample is not None and sample.wanted[:, 1:].sum(axis=0).min() < LEAST:
-            return Looked(f"{run.model}: too little", math.inf, 0.0, 0.0, 0.0, 0.0, math.inf)
-        scores = score_run(run, sample=sample)
-        wanted = {name or scores.headline[0].name: width for name, width in targets.items()}
-        for name in wanted:
-            if name not in scores:
-                raise unknown("score for `until`", name, tuple(scores))
-        told = ", ".join(f"{name} {scores[name].figure()}" for name in wanted)
-        return _looked(f"{run.model}: {told}", scores, wanted)
+    def look(folders: Sequence[Path], extent: SampleExtent) -> list[Looked]:
+        runs = [open_run(folder) for folder in folders]
+        samples = [find_sample(run, extent) for run in runs]
+        if any(sample is not None and _is_thin(sample) for sample in samples):
+            return [_unknown(f"{run.model}: too little") for run in runs]
+        scores = [score_run(run, sample=one) for run, one in zip(runs, samples, strict=True)]
+        found = [_look_at(one, own) for one in scores] if own else []
+        if DIFFERENCE in targets and len(scores) == 2:
+            found.append(_look_at_pair(scores[0], scores[1], targets[DIFFERENCE]))
+        return found
 
     return look
 
 
-def _looked(told: str, scores: Scores, wanted: Mapping[str, float]) -> Looked:
+def _is_thin(sample: StoredSample) -> bool:
+    return int(sample.wanted[:, 1:].sum(axis=0).min()) < LEAST
+
+
+def _unknown(told: str) -> Looked:
+    return Looked(told, math.inf, 0.0, 0.0, 0.0, 0.0, math.inf)
+
+
+def _look_at(scores: Scores, targets: Mapping[str, float]) -> Looked:
+    """How far a model's scores are from their half-widths."""
+    wanted = {name or scores.headline[0].name: width for name, width in targets.items()}
+    for name in wanted:
+        if name not in scores:
+            raise unknown("score for `until`", name, tuple(scores))
+    told = ", ".join(f"{name} {scores[name].figure()}" for name in wanted)
+    told = f"{scores.model}: {told}"
     if scores.sampled is None:
         return Looked(told, 0.0, 0.0, 0.0, 0.0, 0.0, math.inf)
-    far = {name: _half(scores[name]) / width for name, width in wanted.items()}
+    far = {name: _half(scores[name].interval) / width for name, width in wanted.items()}
     weights = {name: scores.sampled.estimates[name].weights for name in wanted}
     clean = [far[name] for name in wanted if weights[name][0] != 0]
     cells = {name: far[name] for name in wanted if weights[name][1:].any()}
@@ -101,5 +122,18 @@ def _looked(told: str, scores: Scores, wanted: Mapping[str, float]) -> Looked:
     return Looked(told, cells[worst], clean_far, one.known, between, within, wanted[worst])
 
 
-def _half(score: Score) -> float:
-    return (score.interval.high - score.interval.low) / 2
+def _look_at_pair(first: Scores, second: Scores, width: float) -> Looked:
+    """How far the difference of two models is from its half-width."""
+    name = first.headline[0].name
+    if first.sampled is None and second.sampled is None:
+        return Looked(f"{name} of both is known", 0.0, 0.0, 0.0, 0.0, 0.0, math.inf)
+    pairs = pair_samples(first, second)
+    found, table, weights = pairs.compare(name), *pairs.table_of(name)
+    told = f"{name}, {second.model} − {first.model}: {found.figure()}"
+    far, known = _half(found.interval) / width, table.error_of(weights)[3]
+    between, within = table.components(weights)
+    return Looked(told, far, far if weights[0] else 0.0, known, between, within, width)
+
+
+def _half(interval: Interval) -> float:
+    return (interval.high - interval.low) / 2

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.metrics import METRICS
+from hardy.metrics.classification import Floats
 from hardy.metrics.intervals import difference_interval
 from hardy.metrics.sampled_means import SampledTable
 from hardy.scores.paired_scores import ScoreDifference, refuse_unlike
@@ -43,11 +44,16 @@ class SampledPairs(NamedTuple):
             "and need not be the difference of the two scores beside it"
         )
 
+    def table_of(self, name: str) -> tuple[SampledTable, Floats]:
+        """The differences that a score is made of, and their weights."""
+        base = METRICS[self.first[name].metric].base
+        return self.tables[base.name], self.like.estimates[name].weights
+
     def compare(self, name: str) -> ScoreDifference:
         first, second = self.first[name], self.second[name]
         refuse_unlike(*map(_of_the_full_run, (first, second)))
         metric = METRICS[first.metric].base
-        table, weights = self.tables[metric.name], self.like.estimates[name].weights
+        table, weights = self.table_of(name)
         used = weights != 0
         difference = float(weights[used] @ table.means[used])
         error, images, freedom, _ = table.error_of(weights)

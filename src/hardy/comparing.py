@@ -1,0 +1,61 @@
+"""`hardy.compare`: two models on the same images, stored already or evaluated for it."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from hardy.errors import InputError
+from hardy.evaluation import AnyModel, evaluate
+from hardy.progress import Track, watch
+from hardy.scores.comparison import Compared, compare_runs, compare_stored
+from hardy.scores.run_scores import Scores
+from hardy.scores.sample_looks import DIFFERENCE
+from hardy.scores.scoring import Run
+
+
+def compare(
+    first: AnyModel | Scores | Run,
+    second: AnyModel | Scores | Run,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    suite: str | None = None,
+    until: float | None = None,
+    warn: Callable[[str], None] | None = None,
+    track: Track = watch,
+    **how: Any,
+) -> Compared:
+    """Compare two models on the same images, pair by pair; printed, what differs significantly.
+
+    Each is a run, its scores, or with a `store` the name of a model in it, or any part of
+    it that only one has; name the `suite` where a model was run on several. Runs that were not made
+    alike are refused, and the difference is named. Where one has more images than the other, both
+    are scored on those of the other.
+
+    With `until`, both are models as `hardy.evaluate` takes them, with its other arguments, such as
+    `images` and `at_most`: predictions of both are sampled until the 95 % interval of the
+    difference of their main scores is ± that many points.
+
+    ```python
+    import hardy
+    import numpy as np
+
+    images = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), np.uint8)
+    how = {"suite": "cifar10_c", "images": images, "labels": [0] * 20, "only": ["fog"]}
+    plain = hardy.evaluate("fake:10", **how)
+    defended = hardy.evaluate("fake:10", defend="median", **how)
+    compared = hardy.compare(plain, defended)
+    print(compared, compared.verdict)
+    ```
+    """
+    if until is None:
+        given = [name for name, value in how.items() if value is not None]
+        if given:
+            raise InputError(f"expected `{given[0]}` with `until`, got it alone")
+        return compare_stored(first, second, store, suite, track)
+    if suite is None:
+        raise InputError("expected a `suite` with `until`, got none")
+    options: dict[str, Any] = {**how, "until": {DIFFERENCE: until}, "warn": warn, "track": track}
+    if store is not None:
+        options["store"] = store
+    one, two = evaluate([first, second], suite=suite, **options)
+    return compare_runs(one.score(), two.score())
