@@ -77,6 +77,15 @@ def test_a_sample_is_part_of_a_larger_one_up_to_everything() -> None:
     assert one.wanted(one.all_visits(PLAN), PLAN).all()
 
 
+def test_images_are_shown_as_often_as_others_but_for_one_cell() -> None:
+    """Once all have had theirs, since unequal shares cost precision."""
+    one, plan = design(), SamplePlan(per_image=4, pilot=45)
+    for more in (0, 30, 300, 599, 600, 900):
+        taken = one.turns_taken(len(LABELS) + more, plan)
+        assert taken.max() - taken.min() <= 1
+        assert taken.sum() == 4 * len(LABELS) + more
+
+
 def test_what_is_not_whole_does_not_count() -> None:
     one = design()
     have = one.wanted(150, PLAN)

@@ -72,12 +72,17 @@ class SampleDesign:
         found = np.take_along_axis(when[:, None, :], apart, axis=2)
         return found.reshape(-1, cells)[: len(self)].astype(np.int16)
 
+    def _turns_after(self, passes: int, plan: SamplePlan) -> int:
+        """How many turns an image has had after so many passes over the line. Those after the first
+        bring one each: images of unequal turns weigh unequally, which costs precision."""
+        return min(self.cells, plan.per_image + passes - 1) if passes else 0
+
     def turns_taken(self, visits: int, plan: SamplePlan) -> Ints:
         """How many turns each image along the line has had after so many visits: all images are
         visited once, then all once more."""
         passes, rest = divmod(visits, len(self))
-        taken = np.full(len(self), passes * plan.per_image)
-        taken[:rest] += plan.per_image
+        taken = np.full(len(self), self._turns_after(passes, plan))
+        taken[:rest] = self._turns_after(passes + 1, plan)
         taken[: plan.pilot] = np.maximum(taken[: plan.pilot], PILOT_TURNS)
         return np.asarray(np.minimum(taken, self.cells))
 
@@ -94,8 +99,8 @@ class SampleDesign:
         lacking[absent] = self.cells
         if not plan.per_image or (lacking[: plan.pilot] < min(PILOT_TURNS, self.cells)).any():
             return 0
-        passes = int(lacking.min()) // plan.per_image
-        short = np.flatnonzero(lacking < min((passes + 1) * plan.per_image, self.cells))
+        passes = max(0, int(lacking.min()) - plan.per_image + 1)
+        short = np.flatnonzero(lacking < self._turns_after(passes + 1, plan))
         if not len(short):
             return self.all_visits(plan)
         return passes * len(self) + self.in_blocks(int(short[0]))
@@ -104,4 +109,4 @@ class SampleDesign:
         return images // self.cells * self.cells
 
     def all_visits(self, plan: SamplePlan) -> int:
-        return len(self) * -(-self.cells // plan.per_image)
+        return len(self) * (self.cells - plan.per_image + 1)
