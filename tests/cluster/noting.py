@@ -1,4 +1,5 @@
-"""A crew whose workers write down, at every piece of work, who they are and where."""
+"""A crew whose workers write down, at every piece of work, who they are and where. Nobody begins
+before two nodes do, however slowly one of them starts."""
 
 from __future__ import annotations
 
@@ -24,8 +25,16 @@ class Noting(RayCrew):
     def at_work(self) -> dict[int, str]:
         """The processes that live, the latest first, and their nodes."""
         noted = sorted(self.notes.iterdir(), key=lambda path: -path.stat().st_mtime_ns)
-        living = [path for path in noted if Path("/proc", path.name).exists()]
-        return {int(path.name): path.read_text() for path in living}
+        who = [path.name.partition("-") for path in noted]
+        return {int(pid): node for pid, _, node in who if Path("/proc", pid).exists()}
+
+    def worked_at(self) -> set[str]:
+        return nodes_of(self.notes)
+
+
+def nodes_of(notes: Path) -> set[str]:
+    """Those of all who have worked, dead or alive."""
+    return {path.name.partition("-")[2] for path in notes.iterdir()}
 
 
 def begin_noting(setup: Any, notes: Path) -> Callable[[Any], Any]:
@@ -35,7 +44,9 @@ def begin_noting(setup: Any, notes: Path) -> Callable[[Any], Any]:
     work = setup()
 
     def note_and_work(item: Any) -> Any:
-        (notes / str(os.getpid())).write_text(node)
+        (notes / f"{os.getpid()}-{node}").touch()
+        while len(nodes_of(notes)) < 2:
+            time.sleep(0.02)
         time.sleep(0.1)
         return work(item)
 

@@ -69,7 +69,6 @@ class Struck:
     def __init__(self, nodes: Nodes, folder: Path) -> None:
         self.nodes, self.said = nodes, list[str]()
         self.crew = Noting(nodes.address, folder / "notes", warn=self.said.append)
-        self.worked_at = set[str]()
 
     def build(
         self, photos: Path, out: Path, strike: Callable[[Struck], None] | None, moment: int
@@ -95,7 +94,6 @@ class Struck:
             elsewhere=True,
             track=track,
         )
-        self.worked_at = {note.read_text() for note in self.crew.notes.iterdir()}
         assert struck
         assert outcome.built == PHOTOS - 1
         return outcome.faults
@@ -130,7 +128,7 @@ def test_folders_whoever_dies(
     assert tree(out) == whole
     assert verify(out).fine
     if strike is None:
-        assert len(struck.worked_at) == 2
+        assert len(struck.crew.worked_at()) == 2
         assert struck.said == []
 
 

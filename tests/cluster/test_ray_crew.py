@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -47,10 +48,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def items_until(seen: set[str], least: int) -> Iterator[int]:
+    """So many, and more until two nodes have worked, however slowly one of them starts."""
+    for number in count():
+        if number >= least and len(seen) >= 2:
+            return
+        yield number
+
+
 def test_all_nodes_work(nodes: Nodes, folder: Path) -> None:
-    found = list(RayCrew(nodes.address).run(partial(begin, folder), range(100)))
-    assert sorted(item for item, _ in found) == list(range(100))
-    assert len({node for _, node in found}) == 2
+    seen, done = set[str](), list[int]()
+    for item, node in RayCrew(nodes.address).run(partial(begin, folder), items_until(seen, 100)):
+        seen.add(node)
+        done.append(item)
+    assert len(done) >= 100
+    assert sorted(done) == list(range(len(done)))
 
 
 def test_a_worker_that_dies_is_replaced(nodes: Nodes, folder: Path) -> None:
@@ -87,32 +99,24 @@ def test_an_error_for_people_names_the_node(nodes: Nodes, folder: Path) -> None:
 def test_a_node_that_joins_late_works(nodes: Nodes, folder: Path) -> None:
     nodes.have(1)
     found, seen = 0, set[str]()
-
-    def items():
-        number = 0
-        while len(seen) < 2:
-            if number == 20:
-                nodes.add()
-            yield number
-            number += 1
-
-    for _, node in RayCrew(nodes.address).run(partial(begin, folder), items()):
+    for _, node in RayCrew(nodes.address).run(partial(begin, folder), items_until(seen, 20)):
         found += 1
         seen.add(node)
+        if found == 20:
+            nodes.add()
     assert found >= 20
 
 
 def test_a_node_that_dies(nodes: Nodes, folder: Path) -> None:
-    seen: list[int] = []
-    with_both: set[str] = set()
-    for item, node in RayCrew(nodes.address).run(partial(begin, folder), range(150)):
-        seen.append(item)
-        if len(with_both) < 2:
-            with_both.add(node)
-            if len(with_both) == 2:  # both have worked
+    seen, done = set[str](), list[int]()
+    for item, node in RayCrew(nodes.address).run(partial(begin, folder), items_until(seen, 150)):
+        done.append(item)
+        if len(seen) < 2:
+            seen.add(node)
+            if len(seen) == 2:  # both have worked
                 nodes.remove(node)
-    assert sorted(seen) == list(range(150))
-    assert len(with_both) == 2
+    assert len(done) >= 150
+    assert sorted(done) == list(range(len(done)))
 
 
 def test_a_cluster_that_is_not_there() -> None:
