@@ -12,6 +12,7 @@ from PIL import Image
 import hardy
 from hardy.errors import InputError
 from hardy.torch import Corrupt
+from tests.cells import middle
 from tests.photos import random_images
 
 IMAGES = torch.from_numpy(random_images(4, 32, 40))
@@ -200,3 +201,20 @@ def test_a_pipeline_of_torchvision_in_workers(torchvision) -> None:
 def test_refusals(make, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", hardy.corruptions())
+def test_every_corruption_is_a_transform_of_torchvision(torchvision, name: str) -> None:
+    """PIL images, tensors and torchvision's own images give one another's bytes, with a label."""
+    from torchvision import tv_tensors
+    from torchvision.transforms import v2
+
+    rows = np.ascontiguousarray(IMAGES[0].numpy())
+    corrupt = Corrupt(name, middle(name), seed=9)
+    expected = hardy.corrupt(rows, name, middle(name), seed=9, ids=0)
+    pixels = CHANNELS_FIRST[0]
+    for image in (Image.fromarray(rows), pixels, tv_tensors.Image(pixels)):
+        corrupt.restart()
+        made, label = v2.Compose([v2.Identity(), corrupt])(image, 5)
+        assert (type(made), label) == (type(image), 5)
+        np.testing.assert_array_equal(v2.ToImage()(made).permute(1, 2, 0).numpy(), expected)
