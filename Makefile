@@ -67,10 +67,13 @@ test-oracle: $(READY)
 	$(BIN)/python -m tests.oracle build/oracle/bin/python build/oracle/cells
 
 # The libraries that other tests have stand-ins for, and a notebook's kernel; beside .venv, not in it.
+# Those that want torch come without what they want: .venv has it, and pip would bring a second one.
 # Newer versions of datasets cannot pickle what they make a data set's fingerprint of.
 EXTRAS := $(CURDIR)/build/extras
 $(EXTRAS)/.ready: $(READY)
 	$(PIP) --target $(EXTRAS) pandas polars datasets transformers nbclient ipykernel ipywidgets
+	$(PIP) --target $(EXTRAS) --upgrade --no-deps accelerate psutil albumentations albucore==0.0.24 stringzilla simsimd \
+		lightning pytorch-lightning lightning-utilities torchmetrics
 	$(PIP) --target $(EXTRAS) --upgrade --no-deps datasets==4.0.0
 	touch $@
 test-extras: $(EXTRAS)/.ready

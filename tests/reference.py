@@ -24,7 +24,7 @@ rest, with an example that runs. This page is made from the docstrings.
 
 def public_names() -> list[str]:
     own = [name for name in hardy.__all__ if not name.startswith("_")]
-    return sorted([*own, "torch.Corrupt"])
+    return sorted([*own, "torch.Corrupt", "torch.CorruptedDataset"])
 
 
 def public(name: str) -> Any:

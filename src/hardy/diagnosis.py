@@ -23,6 +23,8 @@ _USES = {
     "demo": "`hardy demo`",
     "video": "MP4 video",
     "torch": "models in torch",
+    "lightning": "`hardy.hooks.LightningRobustError`",
+    "albumentations": "`hardy.hooks.AlbumentationsCorrupt`",
     "ray": "`hardy eval --on ray`",
     "report": "`hardy report` and `hardy leaderboard`",
     "plot": "`hardy plot`",

@@ -97,7 +97,10 @@ def test_weights_may_be_of_half_precision(tmp_path: Path) -> None:
 
 
 def test_each_epoch_is_a_run_of_the_store_that_was_named(tmp_path: Path) -> None:
-    net, wanted = small_net(taught=True), errors(store=tmp_path / "kept", name="net", every=2, workers=1)
+    net, wanted = (
+        small_net(taught=True),
+        errors(store=tmp_path / "kept", name="net", every=2, workers=1),
+    )
     assert [epoch for epoch in range(1, 7) if wanted.due(epoch)] == [2, 4, 6]
     for epoch in (2, 4):
         with torch.no_grad():

@@ -10,11 +10,11 @@ from hardy.corrupt.calls import corrupt
 from hardy.corrupt.several import deal, list_named
 from hardy.errors import need
 
-_albumentations = need("albumentations", "albumentations", "AlbumentationsCorrupt")
+_Base: Any = need("albumentations", "albumentations", "AlbumentationsCorrupt").ImageOnlyTransform
 _SEEDS = 2**63
 
 
-class AlbumentationsCorrupt(_albumentations.ImageOnlyTransform):
+class AlbumentationsCorrupt(_Base):
     """A corruption at a severity, or one of several, as a transform of albumentations.
 
     `name` and `severity` may be lists: each image gets one of each. Images are uint8 (H, W, 3), and
@@ -57,6 +57,6 @@ class AlbumentationsCorrupt(_albumentations.ImageOnlyTransform):
 
 def _worker_seed() -> int:
     """The seed that a loader of torch gave this process; 0 where there is none."""
-    torch = sys.modules.get("torch")
-    worker = None if torch is None else torch.utils.data.get_worker_info()
+    loading = sys.modules.get("torch.utils.data")
+    worker = None if loading is None else loading.get_worker_info()
     return 0 if worker is None else int(worker.seed)

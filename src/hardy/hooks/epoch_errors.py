@@ -124,7 +124,7 @@ class EpochErrors:
                 self._told.add(kind)
                 warn_user(said)
 
-        return evaluate(
+        run: Run = evaluate(
             _ShownModule(module, self._prepare),
             store=self._store or folder,
             name=label,
@@ -133,6 +133,7 @@ class EpochErrors:
             track=untracked,
             **self._options,
         )
+        return run
 
     def _logged(self, run: Run) -> dict[str, float]:
         values = {}

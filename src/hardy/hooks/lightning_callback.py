@@ -17,9 +17,10 @@ _ALONE = find_spec("lightning") is None and find_spec("pytorch_lightning") is no
 _lightning = need(
     "pytorch_lightning" if _ALONE else "lightning.pytorch", "lightning", "LightningRobustError"
 )
+_Base: Any = _lightning.Callback
 
 
-class LightningRobustError(_lightning.Callback):
+class LightningRobustError(_Base):
     """A callback that logs a sampled robust error every so many epochs, with its interval.
 
     It logs "cifar10_c/mean_error", "cifar10_c/mean_error_low" and "…_high", and the like for the

@@ -12,9 +12,10 @@ from hardy.hooks.epoch_errors import EpochErrors
 from hardy.scores.sample_looks import Until
 
 _transformers = need("transformers", "hf", "TrainerRobustError")
+_Base: Any = _transformers.TrainerCallback
 
 
-class TrainerRobustError(_transformers.TrainerCallback):
+class TrainerRobustError(_Base):
     """A callback that logs a sampled robust error every so many epochs, with its interval.
 
     It needs the trainer, which alone can log: `trainer.add_callback(TrainerRobustError(trainer,
