@@ -8,11 +8,21 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 
 import hardy
 from hardy.errors import InputError
-from tests.hooks.toys import MEAN, SAMPLED, STD, SUITE_SCORES, learnt_from, small_net
+from hardy.torch import Corrupt, CorruptedDataset
+from tests.hooks.toys import (
+    IMAGES,
+    LABELS,
+    MEAN,
+    SAMPLED,
+    STD,
+    SUITE_SCORES,
+    learnt_from,
+    small_net,
+)
 
 # These libraries warn of one another, and of torch, which is no fault of ours.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -208,3 +218,89 @@ def test_it_needs_the_trainer(transformers: Any) -> None:
 
     with pytest.raises(InputError, match=r"expected the Trainer .* got str"):
         TrainerRobustError("cifar10_c", **WANTED)
+
+
+def noisy(**options: Any) -> CorruptedDataset:
+    pixels = torch.from_numpy(IMAGES[:40]).permute(0, 3, 1, 2)
+    pictures = TensorDataset(pixels, torch.from_numpy(LABELS[:40]))
+    return CorruptedDataset(pictures, Corrupt("gaussian_noise", 1), **options)
+
+
+def of_epoch(epoch: int) -> set[bytes]:
+    data = noisy()
+    data.set_epoch(epoch)
+    return {picture.numpy().tobytes() for picture, _ in data}
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_images_follow_the_epochs_of_lightning(
+    lightning: Any, tmp_path: Path, persistent: bool
+) -> None:
+    """As the page says: from one epoch to the next, and where a training resumes."""
+
+    class Noisy(type(lit_net(lightning))):
+        def __init__(self) -> None:
+            super().__init__()
+            self.data, self.seen = noisy(), {}
+
+        def train_dataloader(self) -> Any:
+            self.data.set_epoch(self.current_epoch)
+            workers = {"num_workers": 2, "persistent_workers": persistent}
+            loader = DataLoader(self.data, 5, multiprocessing_context="fork", **workers)
+            return loader
+
+        def on_train_epoch_start(self) -> None:
+            self.data.set_epoch(self.current_epoch)
+
+        def training_step(self, batch: Any, number: int) -> torch.Tensor:
+            seen = {picture.cpu().numpy().tobytes() for picture in batch[0]}
+            self.seen.setdefault(self.current_epoch, set()).update(seen)
+            return super().training_step([batch[0] / 255, batch[1]], number)
+
+    how = {
+        "accelerator": "cpu",
+        "logger": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "default_root_dir": tmp_path,
+    }
+    module = Noisy()
+    trainer = lightning.Trainer(max_epochs=2, enable_checkpointing=False, **how)
+    trainer.fit(module)
+    assert module.seen == {epoch: of_epoch(epoch) for epoch in (0, 1)}
+    trainer.save_checkpoint(tmp_path / "two.ckpt")
+    module = Noisy()
+    trainer = lightning.Trainer(max_epochs=4, enable_checkpointing=False, **how)
+    trainer.fit(module, ckpt_path=tmp_path / "two.ckpt")
+    assert module.seen == {epoch: of_epoch(epoch) for epoch in (2, 3)}
+
+
+def test_images_follow_the_epochs_of_the_trainer(transformers: Any, tmp_path: Path) -> None:
+    class Looking(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net, self.seen = small_net(), []
+
+        def forward(self, pixel_values: torch.Tensor, labels: torch.Tensor) -> dict[str, Any]:
+            self.seen += [picture.numpy().tobytes() for picture in pixel_values]
+            logits = self.net(pixel_values / 255)
+            return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+    model = Looking()
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path),
+        num_train_epochs=2,
+        per_device_train_batch_size=5,
+        use_cpu=True,
+        report_to="none",
+        save_strategy="no",
+        disable_tqdm=True,
+        dataloader_num_workers=2,
+    )
+
+    def together(items: list[Any]) -> dict[str, torch.Tensor]:
+        pictures, labels = zip(*items, strict=True)
+        return {"pixel_values": torch.stack(pictures), "labels": torch.stack(labels)}
+
+    transformers.Trainer(model, arguments, train_dataset=noisy(), data_collator=together).train()
+    assert [{*model.seen[:40]}, {*model.seen[40:]}] == [of_epoch(0), of_epoch(1)]

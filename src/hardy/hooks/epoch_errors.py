@@ -66,24 +66,14 @@ class EpochErrors:
         for option in options:
             if option not in (*_SHOWN, *_HOW):
                 raise unknown("option of `hardy.evaluate` here", option, (*_SHOWN, *_HOW))
-        self.suite = load(suite).name
-        self._shown = {key: value for key, value in options.items() if key in _SHOWN}
-        self._check_images(suite)
+        self._prepare, self._preprocessing = _read_preparing(mean, std, prepare)
         parts = {key: options.get(key) for key in ("subset", "images_per_class")}
         plan_sample(until, at_most, 1, **parts)
-        self._prepare, self._preprocessing = _read_preparing(mean, std, prepare)
+        self.suite = load(suite).name
+        _check_images(suite, {key: value for key, value in options.items() if key in _SHOWN})
         self._options = {"suite": suite, "until": until, "at_most": at_most, **options}
         self._every, self._store, self._name = every, store, name
         self._told: set[str] = set()
-
-    def _check_images(self, suite: str) -> None:
-        wanted = dict(self._shown)
-        for key in ("only", "severities"):
-            if isinstance(wanted.get(key), str | int):
-                wanted[key] = [wanted[key]]
-        if wanted.get("files") is not None:
-            wanted["files"] = locate(wanted["files"])
-        open_subject(load(suite), **{"images": None, **wanted}, faults=[])
 
     def due(self, epoch: int) -> bool:
         """Whether to evaluate after that epoch; the first is number 1."""
@@ -163,6 +153,17 @@ class _ShownModule(torch.nn.Module):
         return self.module(shown.to(next(kinds, shown.dtype)))
 
 
+def _check_images(suite: str, shown: dict[str, Any]) -> None:
+    """Open what will be evaluated, as `hardy.evaluate` does."""
+    wanted = {"images": None, **shown}
+    for key in ("only", "severities"):
+        if isinstance(wanted.get(key), str | int):
+            wanted[key] = [wanted[key]]
+    if wanted.get("files") is not None:
+        wanted["files"] = locate(wanted["files"])
+    open_subject(load(suite), **wanted, faults=[])
+
+
 def _source_of(prepare: Callable[[Any], Any]) -> str:
     try:
         return inspect.getsource(prepare)
@@ -175,15 +176,15 @@ def _read_preparing(
 ) -> tuple[Callable[[Any], Any] | None, Preprocessing]:
     given = {"mean": mean, "std": std, "prepare": prepare}
     named = [name for name, value in given.items() if value is not None]
-    if named == ["prepare"]:
+    if named == ["prepare"] and callable(prepare):
         return prepare, Preprocessing((0, 0, 0), (1, 1, 1), source="then as `prepare` does")
-    if named == ["mean", "std"]:
+    if named == ["mean", "std"] and hasattr(mean, "__len__") and hasattr(std, "__len__"):
         Override(mean, std)  # refuses figures in units of bytes
         return None, Preprocessing(mean, std)
     raise InputError(
         "expected `mean` and `std`, those of the training in units of 0..1, or `prepare`, a "
         "function from pixels 0..1 (N, 3, H, W) to what the module takes, got "
-        f"{' and '.join(named) or 'none of them'}"
+        + (", ".join(f"{name}={given[name]!r}" for name in named) or "none of them")
     )
 
 
