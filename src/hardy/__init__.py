@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.scores.scoring import runs as runs
     from hardy.scores.scoring import score as score
     from hardy.scores.similarity import describe as describe
+    from hardy.share.model_card import card as card
+    from hardy.share.tracking import log as log
     from hardy.suites import suite_names
     from hardy.train.probing import probe as probe
     from hardy.train.training import train as train
@@ -54,6 +56,8 @@ _LATER = {
     "attack": "hardy.attacks.attack",
     "build": "hardy.variants.disk.build",
     "compare": "hardy.comparing",
+    "card": "hardy.share.model_card",
+    "compare": "hardy.scores.comparison",
     "correlate": "hardy.design.drops",
     "corrupt": "hardy.corrupt",
     "corrupt_files": "hardy.variants.mirror",
@@ -66,6 +70,7 @@ _LATER = {
     "evaluate": "hardy.evaluation",
     "fetch": "hardy.images.datasets",
     "leaderboard": "hardy.report.leaderboard",
+    "log": "hardy.share.tracking",
     "names": "hardy.catalogue",
     "overlap": "hardy.design.overlap",
     "perturb": "hardy.variants.base_picture",

@@ -28,6 +28,7 @@ from hardy.cli.options import (
 from hardy.cli.probe_command import probe_model
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
 from hardy.cli.score_commands import compare_models, describe_suite, score_runs
+from hardy.cli.share_commands import log_runs, write_card
 from hardy.cli.train_command import train_model
 from hardy.errors import HardyError, printable
 from hardy.progress import watch
@@ -243,6 +244,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "plot": plot_runs,
     "view": view_folder,
     "describe": describe_suite,
+    "log": log_runs,
+    "card": write_card,
     "train": train_model,
     "probe": probe_model,
     "overlap": overlap_corruptions,
