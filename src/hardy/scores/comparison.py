@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +32,15 @@ def what_decides() -> list[str]:
     return [*firsts, *(one.clean for metrics in kinds for one in metrics if one.clean)]
 
 
+def deciding_names(kind: str, there: Container[str]) -> list[str]:
+    """The first deciding score that there is, of what counts or else of tuning, and those on clean
+    images."""
+    metrics = deciding_metrics(kind)
+    labels = [*(one.mean for one in metrics), *(one.validation for one in metrics)]
+    first = [label for label in labels if label and label in there][:1]
+    return [*first, *(one.clean for one in metrics if one.clean and one.clean in there)]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Compared(Shown):
     """Two models score by score, second minus first."""
@@ -51,18 +61,13 @@ class Compared(Shown):
 
     @property
     def deciding(self) -> tuple[ScoreDifference, ...]:
-        """Where a worse second model is a regression: the first deciding score that there is, of
-        what counts or else of tuning, and those on clean images.
+        """Where a worse second model is a regression: see `deciding_names`.
 
         Others can rise while a model gets better: relative mCE does where only the clean error
         falls.
         """
         there = {one.first.name: one for one in self.headline}
-        metrics = deciding_metrics(self.first.kind)
-        labels = [*(one.mean for one in metrics), *(one.validation for one in metrics)]
-        first = [label for label in labels if label in there][:1]
-        clean = [one.clean for one in metrics if one.clean]
-        return tuple(there[name] for name in (*first, *clean) if name in there)
+        return tuple(there[name] for name in deciding_names(self.first.kind, there))
 
     @property
     def regressions(self) -> tuple[ScoreDifference, ...]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from importlib import import_module
 from typing import Any
 
-from hardy import __version__
 from hardy.errors import InputError, need
 
 INDEX = "model-index"
@@ -21,7 +21,7 @@ _HEAD = re.compile(r"(\s*---[ \t]*(\r?\n))(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOT
 
 def mark_as_ours(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a data set, with what tells that Hardy wrote them."""
-    return {_MAKER: f"hardy {__version__}", **arguments}
+    return {_MAKER: f"hardy {import_module('hardy').__version__}", **arguments}
 
 
 def with_results(text: str, model: str, results: Sequence[Mapping[str, Any]], where: str) -> str:
