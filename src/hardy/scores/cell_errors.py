@@ -6,6 +6,8 @@ import numpy as np
 
 from hardy.metrics import proportion_interval, wrong
 from hardy.scores.run_scores import Scores
+from hardy.scores.scored_cells import suite_of
+from hardy.suites.cells import CLEAN
 
 
 class CellError(NamedTuple):
@@ -20,17 +22,22 @@ class CellError(NamedTuple):
 
 
 def cell_errors(scores: Scores) -> list[CellError]:
-    """The clean images first. Of a sample each cell has images of its own; sequences and shifted
-    images have no cells to list."""
+    """The clean images first, then in the suite's order. Of a sample each cell has images of its
+    own; sequences and shifted images have no cells to list."""
     run = scores.run
     if scores.kind != "corruptions":
         return []
-    there = np.zeros((len(run.ids), len(run.cells)), np.bool_)
-    there[scores.images] = run.have(run.cells)[scores.images]
-    hits = wrong(run.read_some(run.cells, ["rank"], there)["rank"])
-    wrong_in = np.bincount(np.nonzero(there)[1], hits, minlength=len(run.cells))
+    order = (CLEAN.name, *suite_of(run).counted, *suite_of(run).validation)
+    cells = sorted(
+        (cell for cell in run.cells if cell.name in order),
+        key=lambda cell: (order.index(cell.name), cell.level),
+    )
+    there = np.zeros((len(run.ids), len(cells)), np.bool_)
+    there[scores.images] = run.have(cells)[scores.images]
+    hits = wrong(run.read_some(cells, ["rank"], there)["rank"])
+    wrong_in = np.bincount(np.nonzero(there)[1], hits, minlength=len(cells))
     found = []
-    for cell, count, images in zip(run.cells, wrong_in, there.sum(axis=0), strict=True):
+    for cell, count, images in zip(cells, wrong_in, there.sum(axis=0), strict=True):
         if images:
             low, high = (100 * end for end in proportion_interval(int(count), int(images)))
             share = float(100 * count / images)
