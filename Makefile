@@ -71,7 +71,8 @@ test-oracle: $(READY)
 # Newer versions of datasets cannot pickle what they make a data set's fingerprint of.
 EXTRAS := $(CURDIR)/build/extras
 $(EXTRAS)/.ready: $(READY)
-	$(PIP) --target $(EXTRAS) pandas polars datasets transformers nbclient ipykernel ipywidgets
+	$(PIP) --target $(EXTRAS) pandas polars datasets transformers nbclient ipykernel ipywidgets \
+		wandb mlflow-skinny sqlalchemy alembic
 	$(PIP) --target $(EXTRAS) --upgrade --no-deps accelerate psutil albumentations albucore==0.0.24 stringzilla simsimd \
 		lightning pytorch-lightning lightning-utilities torchmetrics
 	$(PIP) --target $(EXTRAS) --upgrade --no-deps datasets==4.0.0
