@@ -131,7 +131,7 @@ MESSAGES = [text for path, tree in TREES.items() if path not in CLI for text in 
 def test_messages_name_arguments_which_the_command_line_spells_as_options() -> None:
     """A user of Python has no --options; those of a whole command in `` are its own."""
     for text in MESSAGES:
-        without = re.sub(r"`hardy [^`]*`|pip \w+ --\S+", "", text)
+        without = re.sub(r"`hardy [^`]*`|pip \w+ --\S+|pytest( --\S+ [A-Z]+)+", "", text)
         assert not re.search(r"(?<!^)--[a-z]", without), text
     options = {word for one in COMMANDS.values() for param in one.params for word in param.opts}
     named = {one for text in MESSAGES for one in re.findall(r"`[a-z_]+(?:=[^`]*)?`", text)}

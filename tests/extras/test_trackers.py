@@ -171,7 +171,7 @@ def mlflow(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def client(mlflow: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Of a file of SQLite."""
+    """One that reads a file of SQLite."""
     address = f"sqlite:///{store.parent / 'mlflow.db'}"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     mlflow.set_tracking_uri(address)

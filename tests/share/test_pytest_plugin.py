@@ -111,7 +111,10 @@ def test_a_run_in_a_test_of_ones_own(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--hardy-runs", "old"], "expected --hardy-baseline PATH beside --hardy-runs, got none"),
+        (
+            ["--hardy-runs", "old"],
+            "expected pytest --hardy-baseline PATH --hardy-runs STORE, got the latter",
+        ),
         (
             ["--hardy-runs", "old", "--hardy-baseline", "no.json"],
             "no.json: expected a result file in JSON, but",

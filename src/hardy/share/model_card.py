@@ -61,7 +61,7 @@ def card(
         )
     for fault in scored.faults:
         tell(fault)
-    text = with_results(before, names[0], [card_result(one) for one in scored], str(target))
+    text = with_results(before, names[0], [_result(one) for one in scored], str(target))
     write_output(target, text.encode())
     return target
 
@@ -77,7 +77,7 @@ def _read_card(path: Path) -> str:
         ) from error
 
 
-def card_result(scores: Scores) -> dict[str, Any]:
+def _result(scores: Scores) -> dict[str, Any]:
     """One result of a model-index; what is usual, such as the suite's own classes, is left out."""
     suite, around = suite_of(scores.run), scores.headline[0].circumstances
     about = {

@@ -72,7 +72,9 @@ def pytest_collection_modifyitems(
 
     path = config.getoption("--hardy-baseline")
     if path is None:
-        raise pytest.UsageError("expected --hardy-baseline PATH beside --hardy-runs, got none")
+        raise pytest.UsageError(
+            "expected pytest --hardy-baseline PATH --hardy-runs STORE, got the latter alone"
+        )
     try:
         items += _tests(session, path, runs)
     except HardyError as error:
