@@ -107,6 +107,28 @@ def test_what_is_to_be_known_travels_with_it(tmp_path: Path) -> None:
     assert "somebody" not in str(made), "where the images lie is the user's business"
 
 
+def test_a_sample_is_told_as_such(tmp_path: Path) -> None:
+    made = hardy.evaluate(
+        "fake:10",
+        suite="cifar10_c",
+        images=np.random.default_rng(0).integers(0, 256, (3000, 32, 32, 3), np.uint8),
+        labels=[n % 10 for n in range(3000)],
+        only=["brightness", "contrast"],
+        until=2.5,
+        store=tmp_path / "runs",
+        warn=lambda text: None,
+    )
+    run = tracked(made.score())
+    assert "sampled" in run.tags
+    assert re.fullmatch(r"[\d,]+ of 33,000 predictions", run.state["sampled"])
+    assert any(line.startswith("note: sampled: ") for line in run.words)
+    cells = run.tables["cifar10_c/cells"].rows
+    assert len(cells) == 11
+    assert sum(row[-1] for row in cells) < 3000
+    card = hardy.card(tmp_path / "runs", "fake:10", tmp_path / "README.md")
+    assert f"sampled: {run.state['sampled']}\n" in card.read_text(encoding="utf-8")
+
+
 def test_a_run_keeps_its_key_and_changes_its_digest_when_it_grows(tmp_path: Path) -> None:
     few = {cell: flags for cell, flags in CELLS.items() if cell.name in ("fog", CLEAN.name)}
     before = tracked(score_run(net(tmp_path, few)))

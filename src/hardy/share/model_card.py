@@ -12,6 +12,7 @@ from hardy.documents import read_document, why_unread
 from hardy.errors import InputError
 from hardy.files import check_target, write_output
 from hardy.metrics.intervals import LEVEL
+from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.places import locate
 from hardy.progress import Track, watch
 from hardy.scores.run_scores import Scores
@@ -111,7 +112,7 @@ def _metric(score: Score, scores: Scores) -> dict[str, Any]:
         "level": LEVEL,
         "unit": score.unit or None,
         "reference": around.reference,
-        around.kind: len(around.names) or None,
+        around.kind: None if around.kind in (SHIFTS, OUTLIERS) else len(around.names) or None,
         "trained_on": seen or None,
     }
     return {
