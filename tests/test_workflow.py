@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -21,6 +22,7 @@ from tests.pages import ROOT
 EXAMPLE: dict[Any, Any] = yaml.safe_load(
     (ROOT / "examples/github-actions.yml").read_text(encoding="utf-8")
 )
+SOURCE = str(ROOT / "src")
 STEPS = EXAMPLE["jobs"]["robustness"]["steps"]
 COMMANDS = [line for step in STEPS for line in step.get("run", "").splitlines()]
 NET = """
@@ -49,11 +51,8 @@ def give(line: str) -> int:
     line, _, target = line.partition(" >> ")
     program, *words = shlex.split(line)
     if program == "pytest":
-        plugin = ("-p", "hardy.share.pytest_plugin", "-p", "no:cacheprovider")
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *plugin, *words], capture_output=True, text=True
-        )
-        return done.returncode
+        start = [sys.executable, "-m", "pytest", "-p", "hardy.share.pytest_plugin"]
+        return subprocess.run(start + words, env={**os.environ, "PYTHONPATH": SOURCE}).returncode
     assert program == "hardy"
     done = CliRunner().invoke(cli.app, words)
     if target:
