@@ -1,5 +1,5 @@
-"""`hardy.log` with Weights & Biases and MLflow themselves, offline; both are read back by their own
-means."""
+"""`hardy.log` with Weights & Biases and MLflow themselves, offline. MLflow is read back by its client,
+W&B's file by a small reader here and W&B's own messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run, in an empty folder, from which nothing but this machine can be reached."""
+    """A run, in an empty folder; Python connects to nothing but this machine. (W&B also starts a
+    process of its own, which this does not watch.)"""
     monkeypatch.chdir(tmp_path)
     connect = socket.socket.connect
 
