@@ -1,5 +1,5 @@
-"""`hardy.log` with Weights & Biases and MLflow themselves, offline. MLflow is read back by its client,
-W&B's file by a small reader here and W&B's own messages."""
+"""`hardy.log` with Weights & Biases and MLflow themselves, offline. MLflow is read back by its
+client, W&B's file by a small reader here and W&B's own messages."""
 
 from __future__ import annotations
 
