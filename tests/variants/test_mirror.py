@@ -18,7 +18,8 @@ import hardy
 from hardy.errors import HardyError, InputError
 from hardy.files import UNFINISHED
 from hardy.variants import mirror_manifest
-from hardy.variants.mirror import _cells
+from hardy.variants.cell_words import parse_cells
+from hardy.variants.mirror import Mirrored
 from hardy.variants.mirror_manifest import CORRUPTED
 
 DRAWS = np.random.default_rng(2)
@@ -62,7 +63,7 @@ def test_several_corruptions_each_mirror_the_tree() -> None:
     names = ["images/train/0001.png", "images/train/0002.png", "images/val/deep/0001.png"]
     folders = ["contrast/1", "contrast/3", "fog/5"]
     assert tree("out") == sorted([CORRUPTED, *(f"{one}/{n}" for one in folders for n in names)])
-    assert made == (Path("out"), 9, [], 1, 0)
+    assert made == Mirrored(Path("out"), 9, [], 1, 0)
     clean = pixels("coco/images/val/deep/0001.png")
     foggy = hardy.corrupt(clean, "fog", 5, seed=4, ids="images/val/deep/0001")
     np.testing.assert_array_equal(pixels("out/fog/5/images/val/deep/0001.png"), foggy)
@@ -105,8 +106,15 @@ def test_all_are_the_corruptions_of_imagenet_c() -> None:
     names = [name for name in hardy.corruptions()[:19] if name != "frost"]
     assert hardy.corrupt_files("cat.png", "some", [f"{name}:3" for name in names]).done == 18
     assert tree("some") == sorted([CORRUPTED, *(f"{name}/3/cat.png" for name in names)])
-    assert len(_cells("all:3", None)) == 19
-    assert len(_cells("all fog:1 fog", None)) == 95
+    assert len(parse_cells("all:3", None)) == 19
+    assert len(parse_cells("all fog:1 fog", None)) == 95
+
+
+def test_the_fifteen_that_count_and_the_other_four_have_names() -> None:
+    fifteen, four = (parse_cells(f"{word}:3", None) for word in ("counted", "validation"))
+    assert [cell.name for cell in fifteen] == list(hardy.corruptions()[:15])
+    assert [*fifteen, *four] == parse_cells("all:3", None)
+    assert len(parse_cells("counted", None)) == 75
 
 
 @pytest.mark.parametrize(

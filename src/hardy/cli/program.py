@@ -102,6 +102,9 @@ def corrupt_files(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files that are in the way.")
     ] = False,
+    geometry: Annotated[
+        bool, typer.Option("--geometry", help="Also what moves objects out of their boxes.")
+    ] = False,
 ) -> None:
     """Corrupt an image file, or every image file below a folder.
 
@@ -109,9 +112,14 @@ def corrupt_files(
     format: .jpg is JPEG of quality 85, the others keep every byte.
     OUT of a folder is a folder, in which the tree is mirrored as PNG.
 
-    fog:1-5, fog:1,3 and fog are several severities, all is every
-    corruption of ImageNet-C; --with may be repeated. Then OUT is a folder,
-    and what fog:3 made lies in OUT/fog/3.
+    fog:1-5, fog:1,3 and fog are several severities; counted are the 15
+    corruptions of ImageNet-C's score, validation the other four, all both.
+    --with may be repeated. Then OUT is a folder, and what fog:3 made lies
+    in OUT/fog/3.
+
+    Annotations stay as they are. A corruption under which boxes and masks
+    fit only nearly is named at the end; one that moves objects away is
+    refused in a folder, unless you say --geometry.
 
     OUT/corrupted.jsonl says how each file was made. The same command
     resumes; other files in the way are left as they are, with an error.
@@ -131,6 +139,7 @@ def corrupt_files(
             edition=edition,
             keep_format=keep_format,
             overwrite=overwrite,
+            geometry=geometry,
             track=watch,
         )
     if os.path.isfile(made.written):
@@ -140,6 +149,10 @@ def corrupt_files(
     files = "file" if made.others == 1 else "files"
     others = f", left {made.others} other {files} alone" if made.others else ""
     typer.echo(f"wrote {made.done} images to {target}{kept}{others}")
+    if made.masks:
+        typer.echo(f"passed over as masks of annotations: {', '.join(map(printable, made.masks))}")
+    if made.moved:
+        typer.echo(f"boxes and masks fit only nearly under {', '.join(made.moved)}: pixels move")
     end_with_faults(made.bad, "file")
 
 

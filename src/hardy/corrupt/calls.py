@@ -150,6 +150,11 @@ def check_cell(name: str, severity: int, edition: str = "auto") -> None:
 def _corruption(name: object) -> Corruption:
     if not isinstance(name, str):
         raise InputError(f'expected the name of a corruption such as "fog", got {name!r}')
+    if name in PERTURBATIONS and name not in CORRUPTIONS:
+        raise InputError(
+            f'expected a corruption such as "fog", got the perturbation "{name}", which makes a '
+            "sequence of frames: hardy.perturb, or `hardy show` with `sequence`"
+        )
     return CORRUPTIONS[name]
 
 

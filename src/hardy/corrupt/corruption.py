@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any
+from typing import Any, Literal, get_args
 
 from hardy.engine.ops import Array, Ops
 from hardy.errors import InputError
@@ -14,6 +14,8 @@ from hardy.suites.edition_files import BROUGHT, check_number
 Fields = Mapping[str, Array]
 Size = tuple[int, int]
 Params = Mapping[str, float]
+# Whether boxes and masks still fit: pixels may wander within and about objects, or objects leave.
+Moves = Literal["nothing", "pixels", "objects"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,9 @@ class Corruption:
 
     `apply` may also know other draws, one value per channel value: the reference's own, which
     `replay` can bring. Those that are `looked_up` in a table must be among what can be drawn.
+
+    `moves` says what becomes of places: under "pixels" boxes and masks fit nearly, under "objects"
+    they no longer fit.
     """
 
     name: str
@@ -36,6 +41,7 @@ class Corruption:
     replays: tuple[str, ...] = ()
     looked_up: tuple[str, ...] = ()
     rows: Mapping[str, Sequence[Params]] = field(default_factory=dict)
+    moves: Moves = "nothing"
 
     @property
     def steps(self) -> frozenset[str]:
@@ -65,6 +71,7 @@ def corruption(
     replays: tuple[str, ...] = (),
     looked_up: tuple[str, ...] = (),
     rows: Mapping[str, Sequence[Params]] | None = None,
+    moves: Moves = "nothing",
 ) -> Callable[[Callable[..., Array]], Corruption]:
     """Register a formula under its own name; parameters are its keyword-only arguments.
 
@@ -77,9 +84,12 @@ def corruption(
             return ops.to_bytes(ops.unit(images, "float64") * (1 - share))
     """
 
+    if moves not in get_args(Moves):
+        raise InputError(f"expected moves among {', '.join(get_args(Moves))}, got {moves!r}")
+
     def register(apply: Callable[..., Array]) -> Corruption:
         about = (apply.__name__, category, parameters_of(apply), summary(apply))
-        made = Corruption(*about, draw, apply, replays, looked_up, rows or {})
+        made = Corruption(*about, draw, apply, replays, looked_up, rows or {}, moves)
         _check_rows(made)
         CORRUPTIONS.add(made.name, made)
         if made.rows:

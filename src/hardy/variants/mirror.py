@@ -6,7 +6,6 @@ one at the top of a folder agree. Where two differ by the suffix alone, it belon
 """
 
 import os
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,8 +26,9 @@ from hardy.images.image_files import (
 from hardy.inside import refuse_links
 from hardy.places import on_disk
 from hardy.progress import Track, watch
-from hardy.suites import SEVERITIES, load
 from hardy.suites.cells import Cell
+from hardy.variants.annotations import moving, part_masks, refuse_moved_objects
+from hardy.variants.cell_words import parse_cells
 from hardy.variants.mirror_manifest import MirrorManifest, Work, file_hash, held
 
 
@@ -38,6 +38,8 @@ class Mirrored(NamedTuple):
     bad: list[str]  # why, one line for each file that could not be used
     others: int  # files that do not call themselves images
     kept: int  # images that the same work had written before
+    masks: tuple[str, ...] = ()  # folders that were passed over, since annotations are in them
+    moved: tuple[str, ...] = ()  # the corruptions under which boxes and masks fit only nearly
 
 
 def corrupt_files(
@@ -50,18 +52,24 @@ def corrupt_files(
     edition: str = "auto",
     keep_format: bool = False,
     overwrite: bool = False,
+    geometry: bool = False,
     track: Track = watch,
 ) -> Mirrored:
     """Corrupt an image file, or every image file below a folder, into `target`.
 
-    `name` is a corruption, "all" for the nineteen of ImageNet-C, or several of them, in a list or
-    in one text. Without `severity` each says its own: "fog:3", "fog:1-5", "fog:1,3"; a name alone
+    `name` is a corruption, "counted" for the fifteen of ImageNet-C's score, "validation" for its
+    other four, "all" for the nineteen, or several of these, in a list or in one text. Without `severity` each says its own: "fog:3", "fog:1-5", "fog:1,3"; a name alone
     means all five. Several corruptions or severities go to a folder each, `target/fog/3`.
 
     A file goes to a file or into an existing folder; its suffix picks the format. A folder is
     mirrored as PNG, so that the files hold exactly the corruption and no second compression;
     `keep_format` keeps names and formats instead, JPEG with quality 85. Files of a folder that
     cannot be used are left out and listed in `bad`.
+
+    The annotations of a folder stay as they are: other files are not copied, and folders of masks,
+    such as "gtFine", are passed over and listed in `masks`. Boxes and masks fit the corrupted
+    images too, but for the corruptions that are listed in `moved`, where they fit nearly. Those
+    that move objects away are refused without `geometry`.
 
     `target/corrupted.jsonl` says of each file what was done, with hashes. By it the same call
     resumes, and keeps what is there. Any other file in the way is refused without `overwrite`.
@@ -77,16 +85,20 @@ def corrupt_files(
     ```
     """
     given, wanted = on_disk(source), on_disk(target)
-    cells = _cells(name, severity)
+    cells = parse_cells(name, severity)
     # A mistake in the name, the severity or the edition is wrong for all images: said at once.
     for cell in cells:
         draw(*cell, (64, 64), seed=seed, edition=edition)
     job = _Job(given, wanted, cells, seed, edition, keep_format, overwrite)
     if os.path.isdir(given):
+        if not geometry:
+            refuse_moved_objects(cells)
         images, others, bad = _plan(given, wanted)
+        images, masks, folders = part_masks(given, images)
         job = job._replace(twins=_twins(given, images))
         with held(wanted):
-            return _mirror(job, images, others, bad, track)
+            made = _mirror(job, images, others + masks, bad, track)
+        return made._replace(masks=folders, moved=moving(cells, "pixels"))
     if len(cells) == 1:
         return _corrupt_file(job)
     read_image(given)
@@ -96,41 +108,6 @@ def corrupt_files(
         )
     with held(wanted):
         return _mirror(job._replace(source=given.parent), [Path(given.name)], 0, [], track)
-
-
-def _cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
-    words = names.split() if isinstance(names, str) else names
-    if not words:
-        raise InputError('expected a corruption such as "fog:3", got no name at all')
-    cells: list[Cell] = []
-    for word in words:
-        if severity is None:
-            name, colon, text = word.partition(":")
-            severities = _severities(text, word) if colon else SEVERITIES
-        else:
-            name, severities = word, (severity,)
-        if "," in name:
-            apart = " ".join(f"{one}:{text or 3}" for one in name.split(",") if one)
-            raise InputError(
-                "expected corruptions with a blank between them, each with its severities, such as "
-                f'"{apart}", got "{word}"'
-            )
-        some = load("imagenet_c").corruptions if name == "all" else (name,)
-        cells += [Cell(one, level) for one in some for level in severities]
-    return list(dict.fromkeys(cells))
-
-
-def _severities(text: str, word: str) -> Sequence[int]:
-    found: list[int] = []
-    for part in text.split(","):
-        ends = re.fullmatch("([0-9])(?:-([0-9]))?", part)
-        between = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else ()
-        if not between:
-            raise InputError(
-                f'expected NAME:SEVERITY such as fog:3, fog:1-5, fog:1,3 or all:3, got "{word}"'
-            )
-        found += between
-    return found
 
 
 class _Job(NamedTuple):

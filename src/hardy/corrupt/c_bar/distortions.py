@@ -108,7 +108,7 @@ def refract(ops: Ops, images: Array, net: Array, lens: float, light: float) -> A
     return ops.to_bytes(seen + (light * (down - along))[..., None])
 
 
-@corruption("geometry", draw=_draw_caustics)
+@corruption("geometry", draw=_draw_caustics, moves="pixels")
 def caustic_refraction(
     ops: Ops, images: Array, fields: Fields, *, lens: float, light: float
 ) -> Array:
@@ -127,7 +127,7 @@ def _draw_ripples(draws: Draws, size: Size, **_: float) -> Fields:
     }
 
 
-@corruption("geometry", draw=_draw_ripples)
+@corruption("geometry", draw=_draw_ripples, moves="pixels")
 def ripple(ops: Ops, images: Array, fields: Fields, *, reach: float) -> Array:
     """Rows and columns pressed and stretched by a sine along their own axis, by `reach` sides."""
     amplitude = reach * min(images.shape[1:3])
@@ -148,7 +148,7 @@ def _draw_whirls(draws: Draws, size: Size, *, tiles: float, **_: float) -> Field
     return {"turns": draws.integers("turns", (int(tiles), int(tiles)), 2)}
 
 
-@corruption("geometry", draw=_draw_whirls)
+@corruption("geometry", draw=_draw_whirls, moves="pixels")
 def pinch_and_twirl(
     ops: Ops, images: Array, fields: Fields, *, tiles: float, twirl: float, pinch: float
 ) -> Array:
@@ -216,7 +216,7 @@ def fringe(
     return ops.stack(channels)
 
 
-@corruption("geometry", draw=_draw_fringes)
+@corruption("geometry", draw=_draw_fringes, moves="pixels")
 def transverse_chromatic_abberation(
     ops: Ops, images: Array, fields: Fields, *, spread: float
 ) -> Array:

@@ -19,7 +19,7 @@ def _draw_moves(draws: Draws, size: Size, *, reach: float, passes: float, **_: f
     return {"moves": draws.integers("moves", (int(passes), targets), span * span)}
 
 
-@corruption("blur", draw=_draw_moves)
+@corruption("blur", draw=_draw_moves, moves="pixels")
 def glass_blur(
     ops: Ops, images: Array, fields: Fields, *, sigma: float, reach: float, passes: float
 ) -> Array:
@@ -47,13 +47,13 @@ def trail(ops: Ops, images: Array, angle: Array, radius: float, sigma: float) ->
     return ops.trail(images, weights, ops.cast(rows, "int64"), ops.cast(columns, "int64"))
 
 
-@corruption("blur", draw=_draw_angle)
+@corruption("blur", draw=_draw_angle, moves="pixels")
 def motion_blur(ops: Ops, images: Array, fields: Fields, *, radius: float, sigma: float) -> Array:
     """A smear of 2 ceil(radius) + 1 taps to one side, at an angle within 45 degrees."""
     return trail(ops, images, fields["angle"], radius, sigma)
 
 
-@corruption("blur")
+@corruption("blur", moves="pixels")
 def zoom_blur(ops: Ops, images: Array, fields: Fields, *, stop: float, step: float) -> Array:
     """Mean of the image and its zooms by 1, 1 + step, ... below stop: the image counts twice."""
     return ops.zoom_mean(images, zoom_factors(stop, step))

@@ -48,7 +48,7 @@ def _inverse_map(ops: Ops, corners: Array, size: Size) -> Array:
     return ops.stack(rows).reshape((-1, 2, 3))
 
 
-@corruption("digital", draw=_draw_warp)
+@corruption("digital", draw=_draw_warp, moves="pixels")
 def elastic_transform(
     ops: Ops,
     images: Array,

@@ -23,7 +23,7 @@ def _draw_shifts(draws: Draws, size: Size, *, low: float, high: float) -> Fields
     }
 
 
-@corruption("geometry", draw=_draw_shifts, looked_up=("right", "down"))
+@corruption("geometry", draw=_draw_shifts, looked_up=("right", "down"), moves="objects")
 def noc_translation(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Moved along both axes, by different lengths."""
     table = ops.host(lengths(int(low), int(high), min(images.shape[1:3])))
@@ -46,14 +46,14 @@ def chosen(fields: Fields, low: float, high: float) -> Array:
     return fields["strength"] - int(low) + fields["negative"] * count
 
 
-@corruption("geometry", draw=_draw_turn, looked_up=("strength", "negative"))
+@corruption("geometry", draw=_draw_turn, looked_up=("strength", "negative"), moves="objects")
 def noc_shear(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Sheared along the rows by whole degrees, about half a pixel past the middle."""
     maps = ops.host(shears(int(low), int(high), *images.shape[1:3]))
     return ops.nearest(images, maps[chosen(fields, low, high)])
 
 
-@corruption("geometry", draw=_draw_turn, looked_up=("strength", "negative"))
+@corruption("geometry", draw=_draw_turn, looked_up=("strength", "negative"), moves="objects")
 def noc_rotation(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """Rotated by whole degrees about half a pixel past the middle."""
     maps = ops.host(turns(int(low), int(high), *images.shape[1:3]))
@@ -64,7 +64,7 @@ def _draw_cut(draws: Draws, size: Size, *, low: float, high: float) -> Fields:
     return {**whole_strength(draws, low, high), "axis": integers(draws, "axis", (), 2)}
 
 
-@corruption("geometry", draw=_draw_cut, looked_up=("strength",))
+@corruption("geometry", draw=_draw_cut, looked_up=("strength",), moves="objects")
 def noc_elastic(ops: Ops, images: Array, fields: Fields, *, low: float, high: float) -> Array:
     """The upper or the left part is cut off and the rest stretched to fill the image."""
     size: Size = images.shape[1:3]
