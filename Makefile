@@ -122,6 +122,7 @@ demo: $(READY)
 bench: $(BENCH_READY)
 	$(BIN)/python -m bench.cpu
 	$(BIN)/python -m bench.suites
+	$(BIN)/python -m bench.coco
 	$(BIN)/python -m bench.sequences
 	$(BIN)/python -m bench.build
 	$(BIN)/python -m bench.overhead

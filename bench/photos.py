@@ -64,3 +64,17 @@ def crops(count: int, side: int = CROP) -> NDArray[np.uint8]:
         out[len(seen)] = crop
         seen.add((which, top, left))
     return out
+
+
+def photographs(count: int, width: int, height: int) -> list[NDArray[np.uint8]]:
+    """Distinct views of the photographs, each enlarged to cover a fifth more than it must."""
+    photos = [_photo(package, name) for package, name in PHOTOS]
+    made = []
+    for k in range(count):
+        image = Image.fromarray(photos[k % len(photos)])
+        scale = 1.2 * max(width / image.width, height / image.height)
+        image = image.resize((round(scale * image.width), round(scale * image.height)))
+        left = int((k * STEP_X) % 1 * (image.width - width + 1))
+        top = int((k * STEP_Y) % 1 * (image.height - height + 1))
+        made.append(np.asarray(image.crop((left, top, left + width, top + height))))
+    return made

@@ -58,8 +58,9 @@ def corrupt_files(
     """Corrupt an image file, or every image file below a folder, into `target`.
 
     `name` is a corruption, "counted" for the fifteen of ImageNet-C's score, "validation" for its
-    other four, "all" for the nineteen, or several of these, in a list or in one text. Without `severity` each says its own: "fog:3", "fog:1-5", "fog:1,3"; a name alone
-    means all five. Several corruptions or severities go to a folder each, `target/fog/3`.
+    other four, "all" for the nineteen, or several of these, in a list or in one text. Without
+    `severity` each says its own: "fog:3", "fog:1-5", "fog:1,3"; a name alone means all five.
+    Several corruptions or severities go to a folder each, `target/fog/3`.
 
     A file goes to a file or into an existing folder; its suffix picks the format. A folder is
     mirrored as PNG, so that the files hold exactly the corruption and no second compression;
