@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.report.serve import view as view
     from hardy.report.write import plot as plot
     from hardy.report.write import write_report
+    from hardy.scores.comparison import compare as compare
+    from hardy.scores.performance import performance as performance
     from hardy.scores.scoring import Run as Run
     from hardy.scores.scoring import runs as runs
     from hardy.scores.scoring import score as score
@@ -73,6 +75,7 @@ _LATER = {
     "log": "hardy.share.tracking",
     "names": "hardy.catalogue",
     "overlap": "hardy.design.overlap",
+    "performance": "hardy.scores.performance",
     "perturb": "hardy.variants.base_picture",
     "perturbations": "hardy.corrupt.calls",
     "plot": "hardy.report.write",

@@ -25,6 +25,7 @@ from hardy.cli.options import (
     refuse_given,
     resumable,
 )
+from hardy.cli.performance_command import print_performance
 from hardy.cli.probe_command import probe_model
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
 from hardy.cli.score_commands import compare_models, describe_suite, score_runs
@@ -259,6 +260,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "describe": describe_suite,
     "log": log_runs,
     "card": write_card,
+    "mpc": print_performance,
     "train": train_model,
     "probe": probe_model,
     "overlap": overlap_corruptions,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hardy.scores.text_tables import Shown
 
 
-class _ScoreFormat(StrEnum):
+class ScoreFormat(StrEnum):
     table = "table"
     md = "md"
     csv = "csv"
@@ -38,7 +38,7 @@ class _ScoreFormat(StrEnum):
 
 Runs = Annotated[Path, typer.Argument(metavar="RUNS", help="A store, made by `hardy eval`.")]
 SuiteOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs on this one.")]
-FormatOption = Annotated[_ScoreFormat, typer.Option(help="How to print it.")]
+FormatOption = Annotated[ScoreFormat, typer.Option(help="How to print it.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
 ]
@@ -60,7 +60,7 @@ def score_runs(
         str | None,
         typer.Option(metavar="SCORE|name", help="Order of rows; of a score, the best first."),
     ] = None,
-    format: FormatOption = _ScoreFormat.table,
+    format: FormatOption = ScoreFormat.table,
     published: Annotated[
         bool, typer.Option("--published", help="Add published results on these suites.")
     ] = False,
@@ -76,7 +76,7 @@ def score_runs(
 
     Metrics, which `hardy ls metrics` explains: {metrics}.
     """
-    if published and format not in (_ScoreFormat.table, _ScoreFormat.md):
+    if published and format not in (ScoreFormat.table, ScoreFormat.md):
         raise InputError(f"expected --published with table or md, got {format.value}")
     scored = hardy.score(
         store,
@@ -89,7 +89,7 @@ def score_runs(
         tell=tell,
     )
     try:
-        _show(scored, format, output)
+        show_tables(scored, format, output)
     except InputError:
         if scored.faults:  # which may be why nothing was left
             list_faults(scored.faults, "run", "scored")
@@ -117,7 +117,7 @@ def compare_models(
             "--fail-on-regression", help="Exit with 1 if B is significantly worse in what decides."
         ),
     ] = False,
-    format: FormatOption = _ScoreFormat.table,
+    format: FormatOption = ScoreFormat.table,
     output: Output = None,
 ) -> None:
     """Compare two models on the same images, pair by pair.
@@ -151,10 +151,10 @@ def compare_models(
     )
     if compared.faults:
         list_faults(compared.faults, "run", "read")
-    _show(compared, format, output)
+    show_tables(compared, format, output)
     # Beside a table it is read; a program that reads the others looks at the exit code.
     for line in (str(compared), compared.verdict):
-        typer.echo(printable(line), err=format is not _ScoreFormat.table)
+        typer.echo(printable(line), err=format is not ScoreFormat.table)
     if fail_on_regression and compared.regressions:
         raise typer.Exit(1)
 
@@ -164,7 +164,7 @@ def describe_suite(
     images: Images,
     labels: Labels = None,
     subset: Subset = None,
-    format: FormatOption = _ScoreFormat.table,
+    format: FormatOption = ScoreFormat.table,
     output: Output = None,
 ) -> None:
     """Say how similar a suite's images are to the clean ones: MS-SSIM.
@@ -172,15 +172,16 @@ def describe_suite(
     One number per corruption and severity: 1 is the clean image.
     """
     described = hardy.describe(name, images=images, labels=labels, subset=subset, track=watch)
-    _show(described, format, output)
+    show_tables(described, format, output)
 
 
-def _show(made: Shown, format: _ScoreFormat, output: Path | None) -> None:
+def show_tables(made: Shown, format: ScoreFormat, output: Path | None) -> None:
+    """Print results that can be printed, or write them to a file."""
     from hardy.scores.text_tables import to_terminal
 
     if output is not None:
         typer.echo(f"wrote {made.write(output, format.value)}")
-    elif format is _ScoreFormat.table:
+    elif format is ScoreFormat.table:
         to_terminal(made.tables(brief=True))
     else:
         sys.stdout.write(made.render(format.value))  # as it is: click takes escape codes out

@@ -7,6 +7,8 @@ from hardy.metrics.bootstrap import Resampling as Resampling
 from hardy.metrics.bootstrap import resample_means as resample_means
 from hardy.metrics.classification import error as error
 from hardy.metrics.classification import wrong as wrong
+from hardy.metrics.corrupted_performance import mpc as mpc
+from hardy.metrics.corrupted_performance import rpc as rpc
 from hardy.metrics.intervals import Interval as Interval
 from hardy.metrics.intervals import percentile_interval as percentile_interval
 from hardy.metrics.intervals import proportion_interval as proportion_interval
