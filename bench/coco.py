@@ -99,7 +99,7 @@ def _encoded(photo: Images) -> io.BytesIO:
 def corruption_ms(
     corrupt: Corrupt, names: Sequence[str], photos: Sequence[Images]
 ) -> dict[str, list[dict[str, float]]]:
-    """By corruption, the spread of each severity; a call before them has warmed it up."""
+    """The spread of each severity, by corruption; a call before them has warmed it up."""
     corrupted: dict[str, list[dict[str, float]]] = {}
     for name, severity in cells(names):
         if name not in corrupted:
@@ -110,7 +110,7 @@ def corruption_ms(
 
 
 def way_of_spots(names: Sequence[str]) -> dict[str, list[list[float]]]:
-    """Of those that move pixels: mean and greatest displacement by severity."""
+    """Mean and greatest displacement by severity, of those that move pixels."""
     found: dict[str, list[list[float]]] = {}
     for name, severity in cells([name for name in names if CORRUPTIONS[name].moves != "nothing"]):
         way = displacements(name, severity, (HEIGHT, WIDTH), ids=10, edition=EDITION)

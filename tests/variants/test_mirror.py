@@ -18,7 +18,7 @@ import hardy
 from hardy.errors import HardyError, InputError
 from hardy.files import UNFINISHED
 from hardy.variants import mirror_manifest
-from hardy.variants.cell_words import parse_cells
+from hardy.variants.cell_words import typed_cells
 from hardy.variants.mirror import Mirrored
 from hardy.variants.mirror_manifest import CORRUPTED
 
@@ -106,15 +106,15 @@ def test_all_are_the_corruptions_of_imagenet_c() -> None:
     names = [name for name in hardy.corruptions()[:19] if name != "frost"]
     assert hardy.corrupt_files("cat.png", "some", [f"{name}:3" for name in names]).done == 18
     assert tree("some") == sorted([CORRUPTED, *(f"{name}/3/cat.png" for name in names)])
-    assert len(parse_cells("all:3", None)) == 19
-    assert len(parse_cells("all fog:1 fog", None)) == 95
+    assert len(typed_cells("all:3", None)) == 19
+    assert len(typed_cells("all fog:1 fog", None)) == 95
 
 
 def test_the_fifteen_that_count_and_the_other_four_have_names() -> None:
-    fifteen, four = (parse_cells(f"{word}:3", None) for word in ("counted", "validation"))
+    fifteen, four = (typed_cells(f"{word}:3", None) for word in ("counted", "validation"))
     assert [cell.name for cell in fifteen] == list(hardy.corruptions()[:15])
-    assert [*fifteen, *four] == parse_cells("all:3", None)
-    assert len(parse_cells("counted", None)) == 75
+    assert [*fifteen, *four] == typed_cells("all:3", None)
+    assert len(typed_cells("counted", None)) == 75
 
 
 @pytest.mark.parametrize(

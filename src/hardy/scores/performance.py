@@ -25,7 +25,7 @@ from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell, choose_cells, levels
 
 _SUITE = "imagenet_c"
-_COLUMNS = ("corruption", "severity")
+_HEADER = "corruption,severity"  # and what the numbers are called
 _HIGHEST = 100.0
 _LISTED = 12  # of the cells that are missing
 
@@ -175,9 +175,9 @@ def _from_file(path: str | os.PathLike[str]) -> tuple[str, dict[Cell, float]]:
     place = locate(path)
     header, *lines = _read_lines(place)
     names = [name.strip() for name in header]
-    if len(names) != 3 or tuple(name.lower() for name in names[:2]) != _COLUMNS:
+    if len(names) != 3 or ",".join(names[:2]).lower() != _HEADER:
         raise InputError(
-            f"{place}: expected the columns corruption,severity and one of numbers such as AP, got "
+            f"{place}: expected the columns {_HEADER} and one of numbers such as AP, got "
             f"{','.join(names) or 'nothing'}"
         )
     found: dict[Cell, float] = {}

@@ -8,7 +8,7 @@ from hardy.suites import SEVERITIES, load
 from hardy.suites.cells import GROUPS, Cell
 
 
-def parse_cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
+def typed_cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
     """Each cell once; without `severity` each word says its own, and a name alone means all."""
     words = names.split() if isinstance(names, str) else names
     if not words:

@@ -28,7 +28,7 @@ from hardy.places import on_disk
 from hardy.progress import Track, watch
 from hardy.suites.cells import Cell
 from hardy.variants.annotations import moving, part_masks, refuse_moved_objects
-from hardy.variants.cell_words import parse_cells
+from hardy.variants.cell_words import typed_cells
 from hardy.variants.mirror_manifest import MirrorManifest, Work, file_hash, held
 
 
@@ -86,7 +86,7 @@ def corrupt_files(
     ```
     """
     given, wanted = on_disk(source), on_disk(target)
-    cells = parse_cells(name, severity)
+    cells = typed_cells(name, severity)
     # A mistake in the name, the severity or the edition is wrong for all images: said at once.
     for cell in cells:
         draw(*cell, (64, 64), seed=seed, edition=edition)
