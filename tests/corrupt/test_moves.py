@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+import hardy
 from bench.displacement import displacements
 from hardy.corrupt import CORRUPTIONS
 from hardy.corrupt.corruption import corruption
@@ -23,7 +26,8 @@ OWN = [name for name in CORRUPTIONS if name not in CORRUPTIONS.plugins()]
 def farthest(name: str) -> tuple[float, float]:
     """The mean and the greatest displacement, of the severity at which it is greatest."""
     levels = edition(editions(name)[0]).severities(name)
-    found = [displacements(name, level, SIZE, ids=3) for level in levels]
+    calls = [partial(hardy.corrupt, name=name, severity=level) for level in levels]
+    found = [displacements(call, SIZE, count=3) for call in calls]
     return max((float(np.nanmean(one)), float(np.nanmax(one))) for one in found)
 
 
@@ -41,12 +45,9 @@ def test_a_corruption_moves_what_it_says(name: str) -> None:
         assert most < STILL or name == HIDES_HALF_OF_IT
 
 
-def test_the_measure_sees_a_shift(monkeypatch: pytest.MonkeyPatch) -> None:
-    import hardy
-
-    shifted = lambda images, *_, **__: np.roll(images, (3, -4), (1, 2))  # noqa: E731
-    monkeypatch.setattr(hardy, "corrupt", shifted)
-    assert displacements("fog", 1, SIZE, ids=2) == pytest.approx(np.full(6, 5.0), abs=0.01)
+def test_the_measure_sees_a_shift() -> None:
+    shifted = partial(np.roll, shift=(3, -4), axis=(1, 2))
+    assert displacements(shifted, SIZE, count=2) == pytest.approx(np.full(6, 5.0), abs=0.01)
 
 
 def test_another_word_is_refused_when_it_is_registered() -> None:
