@@ -230,7 +230,8 @@ this busy machine: {1e3 * run["cpu_s"] / run["images"]:.2f} ms per image with re
 hashes and the manifest. The files have {run["bytes"] / run["images"] / 1e3:.0f} kB each. \
 A loop around a peer has to decode each photograph once \
 ({results["codec"]["decode"]:.2f} ms) and to encode each image as JPEG of quality 85 \
-({results["codec"]["encode"]:.2f} ms), which is added to its times above; no peer has such a loop.
+({results["codec"]["encode"]:.2f} ms), which is added to its times above; no peer has such a \
+loop. These are times of clean photographs, to which noise and hashes come in Hardy's run.
 
 ## By corruption
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import hardy
 from docs.gallery import strips
+from hardy.corrupt import CORRUPTIONS as ALL_CORRUPTIONS
 from hardy.limits import LIMITS
 from hardy.metrics import METRICS
 from hardy.metrics.metric import CORRUPTIONS
@@ -94,6 +95,17 @@ def natural_shifts() -> str:
     return f"| {' | '.join(['model', *titles])} |\n{'|---' * (1 + len(titles))}|\n{''.join(lines)}"
 
 
+def what_moves() -> str:
+    """The corruptions that move pixels, then those that move objects."""
+    lines = [
+        f"| `{name}` | {moves} | {ALL_CORRUPTIONS[name].summary} |\n"
+        for moves in ("pixels", "objects")
+        for name in hardy.corruptions()
+        if ALL_CORRUPTIONS[name].moves == moves
+    ]
+    return f"| corruption | moves | what it does |\n|---|---|---|\n{''.join(lines)}"
+
+
 def limits() -> str:
     """What each variable raises, and why there is a limit."""
     lines = [f"| `{one.variable}` | {one.usual:,} {one.unit} | {one.reason} |\n" for one in LIMITS]
@@ -107,6 +119,8 @@ def table(kind: str) -> str:
         return training_methods()
     if kind == "natural shifts":
         return natural_shifts()
+    if kind == "what moves":
+        return what_moves()
     if kind == "limits":
         return limits()
     if kind == "all metrics":
