@@ -18,7 +18,7 @@ def test_it_prints_both_numbers(run) -> None:
     code, out, err = run("mpc", "ap.csv")
     assert (code, err) == (0, "")
     assert out.startswith("AP: mPC 0.250, rPC 50.0 % of 0.500 on clean images\n")
-    assert "mean over 15 corruptions × 5 severities\n" in out
+    assert "mean over corruptions (15) and severities (5)\n" in out
     assert out.count("0.350") == 15
 
 
@@ -40,4 +40,5 @@ def test_cells_that_are_missing_are_named_with_the_options(run) -> None:
     assert "expected 75 cells, got no fog:2; add them, or ask for fewer by --only or --sev" in err
     code, out, _ = run("mpc", "ap.csv", "--severities", "1,3")
     assert code == 0
-    assert "mean over 15 corruptions × 2 severities, which is not the mPC" in " ".join(out.split())
+    assert out.startswith("AP: mean 0.300, 60.0 % of 0.500 on clean images\n")
+    assert "and severities (2), not the mPC of the benchmark" in " ".join(out.split())

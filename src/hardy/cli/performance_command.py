@@ -13,9 +13,7 @@ from hardy.cli.score_commands import FormatOption, Output, ScoreFormat, show_tab
 
 
 def print_performance(
-    table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="CSV: corruption,severity,AP; see below.")
-    ],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV: corruption,severity,AP.")],
     only: options.Only = "counted",
     severities: options.Severities = None,
     format: FormatOption = ScoreFormat.table,

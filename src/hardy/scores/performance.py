@@ -66,9 +66,7 @@ class Performance(Shown):
         return [value for cell, value in self.cells.items() if cell.name == name]
 
     def __repr__(self) -> str:
-        relative = "" if self.rpc is None else f", rPC {100 * self.rpc:.1f} %"
-        over = "" if self.whole else f" over {self._extent()}"
-        return f"Performance(mPC {self.mpc:.4g}{relative}{over})"
+        return f"Performance({self._said(f'{self.mpc:.4g}')})"
 
     def tables(self, *, brief: bool = False) -> list[TextTable]:
         severities = sorted({cell.level for cell in self.cells})
@@ -77,25 +75,29 @@ class Performance(Shown):
             (name, *(f"{value:.{digits}f}" for value in (*self._of(name), mean)))
             for name, mean in self.by_corruption.items()
         ]
-        header = ("", *(f"severity {level}" for level in severities), "mean")
-        found = f"mPC {self.mpc:.{digits}f}"
-        if self.clean is not None and self.rpc is not None:
-            found += f", rPC {100 * self.rpc:.1f} % of {self.clean:.{digits}f} on clean images"
-        return [TextTable(f"{self.measure}: {found}", header, rows, notes=self._notes())]
+        header = ("severity", *map(str, severities), "mean")
+        title = f"{self.measure}: {self._said(f'{self.mpc:.{digits}f}')}"
+        if self.clean is not None:
+            title += f" of {self.clean:.{digits}f} on clean images"
+        return [TextTable(title, header, rows, notes=self._notes())]
 
-    def _extent(self) -> str:
-        names = self.by_corruption
-        severities = {cell.level for cell in self.cells}
-        return f"{len(names)} corruptions × {len(severities)} severities"
+    def _said(self, mean: str) -> str:
+        """Both numbers, under their names only where they are those of the benchmark."""
+        label, relative = ("mPC ", "rPC ") if self.whole else ("mean ", "")
+        left = "" if self.rpc is None else f", {relative}{100 * self.rpc:.1f} %"
+        return f"{label}{mean}{left}"
 
     def _notes(self) -> tuple[str, ...]:
-        notes = [f"mean over {self._extent()}"]
+        severities = {cell.level for cell in self.cells}
+        notes = [
+            f"mean over corruptions ({len(self.by_corruption)}) and severities ({len(severities)})"
+        ]
         if not self.whole:
-            notes[0] += ", which is not the mPC of the benchmark: that is over 15 × 5"
+            notes[0] += ", not the mPC of the benchmark, which is over 15 and 5"
         if self.clean is None:
             notes.append("no rPC: the table has no line clean,0")
         if self.left_out:
-            notes.append(f"left out: {', '.join(map(str, self.left_out))}")
+            notes.append(f"left out: {len(self.left_out)} further cells of the table")
         return tuple(notes)
 
     def rows(self) -> list[dict[str, object]]:
