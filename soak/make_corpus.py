@@ -84,6 +84,12 @@ def texts(folder: Path) -> None:
     )
     (folder / "matrix.csv").write_text("x,fog,snow,frost\nfog,1,.2,.3\nsnow,.2,1,0\nfrost,.3,0,1\n")
     (folder / "drops.csv").write_text("model,suite,clean,accuracy\na,s,.9,.5\nb,s,.8,.6\n")
+    cells = [
+        f"{one},{s},{0.4 - s / 20:.2f}\n" for one in hardy.corruptions()[:15] for s in range(1, 6)
+    ]
+    (folder / "performances.csv").write_text(
+        f"corruption,severity,AP\nclean,0,0.42\n{''.join(cells)}"
+    )
     lines = [{"epoch": n, "loss": 1.5, "lr": 0.1, "seconds": 2, "images_per_second": 3.5}
              for n in (1, 2, 3)]  # fmt: skip
     (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -204,6 +204,12 @@ def _drops(path: Path) -> None:
     read_drops(path)
 
 
+def _performances(path: Path) -> None:
+    from hardy.scores.performance import performance
+
+    performance(path).render("table")
+
+
 WEIGHTS = CORPUS / "weights"
 SETS, RUN, BUILT = CORPUS / "image_sets", CORPUS / "store/run", CORPUS / "store/built"
 TARGETS = {
@@ -226,6 +232,7 @@ TARGETS = {
     "models": Target("toml", _models, CORPUS / "texts/models.toml"),
     "matrix": Target("text", _matrix, CORPUS / "texts/matrix.csv"),
     "drops": Target("text", _drops, CORPUS / "texts/drops.csv"),
+    "performances": Target("text", _performances, CORPUS / "texts/performances.csv"),
     "training log": Target("lines", _log, CORPUS / "texts/log.jsonl"),
     "result": Target("json", _results, CORPUS / "store/result.json"),
     "run.json": Target("json", _run, RUN, "run.json", sealed=True),

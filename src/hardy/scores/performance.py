@@ -6,6 +6,7 @@ The models are somebody else's, and so is their evaluation: what comes in is a n
 import csv
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from hardy.suites.cells import CLEAN, Cell, choose_cells, levels
 _SUITE = "imagenet_c"
 _HEADER = "corruption,severity"  # and what the numbers are called
 _HIGHEST = 100.0
+_DIGIT = re.compile("[0-9]")
 _LISTED = 12  # of the cells that are missing
 
 
@@ -190,7 +192,7 @@ def _from_file(path: str | os.PathLike[str]) -> tuple[str, dict[Cell, float]]:
         if len(line) != 3:
             raise InputError(f"{where}: expected 3 values, got {len(line)}")
         name, severity, value = (part.strip() for part in line)
-        cell = _checked_cell(name, int(severity) if severity.isdecimal() else severity, where)
+        cell = _checked_cell(name, int(severity) if _DIGIT.fullmatch(severity) else severity, where)
         if cell in found:
             raise InputError(f"{where}: expected each cell once, got {cell} again; delete one")
         found[cell] = _checked_value(_number(value), where)
