@@ -150,12 +150,15 @@ def check_cell(name: str, severity: int, edition: str = "auto") -> None:
 def _corruption(name: object) -> Corruption:
     if not isinstance(name, str):
         raise InputError(f'expected the name of a corruption such as "fog", got {name!r}')
-    if name in PERTURBATIONS and name not in CORRUPTIONS:
+    try:
+        return CORRUPTIONS[name]
+    except InputError:
+        if name not in PERTURBATIONS:
+            raise
         raise InputError(
             f'expected a corruption such as "fog", got the perturbation "{name}", which makes a '
             "sequence of frames: hardy.perturb, or `hardy show` with `sequence`"
-        )
-    return CORRUPTIONS[name]
+        ) from None
 
 
 def _cell(
