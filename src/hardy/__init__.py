@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.report.serve import view as view
     from hardy.report.write import plot as plot
     from hardy.report.write import write_report
-    from hardy.scores.comparison import compare as compare
     from hardy.scores.performance import performance as performance
     from hardy.scores.scoring import Run as Run
     from hardy.scores.scoring import runs as runs
@@ -59,7 +58,6 @@ _LATER = {
     "build": "hardy.variants.disk.build",
     "compare": "hardy.comparing",
     "card": "hardy.share.model_card",
-    "compare": "hardy.scores.comparison",
     "correlate": "hardy.design.drops",
     "corrupt": "hardy.corrupt",
     "corrupt_files": "hardy.variants.mirror",
