@@ -26,6 +26,9 @@ _USES = {
     "lightning": "`hardy.hooks.LightningRobustError`",
     "albumentations": "`hardy.hooks.AlbumentationsCorrupt`",
     "ray": "`hardy eval --on ray`",
+    "wandb": "`hardy log --to wandb`",
+    "mlflow": "`hardy log --to mlflow`",
+    "card": "`hardy card`",
     "report": "`hardy report` and `hardy leaderboard`",
     "plot": "`hardy plot`",
 }
