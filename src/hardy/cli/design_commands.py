@@ -216,7 +216,9 @@ def _print_categories(found: Categories) -> None:
 def correlate_shifts(
     results: Annotated[
         list[Path],
-        typer.Argument(metavar="RESULTS...", help="Stores, or CSV: {design.drops:DROP_COLUMNS}."),
+        typer.Argument(
+            metavar="RESULTS...", help="Stores, or CSV: {scores.accuracy_files:ACCURACY_COLUMNS}."
+        ),
     ],
     target: Annotated[
         str | None,

@@ -6,7 +6,6 @@ interval. Of a family of suites, such as many drawn alike, the mean correlation 
 its interval is the bootstrap's over models, because the members share them.
 """
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import combinations
@@ -27,12 +26,12 @@ from hardy.places import locate
 from hardy.progress import Track, untracked, watch
 from hardy.registry import unknown
 from hardy.scores import score_run
+from hardy.scores.accuracy_files import check_shares, read_accuracies
 from hardy.scores.paired_scores import differences
 from hardy.scores.score import Score
 from hardy.scores.text_tables import to_csv
 from hardy.store.reader import find_runs
 
-DROP_COLUMNS = ("model", "suite", "clean", "accuracy")
 REPLICATES = 1000
 # By kind of suite, the scores that a drop is made of: on its images, and on clean ones.
 _NEEDED = {
@@ -79,12 +78,7 @@ class Correlation(NamedTuple):
 
 def drop(clean: float, accuracy: float, what: str) -> float:
     """Clean accuracy minus accuracy; both must be shares of 1, not per cents."""
-    for name, value in (("clean accuracy", clean), ("accuracy", accuracy)):
-        if not 0 <= value <= 1:  # also no number
-            todo = "; divide per cents by 100" if 1 < value <= 100 else ""
-            raise InputError(
-                f"expected the {name} of {what} as a share from 0 to 1, got {value}{todo}"
-            )
+    check_shares(clean, accuracy, what)
     return clean - accuracy
 
 
@@ -253,43 +247,11 @@ def _resampled(kind: Callable[..., float], one: Floats, two: Floats, seed: int) 
 
 
 def read_drops(path: Path) -> list[ModelDrop]:
-    """The drops in a CSV with the columns model, suite, clean and accuracy; others are ignored."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            lines = [(reader.line_num, line) for line in reader]
-            names = list(reader.fieldnames or ())
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"cannot read {path} ({error}); expected a CSV file") from error
-    missing = [name for name in DROP_COLUMNS if name not in names]
-    if missing:
-        raise InputError(
-            f"{path}: expected the columns {', '.join(DROP_COLUMNS)}, got no {', '.join(missing)}"
-        )
-    for name in DROP_COLUMNS:
-        if names.count(name) > 1:
-            raise InputError(
-                f"{path}: expected the column {name} once, got it {names.count(name)} times"
-            )
-    if not lines:
-        raise InputError(f"{path}: expected results below the header, got none")
-    rows = []
-    for number, line in lines:
-        try:
-            clean, accuracy = float(line["clean"]), float(line["accuracy"])
-        except (TypeError, ValueError):
-            raise InputError(
-                f"{path}, line {number}: expected clean and accuracy as numbers, got "
-                f"{line['clean']!r} and {line['accuracy']!r}"
-            ) from None
-        model, suite = line["model"], line["suite"]
-        if not all(name and name.strip() for name in (model, suite)):
-            raise InputError(
-                f"{path}, line {number}: expected the names of a model and a suite, got {model!r} "
-                f"and {suite!r}"
-            )
-        rows.append(ModelDrop(model, suite, drop(clean, accuracy, f"{model} on {suite}")))
-    return rows
+    """The drops in a CSV with the columns model, suite, clean and accuracy."""
+    return [
+        ModelDrop(model, suite, drop(clean, right, f"{model} on {suite}"))
+        for model, suite, clean, right in read_accuracies(path)
+    ]
 
 
 def stored_drops(store: Path, track: Track = untracked) -> list[ModelDrop]:

@@ -5,11 +5,10 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from hardy.scores.naming import distinct_name
 from hardy.scores.run_scores import Scores, clean_labels, families, headline_metrics
 from hardy.scores.score import Score
-from hardy.scores.text_tables import TextTable
+from hardy.scores.text_tables import NOTHING, TextTable
 from hardy.suites import published
 from hardy.suites.published.printed_table import PublishedNumber
 
-NOTHING = "–"
 _BESIDE = 3  # models that have room beside each other; more are rows of every table
 
 

@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from hardy.errors import InputError
+from hardy.metrics.metric import SHIFTS
 from hardy.places import locate
 from hardy.progress import Track, watch
 from hardy.registry import unknown
+from hardy.scores.effective_robustness import baseline, effective_tables
 from hardy.scores.listing import published_tables, score_tables
 from hardy.scores.naming import choose, choose_all, of_suite, readable_runs
 from hardy.scores.result_files import write_scores
 from hardy.scores.run_scores import Scores, score_run
+from hardy.scores.side_by_side import beside_tables
 from hardy.scores.text_tables import Shown, TextTable, to_csv, to_text
 from hardy.store.reader import StoredRun, find_runs
 
@@ -141,7 +144,8 @@ class ScoredStore(Shown):
         return to_text(self.tables(brief=True))
 
     def tables(self, *, brief: bool = False) -> list[TextTable]:
-        """The headline of each suite, then corruption by corruption; in brief one such table."""
+        """The headline of each suite, then corruption by corruption; in brief one such table. Then
+        all suites side by side, and effective robustness."""
         made = []
         for suite in dict.fromkeys(one.run.suite for one in self.scores):
             group = [one for one in self.scores if one.run.suite == suite]
@@ -150,7 +154,9 @@ class ScoredStore(Shown):
                 self.tell("published results are left out: they are on other classes")
             elif self.published:
                 made += published_tables(suite, group[0].kind)
-        return made
+        suites = dict.fromkeys(one.run.suite for one in self.scores if one.kind == SHIFTS)
+        known = {suite: baseline(suite) for suite in suites}
+        return [*made, *beside_tables(self.scores), *effective_tables(self.scores, known)]
 
     def as_csv(self) -> str:
         """A line per model and score."""

@@ -23,6 +23,7 @@ from hardy.registry import unknown
 if TYPE_CHECKING:
     from hardy.scores.score import Score
 
+NOTHING = "–"  # where a table has no number
 _TEXT_FORMATS = ("table", "md", "csv", "json")
 # Widths in a terminal: of the first column, where it need not and where it must fold; of a heading;
 # and between columns.

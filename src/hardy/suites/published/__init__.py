@@ -72,8 +72,16 @@ def find(column: str, suite: str, *, verified: bool = True) -> list[PublishedNum
 
 
 def parse_file(data: Mapping[str, Any], where: str) -> list[PublishedTable]:
-    check_table(data, {"source": TEXT, "table": TABLES}, where, optional={"original": FLAG})
-    return [_parse_table(table, data, where) for table in data["table"]]
+    too = {"original": FLAG, "standard": TEXTS}
+    check_table(data, {"source": TEXT, "table": TABLES}, where, optional=too)
+    tables = [_parse_table(table, data, where) for table in data["table"]]
+    nowhere = [row for row in data.get("standard", ()) if not any(row in t.rows for t in tables)]
+    if nowhere:
+        raise InputError(
+            f"{where}: expected standard to name rows of the tables, got "
+            f"{', '.join(nowhere)}; correct the names"
+        )
+    return tables
 
 
 def _parse_table(data: Mapping[str, Any], file: Mapping[str, Any], where: str) -> PublishedTable:
@@ -112,6 +120,7 @@ def _parse_table(data: Mapping[str, Any], file: Mapping[str, Any], where: str) -
         flags=tuple(Remark(**flag) for flag in data.get("flag", ())),
         prefix=data.get("prefix", ""),
         labels=data.get("labels", {}),
+        standard=tuple(row for row in file.get("standard", ()) if row in cells),
     )
     table.check(where)
     return table

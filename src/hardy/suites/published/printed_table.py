@@ -76,6 +76,7 @@ class PublishedTable:
     flags: tuple[Remark, ...]
     prefix: str  # of rows that only their table tells apart
     labels: dict[str, str]  # rows that are called something else beside other tables' rows
+    standard: tuple[str, ...] = ()  # rows of models that were trained for accuracy alone
 
     def check(self, where: str) -> None:
         """Refuse labels of rows, and remarks on numbers, that are not there."""
