@@ -77,6 +77,26 @@ def write_run(
     return writer.folder
 
 
+def write_shift_run(
+    store: Path, model: str, suite: str, *, right: int, clean: int | None, images: int = 400
+) -> Path:
+    """A model that has so many of the shifted images right, and of as many clean ones."""
+    found = load(suite)
+    parts = [("shifted", right)] + ([("clean", clean)] if clean is not None else [])
+    hits = np.concatenate([np.arange(images) < count for _, count in parts])
+    generator = np.random.default_rng(hash_of(model + suite))
+    truth = np.tile(np.arange(images) % 200, len(parts))
+    ids = [f"{name}/{place:05d}" for name, _ in parts for place in range(images)]
+    identity = _identity(found, model, model, "suite")
+    with RunWriter(store, identity, ids=ids, labels=truth, classes=None) as writer:
+        writer.set_width(1000)
+        writer.add_session(SESSION)
+        margin = np.where(hits, 1.0, -1.0) * generator.uniform(0.2, 2, len(hits))
+        columns = _columns(generator, truth, margin, 1000, sequences=False)
+        writer.add(np.arange(len(ids)), choose_cells(found)[0], columns)
+    return writer.folder
+
+
 def hash_of(text: str) -> int:
     return zlib.crc32(text.encode())
 

@@ -13,6 +13,14 @@ from hardy.progress import watch
 from hardy.report import REPORT_FORMATS
 
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="What `hardy eval` wrote.")]
+Points = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="CSV of further models that predict accuracy on natural shifts: "
+        "{scores.accuracy_files:ACCURACY_COLUMNS}.",
+    ),
+]
 
 
 def report_runs(
@@ -25,6 +33,7 @@ def report_runs(
     photo: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For the gallery; a sample if left out.")
     ] = None,
+    points: Points = None,
 ) -> None:
     """Write a report of all runs in a store: one file that opens offline.
 
@@ -34,7 +43,13 @@ def report_runs(
     """
     left_out: list[str] = []
     written = hardy.report(
-        store, output, format=format, photo=photo, track=watch, tell=left_out.append
+        store,
+        output,
+        format=format,
+        photo=photo,
+        points=points,
+        track=watch,
+        tell=left_out.append,
     )
     typer.echo(f"wrote {printable(str(written))}")
     end_with_faults(left_out, "run", "shown")
@@ -74,6 +89,7 @@ def plot_runs(
         "sans-serif"
     ),
     font_size: Annotated[float, typer.Option(help="In points.")] = 8.0,
+    points: Points = None,
 ) -> None:
     """Draw one figure for a paper, of a stated size and font."""
     figure = hardy.plot(
@@ -86,6 +102,7 @@ def plot_runs(
         height=height,
         font=font,
         font_size=font_size,
+        points=points,
         track=watch,
     )
     typer.echo(

@@ -34,6 +34,10 @@ class LogitFit(NamedTuple):
             return min(100.0, max(0.0, clean))
         return 100 / (1 + math.exp(-self.intercept - self.slope * _logit(clean)))
 
+    def reach(self) -> str:
+        """Where the models are, in words."""
+        return f"as its models have {self.low:.1f} to {self.high:.1f} % clean accuracy"
+
     def beyond(self, clean: float) -> bool:
         """Whether the line is drawn out to there, past all models that it was fitted to."""
         return not self.low <= clean <= self.high

@@ -69,6 +69,7 @@ class Panel:
     cells: tuple[tuple[float, ...], ...] | None = None
     note: str = ""  # a second line, such as the area under each curve
     diagonal: bool = False
+    curve: tuple[tuple[float, float], ...] = ()  # behind the points: what is expected
     line: float | None = None  # across the values: the reference
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
@@ -147,6 +148,11 @@ SEVERITIES = Need(
     "errors at several severities",
     lambda section: section.suite.graded and any(entry.grid for entry in section.entries),
 )
+EFFECTIVE = Need(
+    "accuracies on a natural shift and on clean images of its classes, and enough published ones",
+    lambda section: any(section.effective()),
+    lambda section: section.no_line(),
+)
 CONFIDENCES = Need(
     "confidences on corruptions",
     lambda section: any(entry.calibration for entry in section.entries),
@@ -199,6 +205,7 @@ FIGURES: Registry[FigureKind] = Registry(
         "curves": Row("hardy.report.severity:curves"),
         "heat": Row("hardy.report.severity:heat"),
         "scatter": Row("hardy.report.scatter:scatter"),
+        "effective": Row("hardy.report.accuracy_line:effective"),
         "calibration": Row("hardy.report.reliability:calibration"),
         "noise": Row("hardy.report.attack_section:noise"),
     },

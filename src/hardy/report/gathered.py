@@ -1,7 +1,7 @@
 """Everything a page needs, gathered once from a store; plain data, nothing drawn yet."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,18 @@ from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.metrics.natural_shifts import accuracy
 from hardy.progress import Item, Track, untracked
 from hardy.scores import Scores, score_run
+from hardy.scores.effective_robustness import (
+    Baseline,
+    EffectiveRobustness,
+    ShiftPoint,
+    baseline,
+    effective_robustness,
+    read_points,
+)
 from hardy.scores.paired_scores import differences
 from hardy.scores.score import Circumstances, Score
 from hardy.scores.scored_cells import suite_of
+from hardy.scores.side_by_side import alike_groups, complement
 from hardy.store.attack_files import Attacked, read_attacks
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites.cells import CLEAN, Cell
@@ -104,6 +113,7 @@ class Section:
     number: int  # of the suite's sections, from 1
     of: int
     apart: tuple[str, ...] = ()  # what keeps it from the suite's first section
+    baseline: Baseline | None = None  # of a natural shift: what clean accuracy predicts
 
     @property
     def kind(self) -> str:
@@ -116,6 +126,22 @@ class Section:
     @property
     def own_classes(self) -> bool:
         return any(entry.run.details["labels"] == "own" for entry in self.entries)
+
+    def effective(self) -> list[EffectiveRobustness | None]:
+        """What each entry has beyond its clean accuracy, where that is known."""
+        known = self.baseline
+        return [known and effective_robustness(entry.scores, known) for entry in self.entries]
+
+    def no_line(self) -> str:
+        """Why a natural shift shows no effective robustness."""
+        if self.baseline is None:
+            return ""
+        if self.baseline.line is None:
+            return f"{self.baseline.describe().capitalize()}."
+        return (
+            "No effective robustness: these runs have no clean images of the same classes; "
+            "`hardy eval` with `--images` adds them."
+        )
 
     def ordered(self, names: Iterable[str]) -> list[str]:
         """Corruptions or perturbations once each, in the suite's order, those for tuning last."""
@@ -135,8 +161,12 @@ class StoreReport:
     left_out: tuple[str, ...] = ()  # runs without a score, and why
 
 
-def gather(store: Path, *, track: Track = untracked) -> StoreReport:
-    """Score all runs of a store, or the run whose folder it is, and group those made alike."""
+def gather(store: Path, *, points: Path | None = None, track: Track = untracked) -> StoreReport:
+    """Score all runs of a store, or the run whose folder it is, and group those made alike.
+
+    `points` is a CSV of further models on natural shifts, for what clean accuracy predicts.
+    """
+    brought = read_points(points)
     faults: list[str] = []
     runs = find_runs(store, faults)
     labels = _labels(runs)
@@ -165,9 +195,10 @@ def gather(store: Path, *, track: Track = untracked) -> StoreReport:
         )
 
     sections = []
+    _refuse_idle(brought, points, scored)
     kinds = {one.run.suite: one.kind for one in scored}
     for name in sorted(kinds, key=lambda name: (kinds[name], name)):
-        groups = _groups([one for one in scored if one.run.suite == name])
+        groups = alike_groups([one for one in scored if one.run.suite == name])
         for number, group in enumerate(groups, 1):
             group.sort(
                 key=lambda one: (one.run.adapted, one.headline[0].loss, labels[_key(one.run)])
@@ -175,8 +206,21 @@ def gather(store: Path, *, track: Track = untracked) -> StoreReport:
             entries = tuple(map(entry, group))
             apart = tuple(differences(groups[0][0].headline[0], group[0].headline[0]))
             suite = suite_of(group[0].run)
-            sections.append(Section(suite, entries, number, len(groups), apart))
+            known = baseline(name, brought) if kinds[name] == SHIFTS else None
+            sections.append(Section(suite, entries, number, len(groups), apart, known))
     return StoreReport(tuple(sections), tuple(map(str, left_out)))
+
+
+def _refuse_idle(
+    brought: Sequence[ShiftPoint], points: Path | None, scored: Sequence[Scores]
+) -> None:
+    """Points that no section can use are a mistake of whoever brings them."""
+    there = dict.fromkeys(one.run.suite for one in scored if one.kind == SHIFTS)
+    if brought and not any(one.suite in there for one in brought):
+        raise InputError(
+            f"{points}: expected models on a natural shift of this store, which has "
+            f"{', '.join(there) or 'none'}, got {brought[0].model} on {brought[0].suite}"
+        )
 
 
 def _key(run: StoredRun) -> str:
@@ -193,38 +237,19 @@ def _labels(runs: Sequence[StoredRun]) -> dict[str, str]:
     return dict(sorted(labels.items(), key=lambda item: (item[1], item[0])))
 
 
-def _groups(scores: Sequence[Scores]) -> list[list[Scores]]:
-    """Group scores that were made alike, the largest group first."""
-    groups: list[list[Scores]] = []
-    for one in scores:
-        for group in groups:
-            if not differences(group[0].headline[0], one.headline[0]):
-                group.append(one)
-                break
-        else:
-            groups.append([one])
-    return sorted(groups, key=lambda group: -len(group))
-
-
 def _clean_error(one: Scores, all_scores: Sequence[Scores]) -> Score | None:
     """The run's own, or the same model's on a suite of corruptions, if there is just one value."""
     label = error.clean
     if label in one:
         return one[label]
     if one.kind in (SHIFTS, OUTLIERS):  # of the classes that count, and no others
-        return _complement(one[accuracy.clean]) if accuracy.clean in one else None
+        return complement(one[accuracy.clean]) if accuracy.clean in one else None
     found = [
         other[label]
         for other in all_scores
         if label in other and _key(other.run) == _key(one.run) and _same_set(one, other)
     ]
     return found[0] if len({other.value for other in found}) == 1 else None
-
-
-def _complement(share: Score) -> Score:
-    """The error that goes with an accuracy."""
-    interval = Interval(100 - share.interval.high, 100 - share.interval.low)
-    return replace(share, value=100 - share.value, interval=interval, lower_is_better=True)
 
 
 def _same_set(one: Scores, other: Scores) -> bool:

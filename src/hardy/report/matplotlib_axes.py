@@ -32,6 +32,8 @@ def draw_panel(axis: Axes, figure: Figure, panel: Panel) -> None:
     else:
         if panel.diagonal:
             axis.plot([0, 100], [0, 100], ":", color=GREY, linewidth=0.8)
+        if panel.curve:
+            axis.plot(*zip(*panel.curve, strict=True), "-", color=GREY, linewidth=1)
         for one in shown:
             (_points if figure.kind == "points" else _line)(axis, one)
         if figure.kind == "lines" and not panel.diagonal:

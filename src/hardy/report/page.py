@@ -13,6 +13,7 @@ from hardy.progress import Track, untracked
 from hardy.report import attack_section as attacks
 from hardy.report import headline
 from hardy.report import plotly_figures as plots
+from hardy.report.beside_section import beside_section
 from hardy.report.figures import Figure, figures, notes
 from hardy.report.gallery import Gallery
 from hardy.report.gathered import ModelEntry, Section, StoreReport
@@ -38,15 +39,15 @@ def render_report(
         _part(section, by_suite, drawn) | {"worst": worst}
         for section, worst in zip(sections, _worst(report), strict=True)
     ]
-    higher = dict.fromkeys(
-        name for section in report.sections for name in headline.higher_is_better(section)
-    )
+    every = [headline.higher_is_better(section) for section in report.sections]
+    higher = dict.fromkeys(["accuracy", *(name for names in every for name in names)])
     return render_page(
         "report.html",
         title="Robustness report",
         parts=parts,
+        beside=beside_section(report),
         left_out=report.left_out,
-        higher=listed(["accuracy", *higher]),
+        higher=listed(list(higher)),
         figures=drawn,
         plotly=_markup(plots.plotly_js()),
     )

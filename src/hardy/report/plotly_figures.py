@@ -54,6 +54,10 @@ def _traces(kind: str, panel: Panel) -> list[dict[str, Any]]:
         even: dict[str, Any] = {"type": "scatter", "x": ends, "y": ends, "mode": "lines"}
         lines.insert(0, even | {"line": {"color": GREY, "dash": "dot", "width": 1}, "name": ""})
         lines[0] |= {"hoverinfo": "skip"}
+    if panel.curve:
+        x, y = zip(*panel.curve, strict=True)
+        lines.insert(0, {"type": "scatter", "x": list(x), "y": list(y), "mode": "lines"})
+        lines[0] |= {"line": {"color": GREY, "width": 1.5}, "name": "", "hoverinfo": "skip"}
     return lines
 
 
@@ -99,7 +103,7 @@ def _trace(kind: str, one: Series) -> dict[str, Any]:
 
 
 def _points(one: Series) -> dict[str, Any]:
-    look = style(one.style)
+    look = style(one.style, one.mark)
     own = one.style is not None
     return {
         "mode": "markers+text",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hardy.metrics.natural_shifts import accuracy
 from hardy.report import published_points as published
 from hardy.report.figures import CLEAN_ACCURACY, Figure, Panel, Position, Series, figure
 from hardy.report.gathered import ModelEntry, Section, compared
@@ -12,7 +13,7 @@ from hardy.report.words import count, left_out, not_compared, short, some
 from hardy.scores.run_scores import families
 from hardy.scores.score import Score
 
-_UNNAMED = " Names that would cover others are left out; the legend has them all."
+UNNAMED = " Names that would cover others are left out; the legend has them all."
 
 _POSITIONS: tuple[Position, ...] = ("top right", "top left", "bottom right", "bottom left")
 # A letter, a line and a point, as shares of the plot's width and height at its usual size.
@@ -26,7 +27,10 @@ MARGIN = 0.05  # how far the axes go beyond what is drawn, as a share
 def scatter(section: Section) -> list[Figure]:
     """Each headline score against clean accuracy, with what others published."""
     found: list[Figure | None] = []
+    drawn = [accuracy.mean] if any(section.effective()) else []  # with what is to be expected
     for *ratios, plain in families(section.kind):
+        if plain.mean in drawn:
+            continue
         against_reference = [made for ratio in ratios if (made := _scatter(section, ratio.mean))]
         found += against_reference or [_scatter(section, plain.mean)]
     return [made for made in found if made]
@@ -90,7 +94,7 @@ def _scatter(section: Section, metric: str) -> Figure | None:
         score=metric,
         title=f"Clean accuracy against {metric}",
         sees=_see_scatter(section, own, metric, others)
-        + ("" if all(label for label, _ in written[: len(own)]) else _UNNAMED)
+        + ("" if all(label for label, _ in written[: len(own)]) else UNNAMED)
         + left_out(why),
         x_title="Clean accuracy (%)",
         y_title=f"{metric}{unit}, {'lower' if lower_is_better else 'higher'} is better",

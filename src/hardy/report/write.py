@@ -20,9 +20,11 @@ from hardy.report.headline import headline_summary
 from hardy.report.matplotlib_figures import OverviewPart, Print, overview, save_figure
 from hardy.report.page import render_galleries, render_report
 from hardy.report.words import describe_run, section_title
+from hardy.scores.effective_robustness import effective_tables
 from hardy.scores.listing import score_tables
 from hardy.scores.scored_cells import suite_of
 from hardy.scores.scoring import ScoredStore, Tell
+from hardy.scores.side_by_side import beside_tables
 from hardy.scores.text_tables import TextTable, to_markdown
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites import load
@@ -37,6 +39,7 @@ def write_report(
     *,
     format: str | None = None,
     photo: PathName | None = None,
+    points: PathName | None = None,
     track: Track = watch,
     tell: Tell = warnings.warn,
 ) -> Path:
@@ -44,8 +47,10 @@ def write_report(
 
     The suffix of `output` picks the format unless it is named: html is the page, md, csv and json
     have the numbers, png the figures. The page also shows what the suites do to a `photo`, by
-    default to one that scikit-learn ships, if that is there. `tell` hears of runs that are left
-    out. The same store gives the same bytes.
+    default to one that scikit-learn ships, if that is there. `points` is a CSV of further models of
+    standard training, by which accuracy on natural shifts is predicted from clean accuracy: model,
+    suite, clean and accuracy, in shares of 1. `tell` hears of runs that are left out. The same
+    store gives the same bytes.
 
     ```python
     import hardy
@@ -67,7 +72,8 @@ def write_report(
         raise InputError(f"expected `photo` with html, which has a gallery, got it with {form}")
     check_target(target)
     shown = sample_photo() if photo is None else Path(photo)
-    write_output(target, _content(form, locate(store), shown, track, tell))
+    brought = None if points is None else Path(points)
+    write_output(target, _content(form, locate(store), shown, brought, track, tell))
     return target
 
 
@@ -82,13 +88,15 @@ def plot(
     height: float | None = None,
     font: str = "sans-serif",
     font_size: float = 8.0,
+    points: PathName | None = None,
     track: Track = watch,
 ) -> Figure:
     """Draw one figure of a report for a paper, as a .pdf, .svg or .png.
 
     `hardy.names("figures")` lists the figures. Name the `suite` where the store has several, and
-    the `score` where there is a plot for each. Sizes are in inches, the font's in points. What is
-    returned is the figure's data; its `sees` is a sentence for the caption.
+    the `score` where there is a plot for each. Sizes are in inches, the font's in points. A CSV as
+    for `hardy.report` brings `points` of further models. What is returned is the figure's data; its
+    `sees` is a sentence for the caption.
 
     ```python
     import hardy
@@ -101,7 +109,8 @@ def plot(
     """
     target = locate(output)
     check_target(target)
-    report = gather(locate(store), track=track)
+    brought = None if points is None else Path(points)
+    report = gather(locate(store), points=brought, track=track)
     chosen = choose_figure(report, figure, suite=suite, score=score)
     how = Print(width, height, font, font_size)
     write_output(target, save_figure(chosen, _suffix(target), how))
@@ -128,10 +137,12 @@ def _suffix(target: Path) -> str:
     return target.suffix.lower().lstrip(".")
 
 
-def _content(form: str, store: Path, photo: Path | None, track: Track, tell: Tell) -> bytes:
+def _content(
+    form: str, store: Path, photo: Path | None, points: Path | None, track: Track, tell: Tell
+) -> bytes:
     if form == "html":
-        return render_store(store, photo, track=track, tell=tell)
-    report = gather(store, track=track)
+        return render_store(store, photo, points=points, track=track, tell=tell)
+    report = gather(store, points=points, track=track)
     for reason in report.left_out:
         tell(reason)
     if form == "md":
@@ -148,6 +159,7 @@ def render_store(
     store: Path,
     photo: Path | None = None,
     *,
+    points: Path | None = None,
     track: Track = untracked,
     tell: Tell = lambda reason: None,
 ) -> bytes:
@@ -155,7 +167,7 @@ def render_store(
     with ThreadPoolExecutor(1) as aside:
         shown = _suites(find_runs(store, [])) if photo else []
         begun = [aside.submit(make_gallery, suite, photo) for suite in shown if photo]
-        report = gather(store, track=track)
+        report = gather(store, points=points, track=track)
         for reason in report.left_out:
             tell(reason)
         made = [one.result() for one in track(begun, len(begun), "galleries")]
@@ -177,6 +189,10 @@ def as_markdown(report: StoreReport) -> str:
 
 
 def _tables(report: StoreReport) -> Iterator[TextTable]:
+    every = [entry.scores for section in report.sections for entry in section.entries]
+    yield from beside_tables(every)
+    known = {one.suite.name: one.baseline for one in report.sections if one.baseline}
+    yield from effective_tables(every, known)
     for section in report.sections:
         first, *others = score_tables([entry.scores for entry in section.entries])
         seen = [f"{figure.title}: {figure.sees}" for figure in figures(section)]

@@ -1,4 +1,4 @@
-"""Accuracies that somebody else measured, as a CSV file: `hardy correlate` reads it, and `hardy report
+"""Accuracies that somebody else measured, as a CSV file for `hardy correlate` and `hardy report
 --points`."""
 
 import csv

@@ -5,6 +5,7 @@ tables of `hardy.suites.published` name, and through those that the user brings.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from hardy.scores.run_scores import Scores
 from hardy.scores.score import Score, write_figure
 from hardy.scores.text_tables import TextTable
 from hardy.suites import published, suite_names
+
+OVER_IMAGES = "Intervals are over images; how uncertain the line is, is not in them."
 
 
 class ShiftPoint(NamedTuple):
@@ -46,13 +49,12 @@ class Baseline(NamedTuple):
     def describe(self) -> str:
         """How the line was come by, for a note."""
         if self.line is None:
-            return f"no effective robustness: {self.why}; `points` brings more models"
+            return f"no effective robustness: {self.why}; `hardy report --points` brings more"
         line = self.line
         return (
             f"predicted by logit(accuracy) = {line.intercept:.2f} + {line.slope:.2f} · "
             f"logit(clean accuracy) over {line.number} models of standard training, which lie "
-            f"{line.spread:.1f} points around it; intervals are over images, and leave out how "
-            "uncertain the line is"
+            f"{line.spread:.1f} points around it"
         )
 
 
@@ -67,9 +69,19 @@ class EffectiveRobustness(NamedTuple):
     interval: Interval
     beyond: bool  # whether the line is drawn out to its clean accuracy
 
+    def as_score(self) -> Score:
+        """The same among other scores; its replicates are those of the accuracy alone."""
+        return replace(
+            self.accuracy,
+            name="effective robustness",
+            value=self.value,
+            interval=self.interval,
+            unit="",
+            signed=True,
+        )
+
     def figure(self) -> str:
-        drawn_out = ", drawn out" if self.beyond else ""
-        return write_figure(self.value, self.interval, 100.0, sign="+") + f" points{drawn_out}"
+        return write_figure(self.value, self.interval, 100.0, sign="+")
 
 
 def read_points(path: Path | None) -> list[ShiftPoint]:
@@ -124,10 +136,22 @@ def effective_tables(every: Sequence[Scores], baselines: Mapping[str, Baseline])
         some = [one for one in every if one.run.suite == suite]
         found = [one for scores in some if (one := effective_robustness(scores, known))]
         rows += [
-            (one.scores.model, suite, one.clean.figure(), one.accuracy.figure())
-            + (f"{one.predicted:.1f} %", one.figure())
+            (
+                one.scores.model,
+                suite,
+                one.clean.figure(),
+                one.accuracy.figure(),
+                f"{one.predicted:.1f} %",
+                one.figure() + (" *" if one.beyond else ""),
+            )
             for one in found
         ]
         notes += [f"{suite}: {known.describe()}"] if found else []
-    header = ("model", "suite", "clean accuracy", "accuracy", "predicted", "effective robustness")
-    return [TextTable("effective robustness", header, rows, notes=tuple(notes))] if rows else []
+        if known.line and any(one.beyond for one in found):
+            notes.append(f"{suite}: * the line is drawn out, {known.line.reach()}")
+    header = ("model", "suite", "clean accuracy", "accuracy", "predicted", "beyond, in points")
+    return (
+        [TextTable("effective robustness", header, rows, notes=(*notes, OVER_IMAGES))]
+        if rows
+        else []
+    )

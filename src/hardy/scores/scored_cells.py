@@ -269,7 +269,8 @@ def _whole_shift(run: StoredRun, suite: Suite, part: ScoredCells) -> int:
     """The images that the authors published; of clean ones, and of those told from them, these."""
     assert suite.shift is not None
     known = suite.shift.count if part.names and suite.kind != OUTLIERS else len(part.images)
-    return known or _whole(run)
+    beside = sum(str(id).startswith(IS_CLEAN) for id in run.ids)
+    return known or _whole(run) - beside
 
 
 def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resampling:
