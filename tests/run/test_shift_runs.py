@@ -209,6 +209,39 @@ def test_folders_of_imagenet_v2_are_numbers_not_places_in_a_sorted_list(tmp_path
         open_subject(load("imagenet_v2"), images=None, files=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("suite", "folder", "file"),
+    [
+        ("imagenet_sketch", "sketch", "sketch_{}.JPEG"),
+        ("imagenet_stylized", "val", "ILSVRC2012_val_{:08d}.png"),
+    ],
+)
+def test_sets_of_all_classes_are_found_in_the_folder_that_their_authors_name(
+    tmp_path, suite, folder, file
+):
+    for place, wnid in enumerate(WNIDS):
+        (tmp_path / folder / wnid).mkdir(parents=True)
+        (tmp_path / folder / wnid / file.format(place)).write_bytes(b"")
+    subject = open_subject(load(suite), images=None, files=tmp_path)
+    labels = dict(zip(subject.ids, subject.classes.labels, strict=True))
+    for place in (0, 9, 10, 999):
+        stem = file.format(place).partition(".")[0]
+        assert labels[f"{WNIDS[place]}/{stem}"] == place
+
+
+def test_images_of_a_set_without_a_certain_count_are_counted_without_clean_ones(tmp_path):
+    names = sorted(load("objectnet").shift.folders)
+    class_folders(tmp_path / "images", names, border=2)
+    wnid = load("objectnet").shift.folders[names[0]][0]
+    for place in range(20):
+        draw(tmp_path / "val" / wnid / f"ILSVRC2012_val_{place + 1:08d}.JPEG", place)
+    files = {"files": tmp_path / "images", "images": tmp_path / "val"}
+    _, scores = evaluate(lambda number: logits(c0=5), "objectnet", tmp_path / "runs", **files)
+    assert scores["accuracy"].circumstances.images == 113
+    assert scores["accuracy"].circumstances.total is None
+    assert scores["clean accuracy"].circumstances.images == 20
+
+
 def test_other_folders_and_too_many_images_are_refused(tmp_path, imagenet_a):
     folder = imagenet_a
     with pytest.raises(

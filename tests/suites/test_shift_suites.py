@@ -16,6 +16,7 @@ LISTS = {
     "imagenet_o": "55722c5b79803f3068747ee03f6506845c70cb9ff9bd3fca9e09d45357c793eb",
     "objectnet": "a1b3501302918ca82f14cc3edf1ba75bbaca6ae813c00347cd37fed852fe68fc",
 }
+RECIPE = "resize256_crop224@1"  # the shorter side to 256, and the centre
 NATURAL = [name for name in suite_names() if load(name).shift is not None]
 
 
@@ -35,6 +36,30 @@ def test_the_classes_are_those_of_the_authors(name):
         words = [f"{wnid}={folder[wnid]}" for wnid in shift.kept]
     assert sha256(" ".join(words).encode()).hexdigest() == LISTS[name]
     assert {*shift.kept} <= {*imagenet_classes()}
+
+
+# The folder that holds the class folders, as the authors publish it, what these are called by, and
+# how many images there are where that is certain.
+PUBLISHED = {
+    "imagenet_a": ("imagenet-a", "wnids", 7_500),
+    "imagenet_o": ("imagenet-o", "wnids", 2_000),
+    "imagenet_r": ("imagenet-r", "wnids", 30_000),
+    "imagenet_real": ("real.json", "labels", 46_837),
+    "imagenet_sketch": ("sketch", "wnids", None),
+    "imagenet_stylized": ("val", "wnids", 50_000),
+    "imagenet_v2": ("imagenetv2-matched-frequency-format-val", "numbers", 10_000),
+    "imagenet_v2_threshold": ("imagenetv2-threshold0.7-format-val", "numbers", 10_000),
+    "imagenet_v2_top": ("imagenetv2-top-images-format-val", "numbers", 10_000),
+    "objectnet": ("objectnet-1.0/images", "names", None),
+}
+
+
+@pytest.mark.parametrize("name", NATURAL)
+def test_folders_and_counts_are_those_that_were_published(name):
+    shift = load(name).shift
+    assert (shift.folder, shift.layout, shift.count) == PUBLISHED[name]
+    assert shift.border == (2 if name == "objectnet" else 0)
+    assert load(name).recipe == ("as_is@1" if name == "imagenet_stylized" else RECIPE)
 
 
 def test_how_many_classes_the_benchmarks_have_and_share():

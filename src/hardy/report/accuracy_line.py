@@ -113,7 +113,8 @@ def _see(own: Sequence[Found], known: Baseline, diagonal: bool) -> str:
     alike = compared(own, lambda one: one[0])
     entry, top = max(alike, key=lambda one: one[1].value)
     most = ", the most here" if len(alike) > 1 else ""
-    sentence = f"{entry.label} has {top.figure()} points of effective robustness{most}."
+    chance = "; it may be chance" if top.interval.low <= 0 <= top.interval.high else ""
+    sentence = f"{entry.label} has {top.figure()} points of effective robustness{most}{chance}."
     sentence += not_compared(len(alike) < len(own))
     if abs(top.value) < _FAR * known.line.spread:
         sentence += " Models of standard training come as far from the line by themselves."

@@ -239,7 +239,8 @@ def choose_figure(
         needs = " and ".join(need.what for need in make.needs)
         raise InputError(
             f"expected runs that the plot {kind} can be made of{needs and f': {needs}'}, got "
-            f"{', '.join(part.suite.name for part in sections)}; these have {', '.join(there)}"
+            f"{', '.join(part.suite.name for part in sections)}; these have "
+            f"{', '.join(there) or 'none'}"
         )
     found = [(suite, figure) for suite, figure in made if score in (None, figure.score)]
     if not found:

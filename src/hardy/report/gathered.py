@@ -20,10 +20,10 @@ from hardy.scores import Scores, score_run
 from hardy.scores.effective_robustness import (
     Baseline,
     EffectiveRobustness,
-    ShiftPoint,
     baseline,
     effective_robustness,
     read_points,
+    refuse_idle,
 )
 from hardy.scores.paired_scores import differences
 from hardy.scores.score import Circumstances, Score
@@ -195,8 +195,8 @@ def gather(store: Path, *, points: Path | None = None, track: Track = untracked)
         )
 
     sections = []
-    _refuse_idle(brought, points, scored)
     kinds = {one.run.suite: one.kind for one in scored}
+    refuse_idle(brought, [name for name, kind in kinds.items() if kind == SHIFTS])
     for name in sorted(kinds, key=lambda name: (kinds[name], name)):
         groups = alike_groups([one for one in scored if one.run.suite == name])
         for number, group in enumerate(groups, 1):
@@ -209,18 +209,6 @@ def gather(store: Path, *, points: Path | None = None, track: Track = untracked)
             known = baseline(name, brought) if kinds[name] == SHIFTS else None
             sections.append(Section(suite, entries, number, len(groups), apart, known))
     return StoreReport(tuple(sections), tuple(map(str, left_out)))
-
-
-def _refuse_idle(
-    brought: Sequence[ShiftPoint], points: Path | None, scored: Sequence[Scores]
-) -> None:
-    """Points that no section can use are a mistake of whoever brings them."""
-    there = dict.fromkeys(one.run.suite for one in scored if one.kind == SHIFTS)
-    if brought and not any(one.suite in there for one in brought):
-        raise InputError(
-            f"{points}: expected models on a natural shift of this store, which has "
-            f"{', '.join(there) or 'none'}, got {brought[0].model} on {brought[0].suite}"
-        )
 
 
 def _key(run: StoredRun) -> str:

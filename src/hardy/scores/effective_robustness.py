@@ -88,11 +88,22 @@ def read_points(path: Path | None) -> list[ShiftPoint]:
     """Models that the user brings: a CSV as `hardy correlate` reads it, in shares of 1."""
     points = []
     for model, suite, clean, right in read_accuracies(path) if path else ():
-        if suite not in suite_names():
-            raise unknown("suite", suite, suite_names())
         check_shares(clean, right, f"{model} on {suite}")
         points.append(ShiftPoint(suite, model, 100 * clean, 100 * right, True, str(path)))
     return points
+
+
+def refuse_idle(brought: Sequence[ShiftPoint], shifts: Sequence[str]) -> None:
+    """Points of no suite, or of none of these that were run, are a mistake of whoever brings
+    them."""
+    for one in brought:
+        if one.suite not in {*shifts, *suite_names()}:
+            raise unknown("suite", one.suite, (*shifts, *suite_names()))
+    if brought and not any(one.suite in shifts for one in brought):
+        raise InputError(
+            f"{brought[0].source}: expected models on a natural shift of this store, which has "
+            f"{', '.join(shifts) or 'none'}, got {brought[0].model} on {brought[0].suite}"
+        )
 
 
 def baseline(suite: str, brought: Iterable[ShiftPoint] = ()) -> Baseline:
