@@ -16,6 +16,7 @@ from hardy.corrupt import CORRUPTIONS as ALL_CORRUPTIONS
 from hardy.limits import LIMITS
 from hardy.metrics import METRICS
 from hardy.metrics.metric import CORRUPTIONS
+from hardy.scores.effective_robustness import baseline
 from hardy.suites import load, published
 from hardy.train import METHODS
 
@@ -106,6 +107,19 @@ def what_moves() -> str:
     return f"| corruption | moves | what it does |\n|---|---|---|\n{''.join(lines)}"
 
 
+def shift_lines() -> str:
+    """What clean accuracy predicts on each natural shift, and how well."""
+    lines = []
+    for name in hardy.suites():
+        line = baseline(name).line
+        if line is not None:
+            fit = f"{line.intercept:.2f} + {line.slope:.2f} · logit(clean)"
+            reach = f"{line.low:.1f} to {line.high:.1f} %"
+            lines.append(f"| `{name}` | {line.number} | {fit} | {line.spread:.1f} | {reach} |\n")
+    header = "| suite | models | logit(accuracy) | spread, in points | their clean accuracy |\n"
+    return header + 5 * "|---" + "|\n" + "".join(lines)
+
+
 def limits() -> str:
     """What each variable raises, and why there is a limit."""
     lines = [f"| `{one.variable}` | {one.usual:,} {one.unit} | {one.reason} |\n" for one in LIMITS]
@@ -121,6 +135,8 @@ def table(kind: str) -> str:
         return natural_shifts()
     if kind == "what moves":
         return what_moves()
+    if kind == "shift lines":
+        return shift_lines()
     if kind == "limits":
         return limits()
     if kind == "all metrics":
