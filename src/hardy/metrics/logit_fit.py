@@ -14,7 +14,7 @@ import numpy as np
 from hardy.errors import InputError
 from hardy.metrics.intervals import Interval
 
-FEWEST_POINTS = 5  # of a line whose residuals tell anything
+_FEWEST = 5  # of a line whose residuals tell anything
 
 
 class LogitFit(NamedTuple):
@@ -52,9 +52,9 @@ def fit_logits(points: Iterable[tuple[float, float]]) -> LogitFit:
     """The line through pairs of clean accuracy and accuracy, in percent. Those without a logit are
     left out."""
     pairs = [pair for pair in points if has_logit(*pair)]
-    if len(pairs) < FEWEST_POINTS:
+    if len(pairs) < _FEWEST:
         raise InputError(
-            f"expected at least {FEWEST_POINTS} models of standard training with both accuracies "
+            f"expected at least {_FEWEST} models of standard training with both accuracies "
             f"above 0 and below 100 %, got {len(pairs)}"
         )
     x, y = (np.array([_logit(pair[side]) for pair in pairs]) for side in (0, 1))

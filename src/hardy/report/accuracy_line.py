@@ -14,7 +14,7 @@ from hardy.scores.effective_robustness import OVER_IMAGES, Baseline, EffectiveRo
 _STEPS = 60  # of the line
 _FAR = 2  # spreads from the line: as far as models of standard training come by themselves
 
-Found = tuple[ModelEntry, EffectiveRobustness]
+_Found = tuple[ModelEntry, EffectiveRobustness]
 
 
 @figure(needs=(EFFECTIVE,))
@@ -108,7 +108,7 @@ def _line(line: LogitFit, x_range: tuple[float, float]) -> tuple[tuple[float, fl
     return tuple((round(x, 3), round(line.predict(x), 3)) for x in steps)
 
 
-def _see(own: Sequence[Found], known: Baseline, diagonal: bool) -> str:
+def _see(own: Sequence[_Found], known: Baseline, diagonal: bool) -> str:
     assert known.line is not None
     alike = compared(own, lambda one: one[0])
     entry, top = max(alike, key=lambda one: one[1].value)

@@ -140,7 +140,7 @@ class Section:
             return f"{self.baseline.describe().capitalize()}."
         return (
             "No effective robustness: these runs have no clean images of the same classes; "
-            "`hardy eval` with `--images` adds them."
+            "`hardy eval --images` adds them."
         )
 
     def ordered(self, names: Iterable[str]) -> list[str]:
