@@ -40,6 +40,20 @@ def test_two_models(run) -> None:
     assert [len(found.ids) for found in find_runs(Path("runs"))] == [40, 40]
 
 
+def test_a_natural_shift_is_named_by_its_folder(run, tmp_path: Path) -> None:
+    for wnid in hardy.suites.load("imagenet_r").shift.kept:
+        (tmp_path / "imagenet-r" / wnid).mkdir(parents=True)
+        Image.new("RGB", (20, 24), "red").save(tmp_path / "imagenet-r" / wnid / "art_0.jpg")
+    code, out, _ = run("fake:1000", "--suite", "imagenet_r", "--files", "imagenet-r")
+    assert code == 0
+    assert "fake:1000: accuracy" in out
+    assert "200 of 30,000 images, imagenet_r v1, official files" in out
+    assert "logits of 200 of 1,000 classes" in out
+    code, _, err = run("fake:1000", "--suite", "imagenet_a", "--files", "imagenet-r")
+    assert code == 2
+    assert "expected the 200 folders of ImageNet-A in imagenet-r" in err
+
+
 def test_names_of_the_users_own(run) -> None:
     """They are how a model is called, also where it is stored already; not what it is."""
     assert run("fake:10", *FEW)[0] == 0

@@ -21,16 +21,27 @@ from hardy.report.matplotlib_figures import (
     overview,
     save_figure,
 )
-from tests.report.stores import write_run
+from tests.report.conftest import LONG, MARKUP, QUOTES
+from tests.report.stores import write_run, write_shift_run
+
+
+@pytest.fixture(scope="module")
+def shifts(tmp_path_factory: pytest.TempPathFactory) -> StoreReport:
+    """The same models on a natural shift."""
+    store = tmp_path_factory.mktemp("shifts")
+    for number, model in enumerate((MARKUP, QUOTES, LONG)):
+        write_shift_run(store, model, "imagenet_r", right=150 + 20 * number, clean=360)
+    return gather(store)
 
 
 @pytest.mark.parametrize("kind", FIGURES)
-def test_every_kind_is_drawn_whatever_models_are_called(report: StoreReport, kind: str) -> None:
+def test_every_kind_is_drawn_whatever_models_are_called(
+    report: StoreReport, shifts: StoreReport, kind: str
+) -> None:
     """Warnings are errors: no letter may be missing from the font."""
     suite = "imagenet_c" if kind == "scatter" else None
-    picture = save_figure(
-        choose_figure(report, kind, suite=suite), "png", Print(4.0, 3.0, "serif", 7.0)
-    )
+    figure = choose_figure(shifts if kind == "effective" else report, kind, suite=suite)
+    picture = save_figure(figure, "png", Print(4.0, 3.0, "serif", 7.0))
     with Image.open(io.BytesIO(picture)) as opened:
         assert opened.size == (4 * DPI, 3 * DPI)
         assert len(opened.convert("RGB").getcolors(1 << 20) or ()) > 20
