@@ -152,11 +152,9 @@ def _clean_accuracy(one: Scores) -> Score | None:
 
 def _as_text(table: Beside, several: bool) -> TextTable:
     header = ["model", "clean accuracy ↑"]
-    notes = ["↓ lower is better, ↑ higher is better; 95 % intervals"]
     for column in table.columns:
         told = f" ({', '.join(column.marks)})" if column.marks else ""
         header.append(f"{column.suite.name} {column.score.name} {column.direction}{told}")
-        notes.append(f"{column.suite.name}: {column.score.circumstances}")
     names = [row.first.model for row in table.rows]
     rows = [
         (
@@ -167,5 +165,5 @@ def _as_text(table: Beside, several: bool) -> TextTable:
         for name, row in zip(names, table.rows, strict=True)
     ]
     whole = f", {table.classes:,} classes" if several else ""
-    shown = [note for note in (clean_note(table.rows), *notes) if note]
-    return TextTable(f"side by side{whole}", tuple(header), rows, notes=tuple(shown))
+    notes = ("↓ lower is better, ↑ higher is better; 95 % intervals", clean_note(table.rows))
+    return TextTable(f"side by side{whole}", tuple(header), rows, notes=tuple(filter(None, notes)))
