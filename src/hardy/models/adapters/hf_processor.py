@@ -10,10 +10,13 @@ from transformers import AutoImageProcessor
 
 from hardy.documents import read_json
 from hardy.errors import InputError, door
+from hardy.models.adapters.hub_folder import CONFIG
 from hardy.models.calling import normalised
 from hardy.models.model import Preprocessing, Triple
 
-PROCESSOR = "preprocessor_config.json"
+_PROCESSOR = "preprocessor_config.json"
+_TOGETHER = "processor_config.json"  # of models that take texts too, in newer folders
+_PART = "image_processor"
 _INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}  # as Pillow counts
 _STATED = ("image_mean", "image_std")  # figures that are too important to be a class's defaults
 _TRIED = 256  # the side of the image that is shown to the processor
@@ -30,15 +33,17 @@ class Intake(NamedTuple):
 def read_processor(folder: Path) -> Intake:
     """What the folder says, as the library reads it: each of its classes has other defaults, and
     other forms of a size. The library's own processor is tried on an image, and must agree."""
-    path = folder / PROCESSOR
+    path = _settings_file(folder)
     stated = read_json(path, "the settings of an image processor", "take another copy of it")
+    if path.name == _TOGETHER and isinstance(stated, Mapping):
+        stated = stated.get(_PART)
     if not isinstance(stated, Mapping):
-        raise InputError(f"{path}: expected the settings of an image processor, got a list")
+        raise InputError(f"{path}: expected the settings of an image processor, got none")
     with door(path, _TODO):
         processor = AutoImageProcessor.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, backend="pil"
         )
-        said = _describe(processor, stated)
+        said = _describe(processor, stated, path.name)
         side = _side(processor)
         mean, std = _normalisation(processor)
     interpolation = _INTERPOLATIONS.get(code := int(getattr(processor, "resample", None) or 0))
@@ -51,10 +56,20 @@ def read_processor(folder: Path) -> Intake:
     return intake
 
 
-def _describe(processor: Any, stated: Mapping[str, Any]) -> str:
+def _settings_file(folder: Path) -> Path:
+    for path in (folder / _PROCESSOR, folder / _TOGETHER):
+        if path.is_file():
+            return path
+    raise InputError(
+        f"{folder}: expected {_PROCESSOR} beside {CONFIG}, which says how images are resized "
+        "and normalised; save it there: AutoImageProcessor.from_pretrained(MODEL)"
+        ".save_pretrained(DIR)"
+    )
+
+
+def _describe(processor: Any, stated: Mapping[str, Any], said: str) -> str:
     kind = type(processor).__name__.removesuffix("Pil")
     missing = [key for key in _STATED if key not in stated] if processor.do_normalize else []
-    said = PROCESSOR
     if missing:
         said += f", which lacks {' and '.join(missing)}: {kind}'s own"
     crops = getattr(processor, "do_center_crop", False) or getattr(processor, "crop_pct", None)

@@ -1,0 +1,96 @@
+"""Folders as Hugging Face's hub has them: where they lie, and what is read of them."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hardy.documents import read_json
+from hardy.errors import InputError, MissingResource, need
+from hardy.models.model import Options
+
+CONFIG = "config.json"
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+# Of a config: what changes no output, or is told apart otherwise.
+_IDLE = ("_name_or_path", "transformers_version", "dtype", "id2label", "label2id")
+AS_FACTORY = "write a function that makes the model: torch:FILE.py:make"
+
+
+def find_folder(kind: str, rest: str, what: str) -> Path:
+    """The folder itself, or that of the hub's cache: nothing is fetched here."""
+    folder = Path(rest)
+    if folder.is_dir():
+        return folder
+    if folder.exists() or rest.startswith((".", "/", "~")) or rest.count("/") > 1:
+        raise InputError(
+            f"expected {what}, or a NAME of Hugging Face's hub, got "
+            f"{rest}, which is {'a file' if folder.exists() else 'neither'}; check the path"
+        )
+    hub = need("huggingface_hub", kind, f"{kind}:{rest}")
+    try:
+        return Path(hub.snapshot_download(rest, local_files_only=True))
+    except Exception as error:  # of many kinds, for names as for the cache
+        raise MissingResource(
+            f"{kind}:{rest}: there is no such folder, and Hugging Face's cache does not have it "
+            f"({type(error).__name__}); fetch it yourself, as Hardy does not: hf download {rest}"
+        ) from error
+
+
+def read_config(folder: Path, name: str = CONFIG) -> Mapping[str, Any]:
+    """What the folder says of itself, unless its model comes with code."""
+    config = read_json(folder / name, "what a model is", "take another copy of it")
+    if not isinstance(config, Mapping):
+        raise InputError(f"{folder / name}: expected what a model is, got a list")
+    if config.get("auto_map"):
+        raise InputError(
+            f"{folder}: the model comes with code of its own (auto_map in {name}), which Hardy "
+            f"does not run, not even with `trust=True`; where you trust it, {AS_FACTORY}"
+        )
+    return config
+
+
+def decisive(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a config that changes a model's output."""
+    return {name: value for name, value in config.items() if name not in _IDLE}
+
+
+def has_any(folder: Path, names: tuple[str, ...]) -> bool:
+    return any((folder / name).is_file() for name in names)
+
+
+def check_weights_there(
+    folder: Path,
+    options: Options,
+    safe: tuple[str, ...] = WEIGHTS,
+    pickled: tuple[str, ...] = PICKLED,
+    todo: str = "save it anew, by save_pretrained",
+) -> None:
+    """Refuse a folder without weights, or with pickled ones that nobody trusts."""
+    if has_any(folder, safe):
+        return
+    if not has_any(folder, pickled):
+        raise InputError(f"{folder}: expected weights in {safe[0]}, found none; is it all there?")
+    if not options.trust:
+        raise InputError(
+            f"{folder}: expected weights in {safe[0]}, got {pickled[0]}, a pickle, which "
+            f"may run code when it is read; {todo}, or, if you trust it, say `trust=True`"
+        )
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Hold back bars and remarks of transformers; what matters is in its errors and reports."""
+    from transformers.utils import logging
+
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()
