@@ -61,6 +61,7 @@ class RunOptions(TypedDict, total=False):
     batch: int | Literal["auto"]
     compile: bool
     preprocessing: Preprocessing | Override | None
+    prompts: str | os.PathLike[str] | None
     defend: str | None
     name: str | Sequence[str] | None
     workers: int | None
@@ -134,6 +135,7 @@ def evaluate(
     batch: int | Literal["auto"] = "auto",
     compile: bool = False,
     preprocessing: Preprocessing | Override | None = None,
+    prompts: str | os.PathLike[str] | None = None,
     defend: str | None = None,
     name: str | Sequence[str] | None = None,
     workers: int | None = None,
@@ -165,7 +167,8 @@ def evaluate(
     holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the images.
     `own_classes` says that labels are the images' own, not the suite's, and `classes` how many
     there are; `preprocessing` overrides the model's own, and `defend` puts a defence before it,
-    such as "clahe". With `compile` torch compiles models that have a name, which takes up to a
+    such as "clahe". `prompts` are the sentences by which models of images and texts are told what
+    classes there are: "varied", "single", or a file of yours. With `compile` torch compiles models that have a name, which takes up to a
     minute, is done while images are read, and may change last bits. With `dry_run` nothing is
     stored: the result says what the run would cost, by a timed sample.
 
@@ -189,12 +192,17 @@ def evaluate(
     ```
     """
     wanted = _list_wanted(
-        model, models, name=name, checkpoint=checkpoint, preprocessing=preprocessing
+        model,
+        models,
+        name=name,
+        checkpoint=checkpoint,
+        preprocessing=preprocessing,
+        prompts=prompts,
     )
-    if trust and not any(adapters.heeds_trust(one.model) for one in wanted):
+    if trust and not any(adapters.heeds("trust", one.model) for one in wanted):
         (warn or warn_user)(
             "`trust=True` changes nothing: it is for joblib files, sklearn:FILE, and for pickled "
-            "weights, hf:DIR, or backbones of linear:FILE"
+            "weights, hf:DIR and clip:DIR, or backbones of linear:FILE"
         )
     place = locate(store)
     _check_apart(images, place)
@@ -245,6 +253,7 @@ def evaluate(
             batch=batch,
             compile=compile,
             preprocessing=one.preprocessing,
+            prompts=one.prompts,
             name=one.name,
             side=subject.suite.edition.side,
             classes=spellings(subject.suite, subject.classes, own=own_classes),

@@ -104,6 +104,13 @@ def evaluate_models(
         int | None,
         typer.Option(min=1, metavar="N", help="Resize images to this side for the model."),
     ] = None,
+    prompts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME_OR_FILE",
+            help="For clip: {models.prompts:prompt_sets}, or sentences with {} in a file.",
+        ),
+    ] = None,
     defend: Annotated[
         str | None,
         typer.Option(
@@ -208,6 +215,7 @@ def evaluate_models(
         "batch": _batch(batch),
         "compile": compile,
         "preprocessing": _preprocessing(mean, std, size),
+        "prompts": prompts,
         "defend": defend,
         "workers": workers,
         "devices": devices,

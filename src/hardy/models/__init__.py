@@ -33,6 +33,9 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
         "hf": Row(
             f"{_HERE}.hf_model:hf_model", needs="transformers", extra="hf", takes="NAME_OR_DIR"
         ),
+        "clip": Row(
+            f"{_HERE}.clip_model:clip_model", needs="torch", extra="clip", takes="NAME_OR_DIR"
+        ),
         "onnx": Row(
             f"{_HERE}.onnx_model:OnnxModel", needs="onnxruntime", extra="onnx", takes="FILE"
         ),
@@ -52,7 +55,9 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
 _KIND_OF_FILE = {".onnx": "onnx", ".tflite": "tflite", ".joblib": "sklearn"}
 # Libraries whose nets Hardy can also train, from fresh weights.
 NET_LIBRARIES = ("torchvision", "timm")
-_OF_TORCH = (*NET_LIBRARIES, "torch", "hf", "hardy")
+_OF_TORCH = (*NET_LIBRARIES, "torch", "hf", "clip", "hardy")
+# Options that only some kinds heed.
+_HEED = {"trust": ("sklearn", "hf", "clip", "linear"), "prompts": ("clip",)}
 
 
 def load_model(
@@ -68,14 +73,19 @@ def load_model(
     side: int | None = None,
     classes: Spellings | None = None,
     compile: bool = False,
+    prompts: str | os.PathLike[str] | None = None,
 ) -> Model:
     """A model by name ("timm:resnet50"), a torch module, or a function from uint8 (N, H, W, 3) to
     logits (N, K). A function has no weights to tell apart, so its identity is its name and source:
     give it another `name` whenever its weights change. `side` is that of the images to come,
     and `classes` has the names that each of their classes goes by, the first being its own: outputs
-    of models that name theirs are put into that order. With `compile` torch compiles the module."""
+    of models that name theirs are put into that order. With `compile` torch compiles the module.
+    `prompts` tells a model of images and texts its classes: a set's name, or a file."""
     file = None if checkpoint is None else Path(checkpoint)
-    other = f" @ {file.name}" if file else ""  # one model with other weights is another model
+    # One model with other weights, or other prompts, is another model.
+    other = f" @ {file.name}" if file else ""
+    if prompts is not None:
+        other += f" with {Path(prompts).name}"
     label = printable(name or (f"{model}{other}" if isinstance(model, str) else ""))
     options = Options(
         label,
@@ -88,7 +98,13 @@ def load_model(
         side,
         classes,
         compile,
+        None if prompts is None else os.fspath(prompts),
     )
+    if prompts is not None and not heeds("prompts", model):
+        raise InputError(
+            f"{label or 'this model'} takes no prompts: they are for models of images and texts, "
+            "clip:DIR"
+        )
     made = _load(model, options, name)
     if compile and not facts_of(made).compiled:
         raise InputError(
@@ -136,10 +152,10 @@ def model_by_name(model: str, options: Options) -> Model:
     return completed(adapter(rest, options))
 
 
-def heeds_trust(model: object) -> bool:
-    """Whether a model's files are read only if they are trusted; plug-ins may do as they like."""
+def heeds(option: Literal["trust", "prompts"], model: object) -> bool:
+    """Whether an option can change anything for a model; plug-ins may do as they like."""
     kind = model.partition(":")[0] if isinstance(model, str) else ""
-    return kind in ("sklearn", "hf", "linear") or kind in MODELS.plugins()
+    return kind in _HEED[option] or kind in MODELS.plugins()
 
 
 def will_be_on_gpu(models: Iterable[object], device: str | None) -> bool:

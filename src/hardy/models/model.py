@@ -141,6 +141,7 @@ class ModelFacts:
     weight_bytes: int = 0  # of memory that it takes as long as it is loaded, as far as it knows
     takes_tensors: bool = False  # `logits` takes tensors on its device, and answers with one
     adapts_in: int | None = None  # images whose statistics it takes together; None: each by itself
+    prompts: str | None = None  # the sentences by which it is told its classes, in words
     defences: tuple[DefenceFacts, ...] = ()  # the one nearest to the model first
     found: str | None = None  # what it is, and whose classes it tells apart, as its files say
     doubts: tuple[str, ...] = ()  # warnings about how it was brought
@@ -230,6 +231,7 @@ class Options:
     side: int | None = None  # of the images it will see, where that is known
     classes: Spellings | None = None  # what their classes are called, likewise
     compile: bool = False  # by torch.compile
+    prompts: str | None = None  # by which it is told its classes: a set's name, or a file
     backbone: bool = False  # only its features are wanted, so it need not have a classifier
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hardy.documents import read_toml
 from hardy.errors import InputError, door, printable
-from hardy.models import MODELS
+from hardy.models import MODELS, heeds
 from hardy.models.model import Override, Preprocessing
 from hardy.schema import TABLES, TEXT, WHOLE, Field, all_of, check_table, is_number
 
@@ -22,7 +22,7 @@ _WEIGHT_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".tar", ".safetensors")
 
 _TRIPLE = Field("three numbers", lambda v: all_of(is_number)(v) and len(v) == 3)
 _PREPARED = {"mean": _TRIPLE, "std": _TRIPLE, "size": WHOLE}
-_OPTIONAL = {"name": TEXT, "checkpoint": TEXT, **_PREPARED}
+_OPTIONAL = {"name": TEXT, "checkpoint": TEXT, "prompts": TEXT, **_PREPARED}
 
 Prepared = Preprocessing | Override | None
 
@@ -34,6 +34,7 @@ class WantedModel(NamedTuple):
     name: str | None = None
     checkpoint: Path | None = None
     preprocessing: Prepared = None
+    prompts: str | None = None
 
     @property
     def label(self) -> str:
@@ -41,7 +42,8 @@ class WantedModel(NamedTuple):
         own = self.name or getattr(self.model, "name", getattr(self.model, "__name__", None))
         given = self.model if isinstance(self.model, str) else type(self.model).__name__
         weights = f" @ {self.checkpoint.name}" if self.checkpoint else ""
-        return printable(str(own or f"{given}{weights}"))
+        texts = f" with {Path(self.prompts).name}" if self.prompts else ""
+        return printable(str(own or f"{given}{weights}{texts}"))
 
 
 def list_models(
@@ -50,12 +52,12 @@ def list_models(
     name: str | Sequence[str] | None = None,
     checkpoint: str | PathLike[str] | None = None,
     preprocessing: Prepared = None,
+    prompts: str | PathLike[str] | None = None,
 ) -> list[WantedModel]:
-    """Put what was asked for the models together, those in files among them; `preprocessing` is
-    for all, but where one has its own."""
-    return _completed(
-        [one for model in given for one in _expanded(model, preprocessing)], name, checkpoint
-    )
+    """Put what was asked for the models together, those in files among them; `preprocessing` and
+    `prompts` are for all, but where one has its own."""
+    wanted = [one for model in given for one in _expanded(model, preprocessing)]
+    return _completed(_prompted(wanted, prompts), name, checkpoint)
 
 
 def list_many(
@@ -64,6 +66,7 @@ def list_many(
     name: str | Sequence[str] | None = None,
     checkpoint: str | PathLike[str] | None = None,
     preprocessing: Prepared = None,
+    prompts: str | PathLike[str] | None = None,
 ) -> list[WantedModel]:
     """The same of models by the hundred: `given` is a text file with one on each line, a name with
     * in the files that it stands for, or a list of such."""
@@ -79,7 +82,24 @@ def list_many(
                     )
                 found = [found[0]._replace(name=own)]
             wanted += found
-    return _completed(wanted, name, checkpoint)
+    return _completed(_prompted(wanted, prompts), name, checkpoint)
+
+
+def _prompted(
+    wanted: list[WantedModel], prompts: str | PathLike[str] | None
+) -> list[WantedModel]:
+    """Those that know classes by their names are told them by these prompts."""
+    if prompts is None:
+        return wanted
+    if not any(heeds("prompts", one.model) for one in wanted):
+        raise InputError(
+            f"expected `prompts` for a model of images and texts, such as clip:DIR, got "
+            f"{', '.join(one.label for one in wanted[:3])}; leave them out"
+        )
+    return [
+        one._replace(prompts=one.prompts or fspath(prompts)) if heeds("prompts", one.model) else one
+        for one in wanted
+    ]
 
 
 def _completed(
@@ -192,7 +212,9 @@ def _read(file: Path, preprocessing: Prepared) -> list[WantedModel]:
         )
         its = {name: entry[name] for name in _PREPARED if name in entry}
         prepared = replace(preprocessing or Override(), **its) if its else preprocessing
-        one = _with_weights(entry["model"], prepared)._replace(name=entry.get("name"))
+        one = _with_weights(entry["model"], prepared)._replace(
+            name=entry.get("name"), prompts=entry.get("prompts")
+        )
         found.append(_weighted(one, entry["checkpoint"]) if "checkpoint" in entry else one)
     if not found:
         raise InputError(f"{file}: expected at least one table [[model]], got none")

@@ -133,6 +133,7 @@ def describe_run(entry: ModelEntry) -> Described:
         ("Model identity", str(details["model_identity"])),
         ("Preprocessing", str(details["preprocessing"])),
         ("Precision", str(details["precision"])),
+        *([] if run.prompts is None else [("Prompts", run.prompts)]),
         ("Defence", defended(run.defence, run.adapted)),
         ("Corruptions it was trained on", trained_on(run.seen)),
         ("Suite", f"{around.suite}, version {around.version}"),

@@ -258,7 +258,7 @@ def _score_sample(
 
 def _about(scores: Mapping[str, Score], run: StoredRun) -> list[str]:
     """What is to be known of the model and of its run."""
-    told = _trained_on(scores.values(), run) + _defence(run)
+    told = _trained_on(scores.values(), run) + _prompts(run) + _defence(run)
     return told + _unfinished(run) + _left_out(run) + run.doubts
 
 
@@ -297,6 +297,10 @@ def _left_out(run: StoredRun) -> list[str]:
     number = sum(run.left_out.values())
     parts = ", ".join(f"{count:,} {kind}" for kind, count in run.left_out.items())
     return [f"{number:,} image{'s are' if number > 1 else ' is'} left out: {parts}"]
+
+
+def _prompts(run: StoredRun) -> list[str]:
+    return [] if run.prompts is None else [f"zero-shot, with the prompts {run.prompts}"]
 
 
 def _defence(run: StoredRun) -> list[str]:

@@ -24,6 +24,8 @@ LIBRARIES = (
     "torch",
     "torchvision",
     "timm",
+    "transformers",
+    "open_clip_torch",
     "onnxruntime",
     "onnxruntime-gpu",
     "ai-edge-litert",
@@ -45,11 +47,12 @@ def session(**extras: Any) -> dict[str, Any]:
 
 
 def said(facts: ModelFacts) -> dict[str, Any]:
-    """The part of a session that is about the model: its training, and whether it is compiled."""
+    """The part of a session that is about the model: its training, its prompts, and whether it is compiled."""
     trained = facts.trained_as
     return {
         "seen_corruptions": facts.seen_corruptions,
         "trained_as": None if trained is None else asdict(trained),
+        **({} if facts.prompts is None else {"prompts": facts.prompts}),
         **({"compiled": "by torch.compile, which may change last bits"} if facts.compiled else {}),
     }
 
@@ -59,6 +62,12 @@ def read_seen(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
     stated = [session.get("seen_corruptions") for session in sessions]
     named = [one for one in stated if isinstance(one, list | tuple)]
     return tuple(map(str, named[-1])) if named else None
+
+
+def read_prompts_used(sessions: Sequence[Mapping[str, Any]]) -> str | None:
+    """The sentences by which the model was told its classes, in words, by the last session."""
+    stated = [one["prompts"] for one in sessions if TEXT.fits(one.get("prompts"))]
+    return str(stated[-1]) if stated else None
 
 
 def read_left_out(sessions: Sequence[Mapping[str, Any]]) -> dict[str, int]:

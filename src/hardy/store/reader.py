@@ -21,7 +21,14 @@ from hardy.models.model import DefenceFacts, Trained, in_words
 from hardy.registry import unknown
 from hardy.store.identity import Identity
 from hardy.store.parts import COLUMNS, Columns, damaged
-from hardy.store.provenance import read_asked, read_doubts, read_left_out, read_seen, read_trained
+from hardy.store.provenance import (
+    read_asked,
+    read_doubts,
+    read_left_out,
+    read_prompts_used,
+    read_seen,
+    read_trained,
+)
 from hardy.store.records import RUN, read_defences, read_details, read_images
 from hardy.store.scan import Bools, Ints, RowBatch, StoredCells, read_again, row_batches, scan_parts
 from hardy.suites import load, suite_in
@@ -118,6 +125,11 @@ class StoredRun:
     def seen(self) -> tuple[str, ...] | None:
         """Corruptions that the model was trained on; None where no session says."""
         return read_seen(self.details["sessions"])
+
+    @property
+    def prompts(self) -> str | None:
+        """The sentences by which the model was told its classes; None where no session says."""
+        return read_prompts_used(self.details["sessions"])
 
     @property
     def left_out(self) -> dict[str, int]:

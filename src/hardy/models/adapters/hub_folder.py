@@ -13,6 +13,8 @@ from hardy.models.model import Options
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+OPEN_CONFIG = "open_clip_config.json"
+OPEN_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
 # Of a config: what changes no output, or is told apart otherwise.
 _IDLE = ("_name_or_path", "transformers_version", "dtype", "id2label", "label2id")
 AS_FACTORY = "write a function that makes the model: torch:FILE.py:make"
