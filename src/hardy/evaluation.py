@@ -168,9 +168,10 @@ def evaluate(
     `own_classes` says that labels are the images' own, not the suite's, and `classes` how many
     there are; `preprocessing` overrides the model's own, and `defend` puts a defence before it,
     such as "clahe". `prompts` are the sentences by which models of images and texts are told what
-    classes there are: "varied", "single", or a file of yours. With `compile` torch compiles models that have a name, which takes up to a
-    minute, is done while images are read, and may change last bits. With `dry_run` nothing is
-    stored: the result says what the run would cost, by a timed sample.
+    classes there are: "varied", "single", or a file of yours. With `compile` torch compiles models
+    that have a name, which takes up to a minute, is done while images are read, and may change last
+    bits. With `dry_run` nothing is stored: the result says what the run would cost, by a timed
+    sample.
 
     `devices` shares the run among processes, one for each GPU of "0,1,3" or "all", or one for each
     word of "cpu,cpu"; `on` among the machines of a Ray cluster, "ray://HOST:PORT", "auto", or "ray"

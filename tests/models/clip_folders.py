@@ -28,7 +28,9 @@ START, END = "<|startoftext|>", "<|endoftext|>"
 
 def clip() -> tuple[Any, Any, Any]:
     letters = sorted(ByteLevel.alphabet())
-    vocabulary = {one: place for place, one in enumerate([*letters, *(f"{c}</w>" for c in letters)])}
+    vocabulary = {
+        one: place for place, one in enumerate([*letters, *(f"{c}</w>" for c in letters)])
+    }
     vocabulary |= {START: len(vocabulary), END: len(vocabulary) + 1}
     end = vocabulary[END]
     text = {
@@ -54,7 +56,8 @@ def siglip() -> tuple[Any, Any, Any]:
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=plain, pad_token="[PAD]", model_input_names=["input_ids"]
     )
-    text = {**SMALL, "vocab_size": 128, "max_position_embeddings": LENGTH}
+    ids = {"bos_token_id": 0, "eos_token_id": 127, "pad_token_id": 127}
+    text = {**SMALL, **ids, "vocab_size": 128, "max_position_embeddings": LENGTH}
     vision = {**SMALL, "image_size": SIDE, "patch_size": 8}
     config = transformers.SiglipConfig(text_config=text, vision_config=vision)
     processor = transformers.SiglipImageProcessorPil(size={"height": SIDE, "width": SIDE})

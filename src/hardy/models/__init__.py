@@ -102,8 +102,8 @@ def load_model(
     )
     if prompts is not None and not heeds("prompts", model):
         raise InputError(
-            f"{label or 'this model'} takes no prompts: they are for models of images and texts, "
-            "clip:DIR"
+            f"{model if isinstance(model, str) else 'this model'} takes no prompts: they are for "
+            "models of images and texts, such as clip:DIR"
         )
     made = _load(model, options, name)
     if compile and not facts_of(made).compiled:

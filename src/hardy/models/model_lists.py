@@ -85,9 +85,7 @@ def list_many(
     return _completed(_prompted(wanted, prompts), name, checkpoint)
 
 
-def _prompted(
-    wanted: list[WantedModel], prompts: str | PathLike[str] | None
-) -> list[WantedModel]:
+def _prompted(wanted: list[WantedModel], prompts: str | PathLike[str] | None) -> list[WantedModel]:
     """Those that know classes by their names are told them by these prompts."""
     if prompts is None:
         return wanted

@@ -40,7 +40,8 @@ def cached_features(key: str, classes: int, make: Callable[[], Features]) -> Fea
 
 def _read(path: Path, key: str, classes: int) -> Features | None:
     try:
-        with np.load(path, allow_pickle=False) as file:  # a zip, with a sum of each member
+        # A zip has a sum of each member.
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             said, features = str(file[_KEY]), file[_FEATURES]
     except Exception:  # of many kinds, for all that can be wrong with a file
         return None

@@ -47,7 +47,7 @@ def session(**extras: Any) -> dict[str, Any]:
 
 
 def said(facts: ModelFacts) -> dict[str, Any]:
-    """The part of a session that is about the model: its training, its prompts, and whether it is compiled."""
+    """The part of a session that is about the model: training, prompts, whether compiled."""
     trained = facts.trained_as
     return {
         "seen_corruptions": facts.seen_corruptions,

@@ -7,13 +7,7 @@ from pathlib import Path
 import torch
 
 from hardy.errors import InputError, door, printable
-from hardy.models.adapters.hub_folder import (
-    CONFIG,
-    OPEN_CONFIG,
-    OPEN_WEIGHTS,
-    find_folder,
-    has_any,
-)
+from hardy.models.adapters.hub_folder import CONFIG, OPEN_CONFIG, OPEN_WEIGHTS, find_folder, has_any
 from hardy.models.adapters.torch_model import TorchModel
 from hardy.models.adapters.torch_sources import find_device, finish_model
 from hardy.models.adapters.zero_shot import (

@@ -75,7 +75,7 @@ def _check_config(config: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     unfit = {
         f"{_TEXT}.hf_model_name": text.get("hf_model_name"),
         f"{_VISION}.timm_model_name": ":" in str(vision.get("timm_model_name")),
-        "multimodal_cfg": config[_MODEL].get("multimodal_cfg"),
+        "multimodal_cfg": "multimodal_cfg" in config[_MODEL],
     }
     for name, there in unfit.items():
         if there:
