@@ -16,7 +16,12 @@ from hardy.images import datasets
 from hardy.models import MODELS
 
 # Packages whose module has another name than what pip installs.
-_MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL", "scikit-learn": "sklearn"}
+_MODULES = {
+    "open_clip_torch": "open_clip",
+    "opencv-python-headless": "cv2",
+    "pillow": "PIL",
+    "scikit-learn": "sklearn",
+}
 
 # What a user gets from extras; from those that are named like a kind of model, such models.
 _USES = {

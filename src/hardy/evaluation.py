@@ -18,7 +18,7 @@ from hardy.execute import count_workers
 from hardy.images.labels import spellings
 from hardy.images.source import Fault, count_left_out
 from hardy.models import Model, Override, Preprocessing
-from hardy.models.model_lists import WantedModel, list_many, list_models, refuse_lone_list
+from hardy.models.model_lists import list_wanted
 from hardy.places import is_folder, locate
 from hardy.progress import Track, watch
 from hardy.run import runner
@@ -192,7 +192,7 @@ def evaluate(
     print(run.score())
     ```
     """
-    wanted = _list_wanted(
+    wanted = list_wanted(
         model,
         models,
         name=name,
@@ -308,20 +308,6 @@ def evaluate(
     outcome = conduct(evaluation)
     stored = [Run(open_run(folder), (*reasons, *outcome.faults)) for folder in outcome.folders]
     return stored if isinstance(model, list | tuple) else stored[0]
-
-
-def _list_wanted(model: Any, models: Any, **options: Any) -> list[WantedModel]:
-    """The models that were asked for, one by one or by the hundred."""
-    several = isinstance(model, list | tuple)
-    if models is not None:
-        if model is not None:
-            raise InputError("expected models by name, or by `models`, got both")
-        return list_many(models, **options)
-    if model is None or (several and not model):
-        raise InputError('expected at least one model, such as "timm:resnet50", got none')
-    if not several:
-        refuse_lone_list(model)
-    return list_models(model if several else [model], **options)
 
 
 def _run_groups(

@@ -49,7 +49,7 @@ def clip() -> tuple[Any, Any, Any]:
 
 
 def siglip() -> tuple[Any, Any, Any]:
-    """With a tokenizer of single letters; SigLIP's own is a file of 2 MB."""
+    """Its tokenizer knows single letters; SigLIP's own is a file of 2 MB."""
     vocabulary = {chr(place): place for place in range(127)} | {"[PAD]": 127}
     plain = Tokenizer(models.WordLevel(vocabulary, unk_token="~"))
     plain.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")

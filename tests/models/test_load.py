@@ -22,6 +22,7 @@ def test_the_kinds_of_model():
             "timm",
             "torch",
             "hf",
+            "clip",
             "onnx",
             "tflite",
             "linear",

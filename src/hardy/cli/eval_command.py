@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,6 +10,7 @@ import typer
 
 import hardy
 from hardy.cli import options
+from hardy.cli.attack_table import print_attacks
 from hardy.errors import InputError, printable
 from hardy.places import locate
 from hardy.progress import Item, in_time, watch
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from hardy.models import Override
     from hardy.models.model import Triple
     from hardy.run.plan import RunPlan
-    from hardy.scores.text_tables import TextTable
-    from hardy.store.attack_files import Attacked
 
 
 def evaluate_models(
@@ -246,7 +245,7 @@ def evaluate_models(
                 **given,
             )
         assert isinstance(attacked, list)  # one for each model of a list
-        _print_attacks(attacked, locate(store), faults)
+        print_attacks(attacked, locate(store), faults)
 
 
 def _print_runs(found: list[Run] | RunPlan, store: Path) -> None:
@@ -308,40 +307,3 @@ def _triple(option: str, text: str | None) -> Triple | None:
     if len(figures) != 3:
         raise InputError(f'expected {option} such as 0.485,0.456,0.406, got "{text}"')
     return figures[0], figures[1], figures[2]
-
-
-def _print_attacks(found: Sequence[Attacked], store: Path, faults: Sequence[str]) -> None:
-    from hardy.scores.text_tables import to_terminal
-
-    to_terminal([_attack_table(found)])
-    typer.echo(f"stored in {store}; `hardy report {store}` shows the noise")
-    options.end_with_faults(faults, "image")
-
-
-def _attack_table(found: Sequence[Attacked]) -> TextTable:
-    from hardy.scores.text_tables import TextTable
-
-    header = ("model", "clean", "adversarial", "Gaussian", "difference", "median distance")
-    rows = [
-        (
-            one.model,
-            *(f"{part.figure()} %" for part in (one.clean, one.adversarial, one.gaussian)),
-            one.difference.figure(sign="+"),
-            one.median_distance.figure(digits=2),
-        )
-        for one in found
-    ]
-    first = found[0]
-    notes = [
-        f"accuracy on {first.images:,} images under noise of L2 norm {first.epsilon:.4g}; "
-        "95 % intervals",
-        f"fitted on {first.fitted_on}, {first.steps:,} steps",
-    ]
-    notes += [
-        f"{one.model}: {one.never:,} of {one.images:,} images stay right at any distance, which "
-        f"counts as {one.values:,}"
-        for one in found
-        if one.never
-    ]
-    learned = frozenset((row, 4) for row, one in enumerate(found) if one.learned)
-    return TextTable(f"adversarial noise, {first.noise}", header, rows, learned, tuple(notes))

@@ -46,6 +46,20 @@ class WantedModel(NamedTuple):
         return printable(str(own or f"{given}{weights}{texts}"))
 
 
+def list_wanted(model: Any, models: Any, **options: Any) -> list[WantedModel]:
+    """The models that were asked for, one by one or by the hundred."""
+    several = isinstance(model, list | tuple)
+    if models is not None:
+        if model is not None:
+            raise InputError("expected models by name, or by `models`, got both")
+        return list_many(models, **options)
+    if model is None or (several and not model):
+        raise InputError('expected at least one model, such as "timm:resnet50", got none')
+    if not several:
+        refuse_lone_list(model)
+    return list_models(model if several else [model], **options)
+
+
 def list_models(
     given: Sequence[Any],
     *,

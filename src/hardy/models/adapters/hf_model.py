@@ -11,7 +11,7 @@ from hardy.errors import InputError, door, need
 from hardy.models.adapters.hub_folder import (
     AS_FACTORY,
     CONFIG,
-    WEIGHTS,
+    SAFE_WEIGHTS,
     check_weights_there,
     decisive,
     find_folder,
@@ -98,7 +98,7 @@ def _loaded(folder: Path, options: Options) -> Any:
             folder,
             local_files_only=True,
             trust_remote_code=False,
-            use_safetensors=has_any(folder, WEIGHTS) or None,
+            use_safetensors=has_any(folder, SAFE_WEIGHTS) or None,
             output_loading_info=True,
         )
     missing = sorted(report["missing_keys"])

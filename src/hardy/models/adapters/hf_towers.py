@@ -9,7 +9,7 @@ from hardy.errors import InputError, door, need
 from hardy.models.adapters.hub_folder import (
     AS_FACTORY,
     CONFIG,
-    WEIGHTS,
+    SAFE_WEIGHTS,
     check_weights_there,
     decisive,
     has_any,
@@ -81,7 +81,7 @@ def _loaded(folder: Path) -> Any:
             folder,
             local_files_only=True,
             trust_remote_code=False,
-            use_safetensors=has_any(folder, WEIGHTS) or None,
+            use_safetensors=has_any(folder, SAFE_WEIGHTS) or None,
             output_loading_info=True,
         )
     if missing := sorted(report["missing_keys"]):

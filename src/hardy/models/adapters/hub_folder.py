@@ -11,8 +11,8 @@ from hardy.errors import InputError, MissingResource, need
 from hardy.models.model import Options
 
 CONFIG = "config.json"
-WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
-PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+SAFE_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 OPEN_CONFIG = "open_clip_config.json"
 OPEN_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
 # Of a config: what changes no output, or is told apart otherwise.
@@ -65,8 +65,8 @@ def has_any(folder: Path, names: tuple[str, ...]) -> bool:
 def check_weights_there(
     folder: Path,
     options: Options,
-    safe: tuple[str, ...] = WEIGHTS,
-    pickled: tuple[str, ...] = PICKLED,
+    safe: tuple[str, ...] = SAFE_WEIGHTS,
+    pickled: tuple[str, ...] = _PICKLED,
     todo: str = "save it anew, by save_pretrained",
 ) -> None:
     """Refuse a folder without weights, or with pickled ones that nobody trusts."""

@@ -32,7 +32,7 @@ class TwoTowers:
     preprocessing: Preprocessing
 
     def scale_and_bias(self) -> tuple[float, float]:
-        """Of its logits: what it learnt, the bias only in SigLIP's way."""
+        """What it learnt to do to cosines; a bias is SigLIP's way."""
         scale: Any = self.module.logit_scale
         bias: Any = getattr(self.module, "logit_bias", None)
         return float(scale.exp().item()), 0.0 if bias is None else float(bias.item())
@@ -58,8 +58,8 @@ def hash_tokens(tokens: Tokens) -> str:
 def text_features(
     towers: TwoTowers, tokens: Tokens, prompts: PromptSet, device: torch.device
 ) -> Features:
-    """For each class: the features of all its sentences, each of length 1, their mean, and that of
-    length 1 again. Tokens are those of `prompts.fill`."""
+    """Each class's mean over its sentences: the features of each brought to length 1, and the mean
+    again. Tokens are those of `prompts.fill`."""
     per_class = len(prompts.templates)
     count = len(next(iter(tokens.values())))
     step = max(1, _AT_ONCE // per_class) * per_class
