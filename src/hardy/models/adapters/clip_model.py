@@ -89,5 +89,5 @@ def _describe(names: tuple[str, ...]) -> str:
     alike = [name for name, times in Counter(names).items() if times > 1]
     if alike:
         some = ", ".join(map(printable, alike[:3]))
-        words += f", of which some share one ({some}): of those the first is always chosen"
+        words += f", of which some share one ({some}) and cannot be told apart"
     return words
