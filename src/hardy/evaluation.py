@@ -60,7 +60,7 @@ class RunOptions(TypedDict, total=False):
     precision: str
     batch: int | Literal["auto"]
     compile: bool
-    preprocessing: Preprocessing | Override | None
+    preprocessing: Preprocessing | Override | str | None
     prompts: str | os.PathLike[str] | None
     defend: str | None
     name: str | Sequence[str] | None
@@ -134,7 +134,7 @@ def evaluate(
     precision: str = "float32",
     batch: int | Literal["auto"] = "auto",
     compile: bool = False,
-    preprocessing: Preprocessing | Override | None = None,
+    preprocessing: Preprocessing | Override | str | None = None,
     prompts: str | os.PathLike[str] | None = None,
     defend: str | None = None,
     name: str | Sequence[str] | None = None,
@@ -166,9 +166,10 @@ def evaluate(
     with its `labels`, or a data set of torch's or Hugging Face's kind; `files` is a folder that
     holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the images.
     `own_classes` says that labels are the images' own, not the suite's, and `classes` how many
-    there are; `preprocessing` overrides the model's own, and `defend` puts a defence before it,
-    such as "clahe". `prompts` are the sentences by which models of images and texts are told what
-    classes there are: "varied", "single", or a file of yours. With `compile` torch compiles models
+    there are; `preprocessing`, an `Override` or a name such as "caffe", overrides the model's own,
+    and `defend` puts a defence before it, such as "clahe". `prompts` are the sentences by which
+    models of images and texts are told what classes there are: "varied", "single", or a file of
+    yours. With `compile` torch compiles models
     that have a name, which takes up to a minute, is done while images are read, and may change last
     bits. With `dry_run` nothing is stored: the result says what the run would cost, by a timed
     sample.
@@ -203,7 +204,7 @@ def evaluate(
     if trust and not any(adapters.heeds("trust", one.model) for one in wanted):
         (warn or warn_user)(
             "`trust=True` changes nothing: it is for joblib files, sklearn:FILE, and for pickled "
-            "weights, hf:DIR and clip:DIR, or backbones of linear:FILE"
+            "weights, hf:DIR and clip:DIR, Lambda layers, keras:FILE, or backbones of linear:FILE"
         )
     place = locate(store)
     _check_apart(images, place)

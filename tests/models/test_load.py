@@ -232,7 +232,7 @@ def test_overrides_in_units_of_bytes_are_refused(name, figures, said):
     message = f"expected `{name}` in units of 0..1, got {said}; divide by 255"
     with pytest.raises(InputError, match=message):
         Override(**{name: figures})
-    for mean, std in STANDARD.values():
+    for mean, std, _ in STANDARD.values():
         Override(mean, std)
 
 

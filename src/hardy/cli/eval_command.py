@@ -110,6 +110,13 @@ def evaluate_models(
             help="For clip: {models.prompts:prompt_sets}, or sentences with {} in a file.",
         ),
     ] = None,
+    preprocess: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Instead of --mean, --std: {models.normalisations:NORMALISATIONS}.",
+        ),
+    ] = None,
     defend: Annotated[
         str | None,
         typer.Option(
@@ -213,7 +220,7 @@ def evaluate_models(
         "precision": precision,
         "batch": _batch(batch),
         "compile": compile,
-        "preprocessing": _preprocessing(mean, std, size),
+        "preprocessing": _preprocessing(mean, std, size, preprocess),
         "prompts": prompts,
         "defend": defend,
         "workers": workers,
@@ -287,12 +294,14 @@ def _batch(text: str) -> int | Literal["auto"]:
     return int(text)
 
 
-def _preprocessing(mean: str | None, std: str | None, size: int | None) -> Override | None:
+def _preprocessing(
+    mean: str | None, std: str | None, size: int | None, named: str | None
+) -> Override | None:
     from hardy.models import Override
 
-    if mean is None and std is None and size is None:
+    if mean is None and std is None and size is None and named is None:
         return None
-    return Override(_triple("--mean", mean), _triple("--std", std), size)
+    return Override(_triple("--mean", mean), _triple("--std", std), size, named)
 
 
 def _triple(option: str, text: str | None) -> Triple | None:

@@ -89,7 +89,7 @@ def numbers(text: str | None) -> list[int] | None:
 
 
 # Where an option is not called as the argument of the Python function is.
-_SPELLED = {"settings": "--set"}
+_SPELLED = {"settings": "--set", "preprocessing": "--preprocess"}
 
 
 def in_options(text: str) -> str:

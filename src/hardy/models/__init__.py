@@ -15,7 +15,16 @@ from typing import Any, Literal
 from hardy.errors import InputError, printable
 from hardy.models.adapters.function_model import FunctionModel
 from hardy.models.class_order import Spellings
-from hardy.models.model import NEEDED, Model, Options, Override, Preprocessing, completed, facts_of
+from hardy.models.model import (
+    NEEDED,
+    Model,
+    Options,
+    Override,
+    Preprocessing,
+    as_override,
+    completed,
+    facts_of,
+)
 from hardy.registry import Registry, Row
 
 __all__ = ["MODELS", "Model", "Options", "Override", "Preprocessing", "load_model"]
@@ -45,6 +54,7 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
             extra="tflite",
             takes="FILE",
         ),
+        "keras": Row(f"{_HERE}.keras_model:keras_model", takes="FILE"),
         "linear": Row(f"{_HERE}.linear_model:linear_model", needs="torch", takes="FILE"),
         "sklearn": Row(f"{_HERE}.sklearn_model:SklearnModel", takes="FILE"),
         "hardy": Row("hardy.train.trained_model:trained_model", needs="torch", takes="DIR"),
@@ -52,12 +62,12 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
     },
     of=Callable,
 )
-_KIND_OF_FILE = {".onnx": "onnx", ".tflite": "tflite", ".joblib": "sklearn"}
+_KIND_OF_FILE = {".onnx": "onnx", ".tflite": "tflite", ".keras": "keras", ".joblib": "sklearn"}
 # Libraries whose nets Hardy can also train, from fresh weights.
 NET_LIBRARIES = ("torchvision", "timm")
 _OF_TORCH = (*NET_LIBRARIES, "torch", "hf", "clip", "hardy")
 # Options that only some kinds heed.
-_HEED = {"trust": ("sklearn", "hf", "clip", "linear"), "prompts": ("clip",)}
+_HEED = {"trust": ("sklearn", "hf", "clip", "keras", "linear"), "prompts": ("clip",)}
 
 
 def load_model(
@@ -69,7 +79,7 @@ def load_model(
     precision: str = "float32",
     batch: int | Literal["auto"] = "auto",
     name: str | None = None,
-    preprocessing: Preprocessing | Override | None = None,
+    preprocessing: Preprocessing | Override | str | None = None,
     side: int | None = None,
     classes: Spellings | None = None,
     compile: bool = False,
@@ -94,7 +104,7 @@ def load_model(
         device or "auto",
         precision,
         batch,
-        preprocessing,
+        as_override(preprocessing),
         side,
         classes,
         compile,

@@ -38,12 +38,13 @@ def resized(images: UInt8, size: int | None, interpolation: str) -> UInt8:
 
 
 def normalised(images: UInt8, preprocessing: Preprocessing) -> npt.NDArray[np.float32]:
-    """(x / 255 − mean) / std in float32, in the order of operations of torch's transforms."""
+    """(x / 255 − mean) / std in float32, in the order of operations of torch's transforms; then
+    blue comes first if it is to."""
     pixels: npt.NDArray[Any] = images.astype(np.float32)
     pixels /= np.float32(255)
     pixels -= np.array(preprocessing.mean, np.float32)
     pixels /= np.array(preprocessing.std, np.float32)
-    return pixels
+    return pixels[..., ::-1] if preprocessing.bgr else pixels
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError
 from hardy.limits import PIXELS
 from hardy.models.class_order import Spellings
+from hardy.models.normalisations import NORMALISATIONS
+from hardy.registry import unknown
 from hardy.schema import is_whole
 
 Logits = npt.NDArray[np.float32]
@@ -24,6 +26,7 @@ Triple = tuple[float, float, float]
 _INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos")
 PRECISIONS = ("float32", "bfloat16", "float16")
 AS_TRAINED = "as it was trained"  # the source of figures that leave no doubt
+IMAGENET_MEAN, IMAGENET_STD, _ = NORMALISATIONS["torch"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Preprocessing:
     interpolation: str = "bilinear"
     source: str = field(default="given", compare=False)  # where these figures come from, in words
     exact: bool = False  # torch's modules too get Pillow's bytes; else ties may tip the other way
+    bgr: bool = False  # blue comes first, after mean and std, which are those of red, green, blue
 
     def __post_init__(self) -> None:
         for name in ("mean", "std"):
@@ -64,7 +68,8 @@ class Preprocessing:
     def __str__(self) -> str:
         resize = f"resize to {self.size} ({self.interpolation}), " if self.size else ""
         figures = [" ".join(f"{figure:g}" for figure in side) for side in (self.mean, self.std)]
-        return f"{resize}mean {figures[0]}, std {figures[1]} ({self.source})"
+        order = ", blue first" if self.bgr else ""
+        return f"{resize}mean {figures[0]}, std {figures[1]}{order} ({self.source})"
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,17 @@ class Override:
     mean: Triple | None = None
     std: Triple | None = None
     size: int | None = None
+    named: str | None = None  # mean, std and the order of channels by name: `NORMALISATIONS`
 
     def __post_init__(self) -> None:
+        if self.named is not None:
+            if self.named not in NORMALISATIONS:
+                raise unknown("preprocessing", self.named, NORMALISATIONS)
+            if self.mean or self.std:
+                raise InputError(
+                    f'expected `preprocessing` by name, here "{self.named}", or `mean` and `std`, '
+                    "got both"
+                )
         for name in ("mean", "std"):
             figures = getattr(self, name)
             if figures and (min(figures) < 0 or max(figures) > 1):
@@ -85,10 +99,24 @@ class Override:
                     "units of 0..255"
                 )
 
+    @property
+    def normalises(self) -> bool:
+        """Whether nothing is left to the model but its size."""
+        return self.named is not None or (self.mean is not None and self.std is not None)
+
     def onto(self, own: Preprocessing) -> Preprocessing:
         said = {name: value for name, value in vars(self).items() if value is not None}
+        if named := said.pop("named", None):
+            size = "" if self.size is None else ", and the size"
+            figures = NORMALISATIONS[named]._asdict()
+            return replace(own, **said, **figures, source=f'"{named}", given{size}')
         rest = "" if len(said) == 3 else f", the rest {own.source}"
         return replace(own, **said, source=f"given{rest}") if said else own
+
+
+def as_override(preprocessing: Preprocessing | Override | str | None) -> Any:
+    """What a user asks for; a name stands for what it overrides."""
+    return Override(named=preprocessing) if isinstance(preprocessing, str) else preprocessing
 
 
 PLAIN = "standard"  # the training method that adds nothing
@@ -149,7 +177,6 @@ class ModelFacts:
 
 
 NO_FACTS = ModelFacts()
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 @runtime_checkable
@@ -257,13 +284,17 @@ class Options:
 def digest(kind: str, parts: Mapping[str, object]) -> str:
     """An identity: the SHA-256 of its parts, each plain data, floats spelled out in full."""
     spelled = {
-        name: [part.mean, part.std, part.size, part.interpolation, *["exact"] * part.exact]
-        if isinstance(part, Preprocessing)
-        else part
+        name: _spelled(part) if isinstance(part, Preprocessing) else part
         for name, part in parts.items()
     }
     text = json.dumps({"kind": kind, **spelled}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _spelled(used: Preprocessing) -> list[object]:
+    # What came later is left out where it is not so: older identities stay what they are.
+    later = [*["exact"] * used.exact, *["bgr"] * used.bgr]
+    return [used.mean, used.std, used.size, used.interpolation, *later]
 
 
 def hash_files(paths: Iterable[Path]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from hardy.documents import read_toml
 from hardy.errors import InputError, door, printable
 from hardy.models import MODELS, heeds
-from hardy.models.model import Override, Preprocessing
+from hardy.models.model import Override, Preprocessing, as_override
 from hardy.schema import TABLES, TEXT, WHOLE, Field, all_of, check_table, is_number
 
 # What follows the last @ of a model is weights if it is a file, or is called like one: revisions
@@ -21,10 +21,10 @@ from hardy.schema import TABLES, TEXT, WHOLE, Field, all_of, check_table, is_num
 _WEIGHT_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".tar", ".safetensors")
 
 _TRIPLE = Field("three numbers", lambda v: all_of(is_number)(v) and len(v) == 3)
-_PREPARED = {"mean": _TRIPLE, "std": _TRIPLE, "size": WHOLE}
+_PREPARED = {"mean": _TRIPLE, "std": _TRIPLE, "size": WHOLE, "preprocess": TEXT}
 _OPTIONAL = {"name": TEXT, "checkpoint": TEXT, "prompts": TEXT, **_PREPARED}
 
-Prepared = Preprocessing | Override | None
+Prepared = Preprocessing | Override | str | None
 
 
 class WantedModel(NamedTuple):
@@ -223,7 +223,11 @@ def _read(file: Path, preprocessing: Prepared) -> list[WantedModel]:
             entry, {"model": TEXT}, str(file), optional=_OPTIONAL, prefix=f"model[{place}]."
         )
         its = {name: entry[name] for name in _PREPARED if name in entry}
-        prepared = replace(preprocessing or Override(), **its) if its else preprocessing
+        if "preprocess" in its:
+            its["named"] = its.pop("preprocess")
+        prepared = (
+            replace(as_override(preprocessing) or Override(), **its) if its else preprocessing
+        )
         one = _with_weights(entry["model"], prepared)._replace(
             name=entry.get("name"), prompts=entry.get("prompts")
         )

@@ -20,15 +20,8 @@ from hardy.engine.ops import is_tensor
 from hardy.errors import InputError
 from hardy.metrics.statistics import mcnemar
 from hardy.models.defences import undefended
-from hardy.models.model import (
-    AS_TRAINED,
-    IMAGENET_MEAN,
-    IMAGENET_STD,
-    Logits,
-    Model,
-    Triple,
-    facts_of,
-)
+from hardy.models.model import AS_TRAINED, Logits, Model, Triple, facts_of
+from hardy.models.normalisations import NORMALISATIONS, Normalisation
 from hardy.run.batching import answers, check_finite
 from hardy.run.failures import Failures
 from hardy.run.marking import mark
@@ -45,14 +38,17 @@ POINTS = 0.03
 CHANCE = 0.001
 _TIED = 0.01
 
-# What networks are trained with, as mean and std of values 0..1.
-STANDARD: dict[str, tuple[Triple, Triple]] = {
-    "ImageNet's": (IMAGENET_MEAN, IMAGENET_STD),
-    "Inception's (−1..1)": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
-    "plain 0..1": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
-    "plain 0..255": ((0.0, 0.0, 0.0), (1 / 255, 1 / 255, 1 / 255)),
-    "CIFAR-10's": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
-    "CLIP's": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+# What networks are trained with.
+STANDARD = {
+    "ImageNet's": NORMALISATIONS["torch"],
+    "Inception's (−1..1)": NORMALISATIONS["tf"],
+    "plain 0..1": NORMALISATIONS["unit"],
+    "plain 0..255": NORMALISATIONS["none"],
+    "Caffe's (blue first)": NORMALISATIONS["caffe"],
+    "CIFAR-10's": Normalisation((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+    "CLIP's": Normalisation(
+        (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+    ),
 }
 # A prediction differs when the logarithm of its probability moved by more than this, relative to
 # 1 + its size; another device or batch does that to few. More than this share means other weights.
@@ -148,8 +144,8 @@ def _against_standard(
         return []
     number = len(images)
     better = []
-    for title, (mean, std) in STANDARD.items():
-        other = replace(used, mean=mean, std=std)
+    for title, standard in STANDARD.items():
+        other = replace(used, **standard._asdict())
         if other == used:
             continue
         wrong_then = np.asarray(model.logits(images, other).argmax(axis=1) != labels)
@@ -159,7 +155,6 @@ def _against_standard(
     if not better:
         return []
     fewest, title, test = min(better, key=lambda one: one[0])
-    mean, std = STANDARD[title]
     as_good = [
         name for count, name, _ in better if count - fewest < _TIED * number and name != title
     ]
@@ -168,8 +163,14 @@ def _against_standard(
         f"{model.name}: {1 - wrong.mean():.1%} of {number} clean images are right with {used}, but "
         f"{1 - fewest / number:.1%} with {title} normalisation{also} ({test.only_first} only then, "
         f"{test.only_second} only now, p = {test.p_value:.1g}); if the model was trained so, "
-        f"override its preprocessing: `mean={_spelled(mean)}` `std={_spelled(std)}`"
+        f"override its preprocessing: {_override(STANDARD[title])}"
     ]
+
+
+def _override(wanted: Normalisation) -> str:
+    if wanted.bgr:
+        return '`preprocessing="caffe"`'
+    return f"`mean={_spelled(wanted.mean)}` `std={_spelled(wanted.std)}`"
 
 
 def _spelled(figures: Triple) -> str:

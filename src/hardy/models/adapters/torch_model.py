@@ -192,7 +192,7 @@ class TorchModel:
             if wanted.size is not None and pixels.shape[2:] != (wanted.size, wanted.size):
                 pixels = _interpolated(pixels, (wanted.size, wanted.size), wanted.interpolation)
             with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
-                return self._answer((pixels - mean) / std).float()
+                return self._answer(_ordered((pixels - mean) / std, wanted)).float()
 
         with _evaluating(self._module):
             yield logits
@@ -229,13 +229,17 @@ def prepared(images: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor
         from hardy.engine.triton.points import looked_up
 
         table = _of_levels(tuple(preprocessing.mean), tuple(preprocessing.std), images.device)
-        return looked_up(images, table).permute(0, 3, 1, 2)
+        return _ordered(looked_up(images, table).permute(0, 3, 1, 2), preprocessing)
     if size is not None and resized and preprocessing.exact:
         images, resized = resize_exactly(images, size, preprocessing.interpolation), False
     pixels = images.permute(0, 3, 1, 2).to(torch.float32)
     if size is not None and resized:
         pixels = _resized(pixels, size, preprocessing.interpolation)
-    return _normalised(pixels, preprocessing.mean, preprocessing.std)
+    return _ordered(_normalised(pixels, preprocessing.mean, preprocessing.std), preprocessing)
+
+
+def _ordered(pixels: torch.Tensor, preprocessing: Preprocessing) -> torch.Tensor:
+    return pixels.flip(1) if preprocessing.bgr else pixels
 
 
 def _normalised(pixels: torch.Tensor, *figures: Sequence[float]) -> torch.Tensor:
