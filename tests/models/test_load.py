@@ -25,6 +25,7 @@ def test_the_kinds_of_model():
             "clip",
             "onnx",
             "tflite",
+            "keras",
             "linear",
             "sklearn",
             "hardy",
@@ -41,6 +42,7 @@ def test_importing_models_imports_no_framework():
         "transformers",
         "onnxruntime",
         "ai_edge_litert",
+        "keras",
         "sklearn",
         "joblib",
     )
@@ -60,6 +62,7 @@ def test_importing_models_imports_no_framework():
         ("net.py:make", "such as torch:net.py:make, got"),
         ("nets/net.py", "such as torch:nets/net.py:FACTORY, got"),
         ("net.onnx", "such as onnx:net.onnx, got"),
+        ("net.keras", "such as keras:net.keras, got"),
         ("forest.joblib", "such as sklearn:forest.joblib, got"),
         ("fake", r'expected "fake:CLASSES", got "fake"'),
         ("onnx:", r'expected "onnx:FILE", got "onnx:"'),

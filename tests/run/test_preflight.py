@@ -15,8 +15,8 @@ from hardy.models.model import AS_TRAINED, ModelFacts
 from hardy.run.preflight import STANDARD, binomial_tail, check, check_not_learnt
 from tests.photos import random_images
 
-INCEPTION = Preprocessing(*STANDARD["Inception's (−1..1)"])
-IMAGENET = Preprocessing(*STANDARD["ImageNet's"])
+INCEPTION = Preprocessing(**STANDARD["Inception's (−1..1)"]._asdict())
+IMAGENET = Preprocessing(**STANDARD["ImageNet's"]._asdict())
 
 
 def digits():
@@ -90,9 +90,10 @@ class Bands(torch.nn.Module):
         units = (levels - trained_with.mean[0]) / trained_with.std[0]
         self.register_buffer("centres", units)
         self.width = 0.1 / trained_with.std[0]
+        self.red = 2 if trained_with.bgr else 0
 
     def forward(self, pixels):
-        return -(((pixels[:, 0].mean((1, 2))[:, None] - self.centres) / self.width) ** 2)
+        return -(((pixels[:, self.red].mean((1, 2))[:, None] - self.centres) / self.width) ** 2)
 
 
 def bright(number, seed=0):
@@ -107,12 +108,14 @@ def bright(number, seed=0):
 @pytest.mark.parametrize("title", STANDARD)
 def test_each_standard_is_found_where_another_was_used(title):
     images, labels = bright(200)
-    right = Preprocessing(*STANDARD[title], size=8)
+    right = Preprocessing(**STANDARD[title]._asdict(), size=8)
     module = Bands(right)
     assert check(load_model(module, preprocessing=right), images, labels).warnings == ()
     wrong = Preprocessing((0.7, 0.7, 0.7), (0.9, 0.9, 0.9), size=8)
     (warning,) = check(load_model(module, preprocessing=wrong), images, labels).warnings
     assert f"100.0% with {title} normalisation" in warning
+    asked = '`preprocessing="caffe"`' if right.bgr else f"`mean={right.mean[0]:.6g},"
+    assert asked in warning
 
 
 def test_a_difference_that_chance_can_make_is_no_warning():

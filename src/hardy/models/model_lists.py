@@ -225,10 +225,12 @@ def _read(file: Path, preprocessing: Prepared) -> list[WantedModel]:
         its = {name: entry[name] for name in _PREPARED if name in entry}
         if "preprocess" in its:
             its["named"] = its.pop("preprocess")
-        prepared = (
-            replace(as_override(preprocessing) or Override(), **its) if its else preprocessing
-        )
-        one = _with_weights(entry["model"], prepared)._replace(
+        given = as_override(preprocessing)
+        if isinstance(given, Preprocessing):
+            given = Override(**its).onto(given)
+        elif its:
+            given = replace(given or Override(), **its)
+        one = _with_weights(entry["model"], given)._replace(
             name=entry.get("name"), prompts=entry.get("prompts")
         )
         found.append(_weighted(one, entry["checkpoint"]) if "checkpoint" in entry else one)
