@@ -72,7 +72,7 @@ test-oracle: $(READY)
 EXTRAS := $(CURDIR)/build/extras
 $(EXTRAS)/.ready: $(READY)
 	$(PIP) --target $(EXTRAS) pandas polars datasets transformers nbclient ipykernel ipywidgets \
-		wandb mlflow-skinny sqlalchemy alembic
+		wandb mlflow-skinny sqlalchemy alembic keras jax
 	$(PIP) --target $(EXTRAS) --upgrade --no-deps accelerate psutil albumentations albucore==0.0.24 stringzilla simsimd \
 		lightning pytorch-lightning lightning-utilities torchmetrics open_clip_torch ftfy wcwidth
 	$(PIP) --target $(EXTRAS) --upgrade --no-deps datasets==4.0.0

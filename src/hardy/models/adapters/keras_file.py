@@ -52,8 +52,8 @@ def read_keras_file(path: Path, *, trust: bool) -> KerasContent:
             f"{path}: its layer {_called(code)} brings code in the file, which would be run; if "
             "you trust it, say `trust=True`, or save the model with layers of Keras' own instead"
         )
-    foreign = {str(one["registered_name"]) for one in described if _is_foreign(one)}
-    return KerasContent(_lasting(config), weights.hexdigest(), tuple(sorted(foreign)))
+    foreign = tuple(sorted({name for one in described if (name := _foreign_name(one))}))
+    return KerasContent(_lasting(config), weights.hexdigest(), foreign)
 
 
 def _check_kind(path: Path) -> None:
@@ -112,11 +112,12 @@ def _called(described: Mapping[str, Any]) -> str:
     return f'"{name}", a {described["class_name"]},' if name else f"of {described['class_name']}"
 
 
-def _is_foreign(described: Mapping[str, Any]) -> bool:
-    """Keras names a module and no other name for what is its own."""
-    return bool(described.get("registered_name")) and not str(
-        described.get("module") or "none"
-    ).startswith(("keras", "builtins"))
+def _foreign_name(described: Mapping[str, Any]) -> str:
+    """What a class is called that is not Keras' own; "" for its own, which have a module of it."""
+    module, registered = described.get("module"), described.get("registered_name")
+    if str(module).partition(".")[0] in ("keras", "builtins"):
+        return ""
+    return str(registered or (f"{module}.{described['class_name']}" if module else ""))
 
 
 def _lasting(config: Any) -> Any:

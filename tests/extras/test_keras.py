@@ -1,0 +1,388 @@
+"""Keras itself, on torch and on JAX: its own predictions, and what its files may not do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+if find_spec("keras") is None:
+    pytest.skip("needs keras: make test-extras", allow_module_level=True)
+os.environ.setdefault("KERAS_BACKEND", "torch")  # before it is imported
+import keras
+from keras import layers
+
+from hardy.errors import HardyError, InputError
+from hardy.models import Override, load_model
+from hardy.models.adapters.torch_model import TorchModel
+from hardy.run.preflight import check
+from tests.photos import photos, random_images
+
+# Keras and torch warn of NumPy's newest, which is no fault of ours.
+pytestmark = pytest.mark.filterwarnings("default")
+SIDE = 32
+PHOTOS = photos(SIDE)
+RESCALING = layers.Rescaling(1 / 127.5, offset=-1)
+
+
+def small(
+    *first: Any, head: str | None = "softmax", last: tuple[Any, ...] = (), loud: bool = False
+) -> Any:
+    """Six layers with weights that are neither zero nor one, batch norm's among them; `loud`: its
+    pixels are in units of 0..255."""
+    keras.utils.set_random_seed(3)
+    body = [
+        layers.Conv2D(6, 3, strides=2, padding="same"),
+        layers.BatchNormalization(),
+        layers.ReLU(),
+        layers.Dropout(0.5),
+        layers.GlobalAveragePooling2D(),
+        layers.Dense(7, activation=head, bias_initializer="normal"),
+    ]
+    model = keras.Sequential([keras.Input((SIDE, SIDE, 3)), *first, *body, *last])
+    draws = np.random.default_rng(0)
+    model.set_weights([np.abs(draws.normal(0.3, 0.4, one.shape)) for one in model.get_weights()])
+    if loud:
+        body[0].kernel.assign(body[0].kernel / 64)
+    return model
+
+
+def saved(model: Any, path: Path) -> str:
+    model.save(path)
+    return f"keras:{path}"
+
+
+def log_softmax(logits: Any) -> Any:
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("mode", ["caffe", "tf", "torch"])
+@pytest.mark.parametrize("head", ["softmax", None])
+def test_what_keras_itself_predicts_of_photographs(mode: str, head: str, tmp_path: Path) -> None:
+    own = small(head=head, loud=mode == "caffe")
+    model = load_model(saved(own, tmp_path / "m.keras"), preprocessing=mode)
+    pixels = keras.applications.imagenet_utils.preprocess_input(
+        PHOTOS.astype(np.float32), mode=mode
+    )
+    wanted = own.predict(pixels, verbose=0)
+    got = model.logits(PHOTOS)
+    assert got.dtype == np.float32
+    if head:
+        np.testing.assert_allclose(log_softmax(got), np.log(wanted), atol=1e-4)
+        assert "its last softmax is left out" in str(model.facts.found)
+        assert np.abs(got.sum(axis=1) - 1).max() > 0.1
+    else:
+        np.testing.assert_allclose(got, wanted, atol=1e-4)
+        assert "its outputs are taken as logits" in str(model.facts.found)
+    assert f'("{mode}", given)' in str(model.preprocessing)
+    assert isinstance(model, TorchModel)
+    assert (model.device, model.precision) == ("cpu", "float32")
+
+
+def test_larger_photographs_are_resized_by_pillow(tmp_path: Path) -> None:
+    large = photos(75)
+    own = small(head=None)
+    model = load_model(saved(own, tmp_path / "m.keras"), preprocessing="tf")
+    how = Image.Resampling.BILINEAR
+    shrunk = [np.asarray(Image.fromarray(one).resize((SIDE, SIDE), how)) for one in large]
+    wanted = own.predict(np.stack(shrunk).astype(np.float32) / 127.5 - 1, verbose=0)
+    np.testing.assert_allclose(model.logits(large), wanted, atol=1e-4)
+
+
+def functional(kind: str) -> Any:
+    """Models of several forms, and what Keras' own call is given for PHOTOS."""
+    given = keras.Input((SIDE, SIDE, 3))
+    floats = PHOTOS.astype(np.float32)
+    match kind:
+        case "bytes":
+            given = keras.Input((None, None, 3), dtype="uint8")
+            out = layers.Dense(7)(layers.GlobalAveragePooling2D()(RESCALING(given)))
+            return keras.Model(given, out), PHOTOS, "0..255, as its input is bytes"
+        case "channels first":
+            given = keras.Input((3, SIDE, SIDE))
+            first = {"data_format": "channels_first"}
+            seen = layers.Conv2D(4, 3, **first)(layers.Rescaling(1 / 255)(given))
+            out = layers.Dense(7)(layers.GlobalAveragePooling2D(**first)(seen))
+            return keras.Model(given, out), floats.transpose(0, 3, 1, 2), "its own Rescaling"
+        case "operations":
+            pixels = keras.applications.imagenet_utils.preprocess_input(given, mode="caffe")
+            return (
+                keras.Model(given, small(loud=True)(pixels)),
+                floats,
+                "as its own Add prepares them",
+            )
+        case "layer of softmax":
+            body = small(RESCALING, head=None, last=(layers.Softmax(),))
+            return body, floats, "its own Rescaling"
+        case "activation":
+            body = small(RESCALING, head=None, last=(layers.Activation("softmax"),))
+            return body, floats, "its own Rescaling"
+        case "nested":
+            inner = keras.Sequential([keras.Input((7,)), layers.Dense(5, activation="softmax")])
+            inside = keras.Sequential([keras.Input((SIDE, SIDE, 3)), RESCALING])
+            return small(inside, head="relu", last=(inner,)), floats, "its own Rescaling"
+        case "fixed batch":
+            model = keras.Sequential(
+                [keras.Input(batch_shape=(8, SIDE, SIDE, 3)), RESCALING, layers.Flatten()]
+            )
+            model.add(layers.Dense(3))
+            return model, floats, "its own Rescaling"
+        case "normalization":
+            body = small(layers.Normalization(mean=[120.0] * 3, variance=[3600.0] * 3))
+            return body, floats, "its own Normalization"
+    raise AssertionError(kind)
+
+
+FORMS = (
+    *("bytes", "channels first", "operations", "layer of softmax", "activation", "nested"),
+    *("fixed batch", "normalization"),
+)
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_forms_of_models(kind: str, tmp_path: Path) -> None:
+    own, given, said = functional(kind)
+    wanted = own.predict(given, verbose=0)
+    model = load_model(saved(own, tmp_path / "m.keras"))
+    assert said in str(model.preprocessing)
+    got = model.logits(PHOTOS)
+    if "softmax" in str(model.facts.found):
+        wanted, got = np.log(wanted), log_softmax(got)
+    np.testing.assert_allclose(got, wanted, atol=1e-4)
+    np.testing.assert_allclose(model.logits(PHOTOS[:3])[:3], model.logits(PHOTOS)[:3], atol=1e-5)
+    end = "the logarithms of its outputs" if kind == "layer of softmax" else ""
+    assert end in str(model.facts.found)
+
+
+def test_a_probability_of_nothing_has_a_logarithm(tmp_path: Path) -> None:
+    own = small(RESCALING, head=None, last=(layers.Rescaling(1e4), layers.Softmax()))
+    got = load_model(saved(own, tmp_path / "m.keras")).logits(PHOTOS)
+    assert np.isfinite(got).all()
+    assert got.min() < -80
+
+
+def test_where_the_file_does_not_say_hardy_asks(tmp_path: Path) -> None:
+    name = saved(small(), tmp_path / "m.keras")
+    choices = r'say so: `preprocessing="caffe"` \(.*"tf" \(.*"torch" \(.*"unit" .* or "none" \(0\.'
+    with pytest.raises(InputError, match=choices):
+        load_model(name)
+    with pytest.raises(InputError, match=choices):
+        load_model(name, preprocessing=Override(size=16))
+    half = (0.5, 0.5, 0.5)
+    spelled = load_model(name, preprocessing=Override(mean=half, std=half))
+    np.testing.assert_array_equal(
+        spelled.logits(PHOTOS), load_model(name, preprocessing="tf").logits(PHOTOS)
+    )
+    assert spelled.identity == load_model(name, preprocessing="tf").identity
+
+
+def test_a_wrong_choice_is_noticed(tmp_path: Path) -> None:
+    """Blue first is among what the check before a run tries."""
+    name = saved(small(), tmp_path / "m.keras")
+    images = (
+        random_images(200, SIDE, SIDE)
+        // 4
+        * np.random.default_rng(1).integers(0, 5, (200, 1, 1, 3), np.uint8)
+    )
+    right = load_model(name, preprocessing="caffe")
+    labels = right.logits(images).argmax(axis=1)
+    assert len(np.unique(labels)) > 1
+    assert not [one for one in check(right, images, labels).warnings if "override" in one]
+    (warning,) = check(load_model(name, preprocessing="tf"), images, labels).warnings
+    assert "100.0% with Caffe's (blue first)" in warning
+    assert warning.endswith('override its preprocessing: `preprocessing="caffe"`')
+
+
+def test_identity_is_that_of_the_content(tmp_path: Path) -> None:
+    own = small(RESCALING)
+    model = load_model(saved(own, tmp_path / "m.keras"))
+    packed = tmp_path / "packed.keras"
+    with (
+        zipfile.ZipFile(tmp_path / "m.keras") as before,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as after,
+    ):
+        for member in reversed(before.namelist()):
+            after.writestr(zipfile.ZipInfo(member, (2001, 2, 3, 4, 5, 6)), before.read(member))
+    assert load_model(f"keras:{packed}", batch=3).identity == model.identity
+    loaded = keras.saving.load_model(tmp_path / "m.keras")
+    assert load_model(saved(loaded, tmp_path / "again.keras")).identity == model.identity
+    assert load_model(f"keras:{packed}", preprocessing="tf").identity != model.identity
+    own.layers[-1].bias.assign(own.layers[-1].bias + 1)
+    assert load_model(saved(own, tmp_path / "other.keras")).identity != model.identity
+
+
+class Own(layers.Layer):
+    def call(self, pixels: Any) -> Any:
+        return pixels / 255
+
+
+def test_nothing_of_a_file_is_run_unless_it_is_trusted(tmp_path: Path) -> None:
+    mark = tmp_path / "was-run"
+    code = f"lambda x: [open({str(mark)!r}, 'w').close(), x / 255][1]"
+    own = keras.Sequential([keras.Input((SIDE, SIDE, 3)), layers.Lambda(eval(code))])
+    own.add(layers.Flatten())
+    own.add(layers.Dense(3))
+    name = saved(own, tmp_path / "m.keras")
+    mark.unlink(missing_ok=True)
+    with pytest.raises(InputError, match=r'layer "lambda.*", a Lambda, brings code in the file'):
+        load_model(name, preprocessing="none")
+    assert not mark.exists()
+    model = load_model(name, preprocessing="none", trust=True)
+    np.testing.assert_allclose(
+        model.logits(PHOTOS), own.predict(PHOTOS.astype(np.float32), verbose=0), atol=1e-4
+    )
+    assert mark.exists()
+
+
+def test_code_behind_a_name_that_looks_harmless(tmp_path: Path) -> None:
+    """A class of the file's choice is not looked up outside Keras, not even with trust."""
+    path = tmp_path / "m.keras"
+    small(RESCALING).save(path)
+    mark = tmp_path / "was-run"
+    module = tmp_path / "a_module_of_theirs.py"
+    module.write_text(f"open({str(mark)!r}, 'w').close()\nclass ReLU: pass\n")
+    with zipfile.ZipFile(path) as archive:
+        members = {one: archive.read(one) for one in archive.namelist()}
+    text = members["config.json"].decode()
+    members["config.json"] = text.replace(
+        '"module": "keras.layers", "class_name": "ReLU"',
+        '"module": "a_module_of_theirs", "class_name": "ReLU"',
+    ).encode()
+    assert members["config.json"] != text.encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for one, content in members.items():
+            archive.writestr(one, content)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        for trust in (False, True):
+            with pytest.raises(InputError, match=r"not Keras' own \(a_module_of_theirs\.ReLU\)"):
+                load_model(f"keras:{path}", trust=trust)
+    finally:
+        sys.path.remove(str(tmp_path))
+    assert not mark.exists()
+
+
+def test_classes_of_the_users_own_are_named(tmp_path: Path) -> None:
+    own = keras.Sequential([keras.Input((SIDE, SIDE, 3)), Own(), layers.Flatten()])
+    own.add(layers.Dense(3))
+    name = saved(own, tmp_path / "m.keras")
+    with pytest.raises(
+        InputError, match=r"not Keras' own \(Own\): import what registers them"
+    ) as it:
+        load_model(name)
+    assert "\n" not in str(it.value)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "message"),
+    [
+        (
+            (SIDE, SIDE, 1),
+            3,
+            r"expected one input \(N, H, W, 3\) or \(N, 3, H, W\), got \(None, 32",
+        ),
+        ((SIDE, 20, 3), 3, r"square images or of any size, got \(None, 32, 20, 3\)"),
+        ((SIDE, SIDE, 3), 1, r"expected one output \(N, classes\), of two classes at least, got"),
+    ],
+)
+def test_what_is_no_classifier_of_rgb_is_refused(
+    inputs: Any, outputs: int, message: str, tmp_path: Path
+) -> None:
+    own = keras.Sequential([keras.Input(inputs), layers.Flatten(), layers.Dense(outputs)])
+    with pytest.raises(InputError, match=message):
+        load_model(saved(own, tmp_path / "m.keras"), preprocessing="tf")
+
+
+def test_damage_is_told_in_one_line(tmp_path: Path) -> None:
+    whole = Path(saved(small(RESCALING), tmp_path / "m.keras").partition(":")[2]).read_bytes()
+    draws, path, told = np.random.default_rng(0), tmp_path / "bad.keras", []
+    for _ in range(25):
+        spoilt = np.frombuffer(whole, np.uint8).copy()
+        places = draws.integers(0, len(whole), 6)
+        spoilt[places] = draws.integers(0, 256, 6)
+        path.write_bytes(spoilt.tobytes())
+        try:
+            load_model(f"keras:{path}").logits(PHOTOS)
+        except HardyError as error:
+            told.append(str(error))
+    assert len(told) > 15
+    assert all("bad.keras" in line and "\n" not in line for line in told)
+
+
+def test_weights_that_do_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "m.keras"
+    small(RESCALING).save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {one: archive.read(one) for one in archive.namelist()}
+    members["config.json"] = members["config.json"].replace(b'"units": 7', b'"units": 9')
+    with zipfile.ZipFile(path, "w") as archive:
+        for one, content in members.items():
+            archive.writestr(one, content)
+    with pytest.raises(InputError, match=r"cannot read .*m\.keras: ValueError") as caught:
+        load_model(f"keras:{path}")
+    assert "\n" not in str(caught.value)
+
+
+ON_JAX = """
+import json, sys
+import numpy as np
+from hardy.models import load_model
+
+images, found = np.load("images.npy"), {}
+for name in sys.argv[1:]:
+    model = load_model(f"keras:{name}.keras", preprocessing="caffe", batch=5)
+    np.save(f"{name}.npy", model.logits(images))
+    found[name] = [model.identity, model.facts.found]
+assert "torch" not in sys.modules and "tensorflow" not in sys.modules
+print(json.dumps(found))
+"""
+
+
+def test_jax_gives_the_same(tmp_path: Path) -> None:
+    if find_spec("jax") is None:
+        pytest.skip("needs jax: make test-extras")
+    np.save(tmp_path / "images.npy", PHOTOS)
+    layered = small(head=None, last=(layers.Softmax(),), loud=True)
+    names = {"softmax": small(loud=True), "layer": layered}
+    for name, own in names.items():
+        own.save(tmp_path / f"{name}.keras")
+    done = subprocess.run(
+        [sys.executable, "-c", ON_JAX, *names],
+        cwd=tmp_path,
+        env=os.environ | {"KERAS_BACKEND": "jax"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    for name in names:
+        model = load_model(f"keras:{tmp_path / name}.keras", preprocessing="caffe")
+        np.testing.assert_allclose(
+            np.load(tmp_path / f"{name}.npy"), model.logits(PHOTOS), atol=1e-4
+        )
+        assert found[name][0] == model.identity, "a run begun on one may go on with the other"
+        assert "on jax" in found[name][1]
+
+
+def test_the_command(run: Any, tmp_path: Path) -> None:
+    name = saved(small(), tmp_path / "m.keras")
+    np.savez("set.npz", images=random_images(40, 32, 32), labels=np.arange(40) % 7)
+    words = ("eval", name, "--suite", "cifar10_c", "--images", "set.npz", "--own-classes")
+    few = ("--only", "fog", "--severities", "1", "--store", "runs")
+    code, out, err = run(*words, *few)
+    assert code != 0
+    assert 'say so: --preprocess "caffe"' in out + err
+    code, out, err = run(*words, *few, "--preprocess", "caffe")
+    assert code == 0, err
+    assert 'blue first ("caffe", given)' in out + err
+    assert "Sequential of Keras, on torch; its last softmax is left out" in out + err
