@@ -53,8 +53,14 @@ SHORTER = {
     "overlap": {"--epochs": "1", "--only": "noc_rain,noc_hue"},
     "--attack": {"--attack-steps": "2"},
 }
-# Tests of their own run the Python of all but the last, which has signatures; tests/extras has one.
-PROGRAMS = ("docs/torch.md", "docs/training.md", "docs/training-loop.md", "docs/reference.md")
+# Tests of their own run the Python of all but the last, which has signatures; tests/extras has two.
+PROGRAMS = (
+    "docs/torch.md",
+    "docs/training.md",
+    "docs/training-loop.md",
+    "docs/other-models.md",
+    "docs/reference.md",
+)
 # A test of its own installs the package that has this method.
 INSTALLED = "hardy train cutout --set size=8 --data cifar10 --out cutout"
 RUN = ("hardy ", "make demo")
