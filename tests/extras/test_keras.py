@@ -203,6 +203,20 @@ def test_a_wrong_choice_is_noticed(tmp_path: Path) -> None:
     assert warning.endswith('override its preprocessing: `preprocessing="caffe"`')
 
 
+def test_gradients_reach_the_pixels(tmp_path: Path) -> None:
+    """Which noise is learned by."""
+    import torch
+
+    model = load_model(saved(small(RESCALING), tmp_path / "m.keras"))
+    assert isinstance(model, TorchModel)
+    pixels = (torch.from_numpy(PHOTOS.copy()).permute(0, 3, 1, 2) / 255).requires_grad_()
+    with model.from_pixels() as classify:
+        logits = classify(pixels)
+        (slope,) = torch.autograd.grad(logits[:, 0].sum(), pixels)
+    np.testing.assert_allclose(logits.detach().numpy(), model.logits(PHOTOS), atol=1e-4)
+    assert slope.abs().sum() > 0
+
+
 def test_identity_is_that_of_the_content(tmp_path: Path) -> None:
     own = small(RESCALING)
     model = load_model(saved(own, tmp_path / "m.keras"))
