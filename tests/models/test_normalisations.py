@@ -72,6 +72,9 @@ def test_it_is_part_of_what_a_run_is_and_is_said() -> None:
     assert 'std 0.00392157 0.00392157 0.00392157, blue first ("caffe", given)' in str(
         models["caffe"].preprocessing
     )
+    mean, std, _ = NORMALISATIONS["caffe"]
+    red_first = load_model(tiny(), preprocessing=Preprocessing(mean, std))
+    assert red_first.identity != models["caffe"].identity
     sized = load_model(tiny(), preprocessing=Override(size=24, named="tf"))
     assert str(sized.preprocessing).startswith("resize to 24 (bilinear), mean 0.5 0.5 0.5")
 
