@@ -51,9 +51,9 @@ def keras_model(rest: str, options: Options) -> Model:
         options.refuse(precision="on JAX it computes as it was saved")
     model = _loaded(keras, path, content, options, place)
     intake = _look_at_input(model, path)
-    logarithm, words = _take_logits(keras, model, path)
+    logarithm, words = _take_logits(keras, model)
     intake = intake._replace(logarithm=logarithm)
-    preprocessing = options.prepared_as(_own(model, intake, options))
+    preprocessing = options.prepared_as(_own(keras, model, intake, options))
     facts = ModelFacts(found=f"{type(model).__name__} of Keras, on {backend}; {words}")
     made = _adapted(backend, model, intake, options, preprocessing, facts)
     made.identity = digest(
@@ -161,7 +161,7 @@ def _look_at_input(model: Any, path: Path) -> KerasIntake:
     return KerasIntake(height, last, "int" in str(model.inputs[0].dtype), logarithm=False)
 
 
-def _take_logits(keras: Any, model: Any, path: Path) -> tuple[bool, str]:
+def _take_logits(keras: Any, model: Any) -> tuple[bool, str]:
     """Whether logits are the logarithms of its outputs, and in words what they are. An activation
     of the last layer is taken off it, so that nothing is lost to rounding."""
     *_, last = _steps(keras, model)
@@ -174,9 +174,9 @@ def _take_logits(keras: Any, model: Any, path: Path) -> tuple[bool, str]:
     return False, "its outputs are taken as logits"
 
 
-def _own(model: Any, intake: KerasIntake, options: Options) -> Preprocessing:
+def _own(keras: Any, model: Any, intake: KerasIntake, options: Options) -> Preprocessing:
     """Bytes as they are where the model makes of them what it wants; else the file does not say."""
-    inside = _normalising(sys.modules["keras"], model)
+    inside = _normalising(keras, model)
     source = "the file's"
     if intake.whole:
         source = "0..255, as its input is bytes"
