@@ -14,7 +14,7 @@ import typer
 import hardy
 from hardy.catalogue import KINDS
 from hardy.cli import app
-from hardy.images.datasets import FETCHED
+from hardy.fetching import FETCHED
 from hardy.metrics import METRICS
 from hardy.metrics.metric import Metric
 
@@ -85,7 +85,7 @@ for heavy in ("torch", "sklearn", "onnxruntime", "plotly", "matplotlib"):
 import hardy
 from hardy.catalogue import KINDS
 from hardy.cli import app
-from hardy.images.datasets import FETCHED
+from hardy.fetching import FETCHED
 from hardy.metrics import METRICS
 from hardy.metrics.metric import Metric
 for kind in KINDS:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.design.overlap import overlap as overlap
     from hardy.diagnosis import doctor as doctor
     from hardy.evaluation import evaluate as evaluate
-    from hardy.images.datasets import fetch as fetch
+    from hardy.fetching import fetch as fetch
     from hardy.pictures import show as show
     from hardy.report.leaderboard import leaderboard as leaderboard
     from hardy.report.serve import view as view
@@ -68,7 +68,7 @@ _LATER = {
     "doctor": "hardy.diagnosis",
     "draw": "hardy.corrupt.calls",
     "evaluate": "hardy.evaluation",
-    "fetch": "hardy.images.datasets",
+    "fetch": "hardy.fetching",
     "leaderboard": "hardy.report.leaderboard",
     "log": "hardy.share.tracking",
     "names": "hardy.catalogue",

@@ -19,6 +19,7 @@ KINDS: Registry[Any] = Registry(
         "methods": _row("train:METHODS", "Ways to train a net."),
         "nets": _row("train:NETS", "Architectures to train."),
         "models": _row("models:MODELS", "Kinds of model, as one types them."),
+        "zoo": _row("models.zoo:ZOO", "Classifiers that are fetched, typed as zoo:NAME."),
         "defences": _row("models.defences:DEFENCES", "Steps before a model."),
         "metrics": _row("metrics:METRICS", "Scores of stored predictions."),
         "readers": _row("images.readers:READERS", "Kinds of image sets, and their paths."),

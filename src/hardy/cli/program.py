@@ -225,13 +225,27 @@ def demo(
 
 @app.command(cls=NamingCommand)
 def fetch(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="{images.datasets:fetchable}.")],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="{fetching:fetchable}.")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Of models, those to fetch; see `hardy ls zoo`. All if left out.",
+            autocompletion=complete("zoo"),
+        ),
+    ] = None,
 ) -> None:
-    """Fetch images that are not part of Hardy into the user's cache."""
-    progress.mention(f"fetching {what}, unless it is here")
-    folder = hardy.fetch(what)
+    """Fetch images and classifiers that are not part of Hardy into the user's cache."""
+    named = names or []
+    progress.mention(f"fetching {' '.join([what, *named])}, unless it is here")
+    folder = hardy.fetch(what, *named, track=watch)
     if what == "cifar10":
         typer.echo(f"CIFAR-10 is in {folder}; name it cifar10:test, cifar10:train")
+    elif what == "models":
+        for name in named or KINDS["zoo"]:
+            net = KINDS["zoo"][name]
+            typer.echo(f"zoo:{name:<20}{net.category:<12}{net.summary}")
+        typer.echo(f"they are in {folder}")
     else:
         whose = "frost" if what == "textures" else "demo"
         typer.echo(f"the {whose} photographs are in {folder}")

