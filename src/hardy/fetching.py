@@ -49,7 +49,7 @@ def _fetch_textures() -> Path:
 
 FETCHED = {
     "cifar10": fetch_cifar10,
+    "models": fetch_nets,
     "textures": _fetch_textures,
     "photos": fetch_photos,
-    "models": fetch_nets,
 }

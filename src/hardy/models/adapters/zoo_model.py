@@ -28,7 +28,7 @@ def zoo_model(rest: str, options: Options) -> TorchModel:
     model.identity = digest(
         "zoo",
         {
-            "network": net.place,
+            "network": [net.place, *net.scales],
             "weights": weights,
             "preprocessing": model.preprocessing,
             "precision": options.precision,

