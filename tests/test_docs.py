@@ -21,7 +21,10 @@ from typer.testing import CliRunner
 import hardy
 from docs import tables
 from hardy import cli, demonstration
+from hardy.files import write_file
 from hardy.images import datasets
+from hardy.models.weight_files import packed
+from hardy.models.zoo import ZOO, keeping
 from hardy.store.reader import find_runs
 from hardy.suites import load
 from hardy.suites.suite import SUITE, SUITE_TOO
@@ -131,7 +134,7 @@ def test_few_blocks_are_not_run_and_these_have_the_options_they_name() -> None:
 @pytest.fixture
 def folder(tmp_path, monkeypatch, torchvision):
     """An empty folder but for the files that the pages speak of; CIFAR-10 is a few images, nets
-    are narrow, noise is learned in two steps, and torchvision's weights are random."""
+    are narrow, noise is learned in two steps, and weights of torchvision and the zoo are random."""
     import torchvision
 
     make_files(tmp_path)
@@ -141,6 +144,9 @@ def folder(tmp_path, monkeypatch, torchvision):
     network = torchvision.models.resnet18()
     torch.save(network.state_dict(), tmp_path / "torch/hub/checkpoints" / weights)
     monkeypatch.setattr(datasets, "folder", lambda: tmp_path / "kept")
+    monkeypatch.setattr(keeping, "zoo_folder", lambda: tmp_path / "zoo")
+    weights_of = keeping.blank_net(ZOO["squeezenet1_1"]).state_dict()
+    write_file(keeping.net_file("squeezenet1_1"), packed(weights_of, {}, tmp_path))
     monkeypatch.setattr(datasets, "faults", lambda split=None: [])
     for net in ("wrn_40_2", "wrn_16_4"):
         monkeypatch.setitem(NETS._objects, net, make_narrow)

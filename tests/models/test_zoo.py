@@ -26,6 +26,8 @@ from hardy.models import load_model
 from hardy.models.model import Override, facts_of
 from hardy.models.zoo import ZOO, keeping, parcels
 from hardy.models.zoo.parcels import Parcel, open_parcel
+from tests.models.test_zoo_photos import HITS
+from tests.pages import page
 from tests.photos import photos
 
 REAL = {name: ZOO[name] for name in ZOO}
@@ -342,3 +344,19 @@ def test_the_table(name: str) -> None:
         "efficientnet_lite2": 6.09,
     }
     assert size / 1e6 == pytest.approx(millions[name], abs=0.01)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_page_says_what_is_so(name: str) -> None:
+    net = REAL[name]
+    (row,) = re.findall(rf"^\| `zoo:{name}` \| (.*) \|$", page("docs/zoo.md"), re.MULTILINE)
+    package, megabytes, licence, side, _, hits = row.split(" | ")
+    assert package == f"`{net.parcel.package}` of {net.parcel.registry}"
+    assert (megabytes, licence, side) == (str(net.parcel.megabytes), net.licence, str(net.size))
+    assert hits == " / ".join(map(str, HITS[name]))
+
+
+def test_the_page_says_how_much_there_is_to_fetch() -> None:
+    whole = sum(net.parcel.megabytes for net in REAL.values())
+    assert whole == 249
+    assert "all of them: 250 MB to fetch" in page("docs/zoo.md")
