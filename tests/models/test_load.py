@@ -26,6 +26,7 @@ def test_the_kinds_of_model():
             "onnx",
             "tflite",
             "keras",
+            "zoo",
             "linear",
             "sklearn",
             "hardy",
