@@ -145,8 +145,9 @@ def folder(tmp_path, monkeypatch, torchvision):
     torch.save(network.state_dict(), tmp_path / "torch/hub/checkpoints" / weights)
     monkeypatch.setattr(datasets, "folder", lambda: tmp_path / "kept")
     monkeypatch.setattr(keeping, "zoo_folder", lambda: tmp_path / "zoo")
+    came = {"package": ZOO["squeezenet1_1"].parcel.package}
     weights_of = keeping.blank_net(ZOO["squeezenet1_1"]).state_dict()
-    write_file(keeping.net_file("squeezenet1_1"), packed(weights_of, {}, tmp_path))
+    write_file(keeping.net_file("squeezenet1_1"), packed(weights_of, came, tmp_path))
     monkeypatch.setattr(datasets, "faults", lambda split=None: [])
     for net in ("wrn_40_2", "wrn_16_4"):
         monkeypatch.setitem(NETS._objects, net, make_narrow)

