@@ -307,7 +307,9 @@ def evaluate(
     if dry_run:
         return evaluation.plan(announce)
     outcome = conduct(evaluation)
-    stored = [Run(open_run(folder), (*reasons, *outcome.faults)) for folder in outcome.folders]
+    stored = StoredRuns(
+        Run(open_run(folder), (*reasons, *outcome.faults)) for folder in outcome.folders
+    )
     return stored if isinstance(model, list | tuple) else stored[0]
 
 

@@ -1,7 +1,11 @@
 """Images to look at: sheets with names beside the pictures, and sequences that move."""
 
+import base64
+import io
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +15,9 @@ import hardy
 from hardy import pictures
 from hardy.images.display import GAP, contact_sheet, write_clip
 from hardy.images.recipes import eight_sevenths
+from hardy.suites import load
 from tests.photos import photos
+from tests.report.pages import Parsed, check_safe
 
 
 @pytest.fixture
@@ -115,3 +121,54 @@ def test_pictures_and_names_are_where_they_belong() -> None:
     for column in range(3):
         x = left + column * (side + GAP)
         assert (sheet[:top, x : x + side] < 128).any(), "column name"
+
+
+def test_a_sheet_to_look_at(photo: Path):
+    """A notebook shows the very pictures that a file has, in a table with their names."""
+    sheet = hardy.show(photo, size=32)
+    names = load("imagenet_c").corruptions
+    assert repr(sheet) == f"PhotoSheet({len(names)} rows of 6 pictures)"
+    parsed = Parsed(sheet._repr_html_().encode())
+    check_safe(parsed)
+    assert [image["alt"] for image in parsed.all("img")][:7] == [
+        *(f"{names[0]}, {column}" for column in sheet.columns),
+        f"{names[1]}, clean",
+    ]
+    # 32 pixels are stored without loss: what is shown is what `hardy.corrupt` makes.
+    source = parsed.all("img")[5]["src"].partition("base64,")[2]
+    with Image.open(io.BytesIO(base64.b64decode(source))) as image:
+        made = np.array(image)
+    clean = eight_sevenths(32).prepare(photos(90, 120)[0])
+    np.testing.assert_array_equal(made, hardy.corrupt(clean, names[0], 5, ids=["photo"]))
+    written = hardy.show(photo, photo.with_name("a.png"), size=32)
+    assert sheet.write(photo.with_name("b.png")).read_bytes() == written.read_bytes()
+
+
+def test_a_photograph_in_memory(photo: Path):
+    pixels = photos(90, 120)[0]
+    sheets = [hardy.show(one, size=32) for one in (pixels, Image.fromarray(pixels), pixels[None])]
+    for sheet in sheets:
+        np.testing.assert_array_equal(sheet.rows[3][1][4], sheets[0].rows[3][1][4])
+    np.testing.assert_array_equal(sheets[0].rows[3][1][0], hardy.show(photo, size=32).rows[3][1][0])
+
+
+def test_frames_to_look_at(photo: Path):
+    sheet = hardy.show(photo, sequence="tilt", size=64)
+    frames = hardy.perturb(photos(90, 120)[0], "tilt", id="photo", recipe=eight_sevenths(64))
+    assert [name for name, _ in sheet.rows] == ["frame 0", "frame 8", "frame 16", "frame 24"]
+    np.testing.assert_array_equal(sheet.rows[1][1][2], frames[10])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((np.zeros((2, 32, 32, 3), np.uint8),), {}, "expected one photograph, got a batch of 2"),
+        ((np.zeros((32, 32)),), {}, "expected a PIL image or a uint8 RGB array"),
+        (("nowhere.png",), {}, "cannot read nowhere.png: there is no such file"),
+        (("photo.png",), {"html": True}, "expected `output`, the file of the page, with `html`"),
+        ((np.zeros((32, 32, 3), np.uint8), "a.html"), {"html": True}, "got ndarray; save it first"),
+    ],
+)
+def test_what_cannot_be_shown(arguments: Any, options: Any, message: str):
+    with pytest.raises(hardy.InputError, match=re.escape(message)):
+        hardy.show(*arguments, **options)

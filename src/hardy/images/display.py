@@ -13,13 +13,14 @@ from hardy.engine.door import UInt8
 from hardy.errors import need
 from hardy.files import write_file
 from hardy.images.image_files import WRITERS, check_output, write_image
+from hardy.notebook import GREY, LEFT, as_text
 
 PAPER, INK, GAP = (255, 255, 255), (30, 30, 30), 4
 _PER_SECOND = 10  # frames of a moving picture
 _ACROSS = 8  # frames in a row of a sheet
 SHOWN = 12  # images of a batch
-GREY = "#7d8785"  # at least 3.5 : 1 against white and against dark pages
 _QUALITY = 75
+_THUMB = 'style="width: 112px; max-width: none; image-rendering: auto"'
 # Below this side a picture is stored without loss: it is shown enlarged, and small anyway.
 TINY = 64
 
@@ -45,7 +46,15 @@ def contact_sheet(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[UIn
     return np.array(sheet)
 
 
-def check_clip(path: Path, source: Path) -> None:
+def frame_sheet(frames: Iterable[UInt8]) -> tuple[list[str], list[tuple[str, list[UInt8]]]]:
+    """The columns and rows of a contact sheet of a sequence."""
+    pictures = list(frames)
+    starts = range(0, len(pictures), _ACROSS)
+    rows = [(f"frame {start}", pictures[start : start + _ACROSS]) for start in starts]
+    return [f"+{k}" for k in range(_ACROSS)], rows
+
+
+def check_clip(path: Path, source: Path | None) -> None:
     """Refuse, before any work, what cannot be written."""
     hint = ".gif and .mp4 move, the others show all frames on a sheet"
     check_output(path, source, (".gif", ".mp4", *WRITERS), hint)
@@ -60,9 +69,7 @@ def write_clip(path: Path, frames: Iterable[UInt8]) -> None:
     elif suffix == ".gif":
         _write_gif(path, pictures)
     else:
-        starts = range(0, len(pictures), _ACROSS)
-        rows = [(f"frame {start}", pictures[start : start + _ACROSS]) for start in starts]
-        write_image(path, contact_sheet([f"+{k}" for k in range(_ACROSS)], rows))
+        write_image(path, contact_sheet(*frame_sheet(pictures)))
 
 
 def _write_gif(path: Path, frames: list[UInt8]) -> None:
@@ -103,6 +110,20 @@ def data_uri(webp: bytes) -> str:
     return "data:image/webp;base64," + base64.b64encode(webp).decode("ascii")
 
 
+def sheet_html(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[UInt8]]]) -> str:
+    """The same table in a notebook; what is wider than the page is scrolled."""
+    heads = "".join(f'<th style="text-align: center">{as_text(name)}</th>' for name in columns)
+    lines = [f"<tr><th></th>{heads}</tr>"]
+    for name, pictures in rows:
+        cells = "".join(
+            f'<td style="padding: 2px"><img src="{data_uri(encode(picture))}" '
+            f'alt="{as_text(f"{name}, {column}")}" {_THUMB}></td>'
+            for column, picture in zip(columns, pictures, strict=False)
+        )
+        lines.append(f"<tr><th {LEFT}>{as_text(name)}</th>{cells}</tr>")
+    return f'<div style="overflow-x: auto"><table>{"".join(lines)}</table></div>'
+
+
 def batch_html(images: Any, names: Sequence[str] = ()) -> str:
     """Images (N, H, W, 3), or frames, beside each other; `names` stand below them."""
     shown = [np.asarray(image, np.uint8) for image, _ in zip(images, range(SHOWN), strict=False)]
@@ -110,7 +131,7 @@ def batch_html(images: Any, names: Sequence[str] = ()) -> str:
     cards = "".join(
         '<figure style="display: inline-block; margin: 0 6px 6px 0">'
         f'<img src="{data_uri(encode(image))}" alt="{escape(label)}" '
-        'style="width: 112px; image-rendering: auto">'
+        f"{_THUMB}>"
         f'<figcaption style="font-size: 11px; color: {GREY}">{escape(label)}</figcaption></figure>'
         for image, label in zip(shown, labels, strict=True)
     )

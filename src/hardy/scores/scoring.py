@@ -19,11 +19,11 @@ from hardy.progress import Track, watch
 from hardy.registry import unknown
 from hardy.scores.effective_robustness import baseline, effective_tables
 from hardy.scores.listing import published_tables, score_tables
-from hardy.scores.naming import choose, choose_all, of_suite, readable_runs
+from hardy.scores.naming import choose, choose_all, first_run, of_suite, readable_runs
 from hardy.scores.result_files import write_scores
 from hardy.scores.run_scores import Scores, score_run
 from hardy.scores.side_by_side import beside_tables
-from hardy.scores.text_tables import Shown, TextTable, to_csv, to_text
+from hardy.scores.text_tables import Shown, TextTable, to_csv, to_html, to_text
 from hardy.store.reader import StoredRun, find_runs
 
 Tell = Callable[[str], None]
@@ -101,6 +101,22 @@ class StoredRuns(list[Run]):
             with suppress(ImportError):
                 return import_module(library).DataFrame(columns)
         return columns
+
+    def _repr_html_(self) -> str:
+        """What is there, without its scores: of many runs these would take their time."""
+        rows = [
+            (
+                run.model,
+                run.suite,
+                f"{len(run.stored.ids):,}",
+                f"{len(run.stored.cells):,}",
+                first_run(run.stored),
+                str(run.folder),
+            )
+            for run in self
+        ]
+        header = ("model", "suite", "images", "cells", "run on", "folder")
+        return to_html([TextTable(f"{len(rows):,} run{'s' * (len(rows) != 1)}", header, rows)])
 
 
 def runs(store: str | os.PathLike[str]) -> StoredRuns:

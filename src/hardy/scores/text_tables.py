@@ -11,12 +11,13 @@ import io
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hardy.errors import printable
 from hardy.files import write_file
+from hardy.notebook import GREY, LEFT, RIGHT, as_text, caption_html, notes_html, table_html
 from hardy.places import locate
 from hardy.registry import unknown
 
@@ -29,10 +30,7 @@ _TEXT_FORMATS = ("table", "md", "csv", "json")
 # and between columns.
 FIRST, LEAST, HEADING, GAP = 40, 16, 16, 2
 WIDTH = 100  # of a file
-# Of a notebook: colours of the palette that reports have, and the style of cells.
-BLUE, GREY = "#0072b2", "#7d8785"
-_CELL = 'style="text-align: right; font-variant-numeric: tabular-nums; padding: 2px 12px"'
-NAME = 'style="text-align: left; padding: 2px 12px"'
+BLUE = "#0072b2"  # of the palette that reports have, for a notebook
 _NUMBER = re.compile(r"[<>≤≥= ]*[-+−±]?\d|–$|$")  # how a cell with a number starts, or is empty
 _FORMULA = ("=", "+", "-", "@")  # how a spreadsheet's formulas start
 
@@ -70,6 +68,9 @@ class Shown(Protocol):
         text = self.render(format or (suffix if suffix in _TEXT_FORMATS else _TEXT_FORMATS[0]))
         write_file(target, text.encode(), "name another file")
         return target
+
+    def _repr_html_(self) -> str:
+        return to_html(self.tables(brief=True))
 
 
 def to_terminal(tables: Iterable[TextTable]) -> None:
@@ -216,18 +217,31 @@ def _plain(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
+def to_html(tables: Iterable[TextTable]) -> str:
+    """As a notebook shows them, one below the other."""
+    return "".join(
+        table_html(
+            table.title,
+            table.header,
+            table.rows,
+            bold=table.best,
+            is_text=partial(_is_text, table),
+            notes=table.notes,
+        )
+        for table in tables
+    )
+
+
 def scores_html(
-    scores: Iterable[Score], told: Iterable[str], *, title: str = "", seen: Iterable[str] = ()
+    scores: Iterable[Score], told: Sequence[str], *, title: str = "", seen: Iterable[str] = ()
 ) -> str:
-    """Small HTML without scripts: a row per score, and what is to be told below."""
+    """A row per score with its interval drawn, and what is to be told below."""
     rows = "".join(
-        f"<tr><th {NAME}>{escape(score.name)}</th>"
-        f"<td {_CELL}>{escape(score.figure() + score.mark(seen))}</td><td>{_strip(score)}</td></tr>"
+        f"<tr><th {LEFT}>{as_text(score.name)}</th><td {RIGHT}>"
+        f"{as_text(score.figure() + score.mark(seen))}</td><td>{_strip(score)}</td></tr>"
         for score in scores
     )
-    caption = f"<caption {NAME}><b>{escape(title)}</b></caption>" if title else ""
-    below = "".join(f'<div style="color: {GREY}">{escape(line)}</div>' for line in told)
-    return f"<table>{caption}{rows}</table>{below}"
+    return f"<table>{caption_html(title)}{rows}</table>{notes_html(told)}"
 
 
 def _strip(score: Score) -> str:

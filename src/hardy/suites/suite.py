@@ -18,6 +18,7 @@ from typing import Any
 
 from hardy.documents import SUITE_NAME
 from hardy.errors import InputError
+from hardy.notebook import table_html
 from hardy.registry import unknown
 from hardy.schema import (
     TABLE,
@@ -101,6 +102,25 @@ class Suite:
     def __repr__(self) -> str:
         number = "" if self.shift else f"{len(self.counted)} "
         return f"Suite({self.name!r}, version {self.version}, {number}{self.kind})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: what one has to know to run it, and to quote it."""
+        facts = {
+            "images": self.images,
+            "classes": f"{self.classes:,}",
+            "counts": "" if self.shift else ", ".join(self.counted),
+            "for tuning": ", ".join(self.validation),
+            "severities": f"1 to {len(self.edition.severities(self.counted[0]))}"
+            if self.graded
+            else "",
+            "preparation": f"{self.recipe}: {self.recipe_description}",
+            "stored as": self.storage or "",
+            "noise stored as": self.noise_storage or "",
+            "constants": f"edition {self.edition.name}",
+            "source": self.source,
+        }
+        title = f"{self.title} ({self.name}, version {self.version})"
+        return table_html(title, ("", ""), [fact for fact in facts.items() if fact[1]])
 
     @property
     def corruptions(self) -> tuple[str, ...]:
