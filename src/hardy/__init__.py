@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.diagnosis import doctor as doctor
     from hardy.evaluation import evaluate as evaluate
     from hardy.fetching import fetch as fetch
+    from hardy.maite import MaiteCorruption as MaiteCorruption
     from hardy.pictures import show as show
     from hardy.report.leaderboard import leaderboard as leaderboard
     from hardy.report.serve import view as view
@@ -53,6 +54,7 @@ __version__ = "0.2.0.dev0"
 
 # The module that has the name, or the room that is the name.
 _LATER = {
+    "MaiteCorruption": "hardy.maite",
     "Run": "hardy.scores.scoring",
     "attack": "hardy.attacks.attack",
     "build": "hardy.variants.disk.build",

@@ -152,10 +152,10 @@ def evaluate(
     """Predict all cells of a suite and store what metrics need: a `Run`, or a list for a list.
 
     The same call resumes; more cells, severities or images extend. `model` is a name such as
-    "timm:resnet50" (`hardy.names("models")` lists the kinds), a torch module, or a function from
-    uint8 (N, H, W, 3) to logits (N, K), which goes by its `name`: give it another one when its
-    weights change. Several models see each corrupted image while it is there; of these `name` has
-    one for each, "MODEL@FILE" brings weights, and "models.toml" is a list of models in a file.
+    "timm:resnet50" (`hardy.names("models")` lists the kinds), a torch module, a MAITE model, or a
+    function from uint8 (N, H, W, 3) to logits (N, K), which goes by its `name`: give it another one
+    when its weights change. Several models see each corrupted image while it is there; of these
+    `name` has one for each, "MODEL@FILE" brings weights, "models.toml" is a list of models.
 
     `models` instead of `model` is for hundreds: "list.txt" has one on each line, and
     "torch:net.py:make@checkpoints/*.pt" stands for one with each file. As many as fit in memory see
@@ -163,16 +163,15 @@ def evaluate(
     `failed`, by model.
 
     `images` is a path of any kind that `hardy.names("readers")` lists, an array uint8 (N, H, W, 3)
-    with its `labels`, or a data set of torch's or Hugging Face's kind; `files` is a folder that
-    holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the images.
-    `own_classes` says that labels are the images' own, not the suite's, and `classes` how many
-    there are; `preprocessing`, an `Override` or a name such as "caffe", overrides the model's own,
-    and `defend` puts a defence before it, such as "clahe". `prompts` are the sentences by which
+    with its `labels`, or a data set of torch's, Hugging Face's or MAITE's kind; `files` is a folder
+    that holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the
+    images. `own_classes` says that labels are the images' own, not the suite's, and `classes` how
+    many there are; `preprocessing`, an `Override` or a name such as "caffe", overrides the model's
+    own, and `defend` puts a defence before it, such as "clahe". `prompts` are the sentences by which
     models of images and texts are told what classes there are: "varied", "single", or a file of
-    yours. With `compile` torch compiles models
-    that have a name, which takes up to a minute, is done while images are read, and may change last
-    bits. With `dry_run` nothing is stored: the result says what the run would cost, by a timed
-    sample.
+    yours. With `compile` torch compiles models that have a name, which takes up to a minute, is
+    done while images are read, and may change last bits. With `dry_run` nothing is stored: the
+    result says what the run would cost, by a timed sample.
 
     `devices` shares the run among processes, one for each GPU of "0,1,3" or "all", or one for each
     word of "cpu,cpu"; `on` among the machines of a Ray cluster, "ray://HOST:PORT", "auto", or "ray"
@@ -254,7 +253,7 @@ def evaluate(
             precision=precision,
             batch=batch,
             compile=compile,
-            preprocessing=one.preprocessing,
+            preprocessing=one.prepared_for(images),
             prompts=one.prompts,
             name=one.name,
             side=subject.suite.edition.side,

@@ -1,5 +1,6 @@
-"""Data sets given in Python: torch's, whose items are (image, label), and Hugging Face's, whose
-items are rows with these columns. Neither library is imported: they are known by what they can do.
+"""Data sets given in Python: torch's, whose items are (image, label), Hugging Face's, whose items
+are rows with these columns, and those of the MAITE protocols. No library is imported: they are
+known by what they can do.
 
 An item is asked for whenever its pixels are, so that random transforms have no place in the data
 set; nor has a normalisation, which is the model's part.
@@ -14,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from hardy.engine.door import UInt8, is_pil
+from hardy.engine.maite_door import follows_maite
 from hardy.engine.ops import is_tensor
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 from hardy.images.image_files import Convert, Picture, rgb
+from hardy.images.maite_datasets import MaitePairs, check_ids
 from hardy.images.numpy_files import numbered
 from hardy.images.source import Labels, Listing
 
@@ -52,6 +55,8 @@ def is_dataset(thing: object) -> bool:
 
 def source_of_dataset(dataset: Any) -> DatasetSource:
     """The id of an image is its place, as in an array."""
+    if follows_maite(dataset):
+        return _source_of_maite(dataset)
     where, count = type(dataset).__name__, len(dataset)
     if isinstance(dataset, Mapping):
         raise InputError(
@@ -65,6 +70,18 @@ def source_of_dataset(dataset: Any) -> DatasetSource:
     return DatasetSource("data set", where, numbered(count), range(count), labels, classes, dataset)
 
 
+def _source_of_maite(dataset: Any) -> DatasetSource:
+    """Its images keep the ids that it gives them."""
+    where, pairs = dataset.metadata["id"], MaitePairs(dataset)
+    if not len(pairs):
+        return DatasetSource("MAITE data set", where, [], range(0), None, None, pairs)
+    _item(pairs, 0)  # before all of them are read
+    labels, ids = zip(*pairs.labels_and_ids(), strict=True)
+    known, files = check_ids([*ids], where), numbered(len(pairs))
+    numbers = np.array(labels, np.int64)
+    return DatasetSource("MAITE data set", where, files, known, numbers, pairs.classes, pairs)
+
+
 def _item(dataset: Any, place: int) -> tuple[Any, int]:
     """Image and label."""
     where = f"item {place} of {type(dataset).__name__}"
@@ -72,6 +89,8 @@ def _item(dataset: Any, place: int) -> tuple[Any, int]:
     label: Any
     try:
         item = dataset[place]
+    except HardyError:
+        raise
     except Exception as error:  # whatever code of the user raises
         raise InputError(f"cannot read {where}: {error!r}") from error
     if isinstance(item, Mapping):

@@ -12,8 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from hardy.engine.maite_door import follows_maite
 from hardy.errors import InputError, printable
 from hardy.models.adapters.function_model import FunctionModel
+from hardy.models.adapters.maite_model import MaiteModel
 from hardy.models.class_order import Spellings
 from hardy.models.model import (
     NEEDED,
@@ -86,12 +88,13 @@ def load_model(
     compile: bool = False,
     prompts: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """A model by name ("timm:resnet50"), a torch module, or a function from uint8 (N, H, W, 3) to
-    logits (N, K). A function has no weights to tell apart, so its identity is its name and source:
-    give it another `name` whenever its weights change. `side` is that of the images to come,
-    and `classes` has the names that each of their classes goes by, the first being its own: outputs
-    of models that name theirs are put into that order. With `compile` torch compiles the module.
-    `prompts` tells a model of images and texts its classes: a set's name, or a file."""
+    """A model by name ("timm:resnet50"), a torch module, a model of the MAITE protocols, or a
+    function from uint8 (N, H, W, 3) to logits (N, K). Neither of the last two shows its weights, so
+    its identity is its name and source: give it another `name` whenever its weights change.
+    `side` is that of the images to come, and `classes` has the names that each of their classes
+    goes by, the first being its own: outputs of models that name theirs are put into that order.
+    With `compile` torch compiles the module. `prompts` tells a model of images and texts its
+    classes: a set's name, or a file."""
     file = None if checkpoint is None else Path(checkpoint)
     # One model with other weights, or other prompts, is another model.
     other = f" @ {file.name}" if file else ""
@@ -136,6 +139,8 @@ def _load(model: str | Callable[..., Any] | Model, options: Options, name: str |
         decided = ("checkpoint", "device", "precision", "batch", "preprocessing")
         replace(options, name=made.name).refuse(**dict.fromkeys(decided, ready))
         return made
+    if follows_maite(model) and callable(model):
+        return MaiteModel(model, options)
     torch = sys.modules.get("torch")  # else nobody can have made a module of it
     if torch is not None and isinstance(model, torch.nn.Module):
         from hardy.models.adapters.torch_sources import given_module

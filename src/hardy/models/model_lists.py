@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hardy.documents import read_toml
+from hardy.engine.maite_door import follows_maite, gives_floats
 from hardy.errors import InputError, door, printable
 from hardy.models import MODELS, heeds
+from hardy.models.adapters.maite_model import UNIT
 from hardy.models.model import Override, Preprocessing, as_override
 from hardy.schema import TABLES, TEXT, WHOLE, Field, all_of, check_table, is_number
 
@@ -44,6 +46,11 @@ class WantedModel(NamedTuple):
         weights = f" @ {self.checkpoint.name}" if self.checkpoint else ""
         texts = f" with {Path(self.prompts).name}" if self.prompts else ""
         return printable(str(own or f"{given}{weights}{texts}"))
+
+    def prepared_for(self, images: Any) -> Prepared:
+        """How it gets pixels: one of MAITE's as its data set gives them, which may be floats."""
+        own = self.preprocessing is None and follows_maite(self.model)
+        return UNIT if own and gives_floats(images) else self.preprocessing
 
 
 def list_wanted(model: Any, models: Any, **options: Any) -> list[WantedModel]:

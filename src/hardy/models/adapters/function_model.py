@@ -42,7 +42,7 @@ class FunctionModel(OnHost):
             precision="a function decides itself how it computes",
             preprocessing="a function gets the bytes as they are",
         )
-        self.identity = digest("function", {"name": self.name, "source": _source(function)})
+        self.identity = digest("function", {"name": self.name, "source": source_code(function)})
         self._function = function
         self._batch = options.batch
 
@@ -57,7 +57,8 @@ class FunctionModel(OnHost):
         return as_logits(output, len(batch), self.name)
 
 
-def _source(function: Callable[..., Any]) -> str | None:
+def source_code(function: Callable[..., Any]) -> str | None:
+    """Where Python can show it: of a function, or of an object's class."""
     plain = inspect.isroutine(function) or inspect.isclass(function)
     try:
         return inspect.getsource(function if plain else type(function))
