@@ -1,0 +1,91 @@
+"""The notebooks of examples/notebooks run in a real kernel, and find what they say they find."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pages import ROOT
+from tests.report.pages import Parsed, check_safe
+
+REASON = "needs a kernel: make test-extras"
+FOLDER = ROOT / "examples" / "notebooks"
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def execute(name: str, tmp_path: Path) -> Any:
+    """The notebook with its outputs, run in an empty folder; every HTML in it is safe."""
+    nbformat, nbclient = (pytest.importorskip(n, reason=REASON) for n in ("nbformat", "nbclient"))
+    pytest.importorskip("ipykernel", reason=REASON)
+    notebook = nbformat.read(FOLDER / name, as_version=4)
+    nbformat.validate(notebook)
+    place = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
+    for page in shown(notebook, "text/html"):
+        check_safe(Parsed(page.encode()))
+    return notebook
+
+
+def shown(notebook: Any, kind: str) -> list[str]:
+    """What cells ended with, in that form."""
+    outputs = [one for cell in notebook.cells for one in cell.get("outputs", [])]
+    found = [one.data.get(kind) for one in outputs if one.output_type == "execute_result"]
+    return [one for one in found if one]
+
+
+def printed(notebook: Any) -> str:
+    outputs = [one for cell in notebook.cells for one in cell.get("outputs", [])]
+    return "".join(one.text for one in outputs if one.output_type == "stream")
+
+
+def test_five_minutes(tmp_path: Path) -> None:
+    notebook = execute("five_minutes.ipynb", tmp_path)
+    clean, mean = map(
+        float,
+        re.search(r"([\d.]+) % wrong on clean digits, ([\d.]+) %", printed(notebook)).groups(),
+    )
+    assert clean < 15 < mean < 80
+    sheet, suite, run, table = shown(notebook, "text/html")
+    assert len(Parsed(sheet.encode()).all("img")) == 19 * 6
+    assert "CIFAR-10-C (cifar10_c, version 1)" in suite
+    assert "logistic_regression" in run
+    assert "gaussian_noise" in table
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_compare_models(tmp_path: Path) -> None:
+    notebook = execute("compare_models.ipynb", tmp_path)
+    assert re.search(
+        r"support_vectors (is significantly|and random_forest do not)", printed(notebook)
+    )
+    runs, _, compared, filtered, stored = shown(notebook, "text/html")
+    assert "2 runs" in runs
+    assert "B − A" in compared
+    assert "median" in filtered
+    assert "3 runs" in stored
+
+
+def test_hold_up(tmp_path: Path) -> None:
+    notebook = execute("hold_up.ipynb", tmp_path)
+    before, after = map(
+        float,
+        re.search(r"mean error ([\d.]+) % before, ([\d.]+) % after", printed(notebook)).groups(),
+    )
+    assert after < before - 3
+    assert "hardened is significantly better in mean error" in printed(notebook)
+    assert "augmix" in printed(notebook)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_they_are_kept_without_outputs(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    notebook = json.loads(text)
+    assert text == json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    assert len(text) < 20_000
+    for cell in notebook["cells"]:
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
