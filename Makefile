@@ -70,11 +70,13 @@ test-oracle: $(READY)
 # Those that want torch come without what they want: .venv has it, and pip would bring a second one.
 # Newer versions of datasets cannot pickle what they make a data set's fingerprint of.
 EXTRAS := $(CURDIR)/build/extras
+# nrtk pins libraries that Hardy's environment has in other versions; this is what its perturbers import.
+NRTK := nrtk pybsm smqtk-core smqtk-image-io
 $(EXTRAS)/.ready: $(READY)
 	$(PIP) --target $(EXTRAS) pandas polars datasets transformers nbclient ipykernel ipywidgets \
-		wandb mlflow-skinny sqlalchemy alembic keras jax
+		wandb mlflow-skinny sqlalchemy alembic keras jax maite beartype
 	$(PIP) --target $(EXTRAS) --upgrade --no-deps accelerate psutil albumentations albucore==0.0.24 stringzilla simsimd \
-		lightning pytorch-lightning lightning-utilities torchmetrics open_clip_torch ftfy wcwidth
+		lightning pytorch-lightning lightning-utilities torchmetrics open_clip_torch ftfy wcwidth $(NRTK)
 	$(PIP) --target $(EXTRAS) --upgrade --no-deps datasets==4.0.0
 	touch $@
 test-extras: $(EXTRAS)/.ready
