@@ -40,13 +40,14 @@ def table_html(
     )
     # A wide one is scrolled by itself, and not the notebook.
     return (
-        f'<div style="overflow-x: auto"><table>{caption_html(title)}{lines}</table></div>'
+        f'<div style="overflow-x: auto; margin-top: 8px"><table>{caption_html(title)}{lines}</table></div>'
         f"{notes_html(notes)}"
     )
 
 
 def caption_html(title: str) -> str:
-    return f"<caption {LEFT}><b>{as_text(title)}</b></caption>" if title else ""
+    style = 'style="text-align: left; padding: 2px 12px; white-space: nowrap"'
+    return f"<caption {style}><b>{as_text(title)}</b></caption>" if title else ""
 
 
 def notes_html(notes: Sequence[str]) -> str:

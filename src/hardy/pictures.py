@@ -1,5 +1,7 @@
 """Pictures to look at: every corruption at every severity on one sheet; a sequence as a clip."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +49,7 @@ class PhotoSheet:
 
 @overload
 def show(
-    photo: Photo,
+    photo: str | os.PathLike[str] | Image | UInt8,
     output: None = None,
     *,
     size: int = 224,
@@ -58,8 +60,8 @@ def show(
 ) -> PhotoSheet: ...
 @overload
 def show(
-    photo: Photo,
-    output: PathName,
+    photo: str | os.PathLike[str] | Image | UInt8,
+    output: str | os.PathLike[str],
     *,
     size: int = 224,
     sequence: str | None = None,
@@ -68,8 +70,8 @@ def show(
     track: Track = watch,
 ) -> Path: ...
 def show(
-    photo: Photo,
-    output: PathName | None = None,
+    photo: str | os.PathLike[str] | Image | UInt8,
+    output: str | os.PathLike[str] | None = None,
     *,
     size: int = 224,
     sequence: str | None = None,
