@@ -39,10 +39,8 @@ def table_html(
         f"<tr>{''.join(cells)}</tr>" for cells in ([heads] if any(header) else []) + body
     )
     # A wide one is scrolled by itself, and not the notebook.
-    return (
-        f'<div style="overflow-x: auto; margin-top: 8px"><table>{caption_html(title)}{lines}</table></div>'
-        f"{notes_html(notes)}"
-    )
+    box = 'style="overflow-x: auto; margin-top: 8px"'
+    return f"<div {box}><table>{caption_html(title)}{lines}</table></div>{notes_html(notes)}"
 
 
 def caption_html(title: str) -> str:
