@@ -84,6 +84,12 @@ def test_it_travels_to_other_processes() -> None:
     np.testing.assert_array_equal(pickled.read(3), IMAGES[3])
 
 
+def test_classes_without_names_are_as_many_as_targets_have() -> None:
+    some = Items(index2label=None)
+    some.targets = np.eye(40)[LABELS]
+    assert source_of_dataset(some).describe().startswith("20 images of 40 classes")
+
+
 def test_three_pixels_are_no_channels() -> None:
     """An image (3, H, 3) has its channels first, whatever its width."""
     narrow = np.arange(3 * 10 * 3, dtype=np.uint8).reshape(3, 10, 3)

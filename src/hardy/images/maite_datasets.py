@@ -31,8 +31,10 @@ class MaitePairs:
         return maite_pixels(image, where), _label(target, where)
 
     @property
-    def classes(self) -> tuple[str, ...] | None:
-        return index_names(self.dataset)
+    def classes(self) -> tuple[str, ...]:
+        """Their names, or else as many numbers as targets have: some may have no image here."""
+        names = index_names(self.dataset)
+        return names or tuple(map(str, range(len(on_host(self._datum(0)[1])))))
 
     def labels_and_ids(self) -> Iterator[tuple[int, int | str]]:
         apart = all(hasattr(self.dataset, name) for name in ("get_target", "get_metadata"))
