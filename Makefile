@@ -71,7 +71,7 @@ test-oracle: $(READY)
 # Newer versions of datasets cannot pickle what they make a data set's fingerprint of.
 EXTRAS := $(CURDIR)/build/extras
 # nrtk pins libraries that Hardy's environment has in other versions; this is what its perturbers import.
-NRTK := nrtk pybsm smqtk-core smqtk-image-io
+NRTK := nrtk pybsm smqtk-core smqtk-dataprovider smqtk-image-io
 $(EXTRAS)/.ready: $(READY)
 	$(PIP) --target $(EXTRAS) pandas polars datasets transformers nbclient ipykernel ipywidgets \
 		wandb mlflow-skinny sqlalchemy alembic keras jax maite beartype
