@@ -79,6 +79,13 @@ def test_it_is_read_as_it_is(kind: str) -> None:
         np.testing.assert_array_equal(source.read(index), IMAGES[index])
 
 
+def test_floats_are_rounded_halves_to_even() -> None:
+    values = np.array([0, 0.5 / 255, 1.5 / 255, 0.999, 1])
+    levels = np.broadcast_to(values.repeat(2), (3, 10, 10))
+    source = source_of_dataset(Items(lambda image: levels))
+    assert source.read(0)[0, ::2, 0].tolist() == [0, 0, 2, 255, 255]
+
+
 def test_it_travels_to_other_processes() -> None:
     pickled = pickle.loads(pickle.dumps(source_of_dataset(Items())))
     np.testing.assert_array_equal(pickled.read(3), IMAGES[3])
