@@ -167,9 +167,9 @@ def evaluate(
     that holds the suite ready-made. `subset` and `images_per_class` take a fixed part of the
     images. `own_classes` says that labels are the images' own, not the suite's, and `classes` how
     many there are; `preprocessing`, an `Override` or a name such as "caffe", overrides the model's
-    own, and `defend` puts a defence before it, such as "clahe". `prompts` are the sentences by which
-    models of images and texts are told what classes there are: "varied", "single", or a file of
-    yours. With `compile` torch compiles models that have a name, which takes up to a minute, is
+    own, and `defend` puts a defence before it, such as "clahe". `prompts` are the sentences that
+    tell models of images and texts what classes there are: "varied", "single", or a file of yours.
+    With `compile` torch compiles models that have a name, which takes up to a minute, is
     done while images are read, and may change last bits. With `dry_run` nothing is stored: the
     result says what the run would cost, by a timed sample.
 
