@@ -163,7 +163,7 @@ nothing here, so each gets as few cells as there are images for. "by" another ne
 the control. "of a law" are simulated: 50,000 images, two cells of which correlate by 0.43, and two
 models within a cell by 0.61, near the 0.43 and 0.62 of EfficientNets on
 photographs; 20 samples say what they cost, not how often intervals hold. "flips": sequences of
-CIFAR-10-P, whole, of the 495 images that all three nets had been run on; a prediction is a sequence
+CIFAR-10-P, whole, of 1,000 images; a prediction is a sequence
 there, and the clean images, which they lack, count for nothing.
 
 Percent of 95 % intervals that hold the full run's value, when the sample had stopped; then the

@@ -168,7 +168,7 @@ def test_limits(many: Path, tmp_path: Path) -> None:
     stored = find_sample(run.stored)
     assert stored is not None
     assert 800 < stored.predictions[0] <= 900
-    with pytest.raises(InputError, match="`at_most` of at least 150 predictions, with which a"):
+    with pytest.raises(InputError, match="`at_most` of at least 300 predictions, with which a"):
         evaluate("fake:10", at_most=100, **how)
     timed = one(evaluate("fake:10:1", at_most="0.001s", **how))
     assert find_sample(timed.stored) is not None

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from hardy.schema import TABLE, is_whole
 
 PILOT_TURNS = 2  # of the first images: one tells nothing of how the cells of an image differ
-PILOT_BLOCKS = 5  # so many images of each cell, times the turns, come before any look
+PILOT_BLOCKS = 5  # so many images of each cell, times the turns, come before any look,
+PILOT_IMAGES = 100  # and so many in all: where few flip, fewer that do not look precise
 
 
 class SamplePlan(NamedTuple):

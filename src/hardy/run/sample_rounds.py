@@ -9,7 +9,7 @@ import numpy as np
 
 from hardy.run.cells_per_image import Costs, Looked, cells_per_image, growth_needed
 from hardy.run.sample_design import SampleDesign
-from hardy.run.sample_plan import PILOT_BLOCKS, SampleExtent, SamplePlan
+from hardy.run.sample_plan import PILOT_BLOCKS, PILOT_IMAGES, SampleExtent, SamplePlan
 from hardy.suites.cells import CLEAN, Cell
 
 _CLEAN_SHARE = 16  # cells are predicted for each clean image, unless these have a target
@@ -33,7 +33,8 @@ class SampleRounds:
         self._frames = frames
         self._clean = [cell == CLEAN for cell in cells]
         self.design, self.cells = design, design.cells
-        self.plan = plan or SamplePlan(0, min(PILOT_BLOCKS * self.cells, len(design)))
+        blocks = max(PILOT_BLOCKS, -(-PILOT_IMAGES // self.cells))
+        self.plan = plan or SamplePlan(0, min(blocks * self.cells, len(design)))
         self.visits, self.clean = 0, self.plan.pilot
 
     @property
