@@ -89,7 +89,7 @@ $(CLUSTER)/.ready: $(READY)
 	$(BIN)/python -m venv --clear $(CLUSTER)
 	$(BIN)/python $(SITE) > $$($(CLUSTER)/bin/python $(SITE))/dev.pth
 	$(CLUSTER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		--no-build-isolation --editable ".[ray]" "ray[client]" "moto[server]"
+		--no-build-isolation --editable ".[ray]" "moto[server]"
 	touch $@
 test-cluster: $(CLUSTER)/.ready
 	$(CLUSTER)/bin/python -m pytest -q -m cluster tests/cluster

@@ -16,7 +16,7 @@ from hardy.corrupt import CORRUPTIONS as ALL_CORRUPTIONS
 from hardy.limits import LIMITS
 from hardy.metrics import METRICS
 from hardy.metrics.metric import CORRUPTIONS
-from hardy.scores.effective_robustness import baseline
+from hardy.scores.effective_robustness import published_line
 from hardy.suites import load, published
 from hardy.train import METHODS
 
@@ -111,7 +111,7 @@ def shift_lines() -> str:
     """What clean accuracy predicts on each natural shift, and how well."""
     lines = []
     for name in hardy.suites():
-        line = baseline(name).line
+        line = published_line(name).line
         if line is not None:
             fit = f"{line.intercept:.2f} + {line.slope:.2f} · logit(clean)"
             reach = f"{line.low:.1f} to {line.high:.1f} %"

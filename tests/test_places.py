@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import hardy
+from hardy import places
 from hardy.documents import read_json
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.files import check_target, whole_file, write_file
@@ -25,6 +26,16 @@ from tests.objects import Objects
 
 HELLO = b"hello"
 SECRET = "topsecret"
+
+
+def test_a_bucket_is_reached_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else what was named first would lie elsewhere from then on."""
+    monkeypatch.setattr(places, "roots", {})
+    monkeypatch.setattr(places.open_bucket, "cache_clear", lambda: None)
+    first = locate("s3://two/in?endpoint_override=one:9000")
+    assert locate("s3://two/in") == locate("s3://two/in?endpoint_override=one:9000") == first
+    with pytest.raises(InputError, match=r"one way to reach s3://two in a process, got another"):
+        locate("s3://two/out?endpoint_override=other:9000")
 
 
 def test_the_face_of_a_path(objects: Objects) -> None:

@@ -73,6 +73,11 @@ def locate(place: str | os.PathLike[str]) -> Path:
         raise InputError(f"expected a URL such as s3://bucket/folder, got {scheme}://")
     root = f"{scheme}://{bucket}/" + (f"?{query}" if query else "")
     known = roots.get((scheme, bare))
+    if known is not None and query and "?" in known and root != known:
+        raise InputError(
+            f"expected one way to reach {scheme}://{bare} in a process, got another one behind the "
+            '"?" than with an earlier URL of it'
+        )
     if known is None or (root != known and (query or user)):
         roots[scheme, bare] = root
         open_bucket.cache_clear()
@@ -184,6 +189,7 @@ class UrlPath(_DiskPath):  # type: ignore[misc, valid-type]
         if mode not in ("rb", "r"):
             raise HardyError(f"expected {self} to be read, or written whole, got the mode {mode!r}")
         file, _state = self._open_now()
+        _kept_open.pop(self, None)  # so that it counts as the latest
         _kept_open[self] = file
         for oldest in list(_kept_open)[:-_OPEN]:
             _kept_open.pop(oldest, None)

@@ -98,6 +98,7 @@ def test_fewer_are_asked_for_and_told() -> None:
     said = " ".join(found.render("md").split())
     assert "mean over corruptions (2) and severities (2), not the mPC of the benchmark" in said
     assert repr(found).startswith("Performance(mean ")
+    assert "mPC" not in found.as_csv() + found.as_json()
     assert "left out: 71 further cells of the table" in said
 
 

@@ -14,7 +14,7 @@ from hardy.report.gathered import StoreReport, gather
 from hardy.report.matplotlib_axes import draw_panel
 from hardy.report.plotly_figures import draw_plotly
 from hardy.report.write import as_markdown, render_store
-from hardy.scores.effective_robustness import baseline
+from hardy.scores.effective_robustness import published_line
 from hardy.suites import load
 from tests.report.stores import write_run, write_shift_run
 
@@ -80,7 +80,7 @@ def test_the_line_is_what_clean_accuracy_predicts(several):
     report = gather(several)
     figure = choose_figure(report, "effective", suite="imagenet_v2")
     (panel,) = figure.panels
-    line = baseline("imagenet_v2").line
+    line = published_line("imagenet_v2").line
     assert len(panel.curve) > 50
     assert all(y == pytest.approx(line.predict(x), abs=0.01) for x, y in panel.curve)
     assert panel.curve[0][0] < 56.5 < 79.9 < panel.curve[-1][0]  # the ends of what is drawn
@@ -138,7 +138,7 @@ def test_the_page_begins_with_all_suites_side_by_side(several):
     (heading,) = effective.columns
     assert heading.lines == ("points", "higher is better")
     digits = {entry.label: row[0].digits for entry, row in effective.rows}
-    line = baseline("imagenet_v2").line
+    line = published_line("imagenet_v2").line
     assert digits == {
         "tough": f"+{82.5 - line.predict(75):.1f}",
         "plain": f"{62.5 - line.predict(75):+.1f}",

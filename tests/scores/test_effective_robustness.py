@@ -7,8 +7,8 @@ import pytest
 import hardy
 from hardy.errors import InputError
 from hardy.scores.effective_robustness import (
-    baseline,
     effective_robustness,
+    published_line,
     read_points,
     refuse_idle,
 )
@@ -21,7 +21,7 @@ SHIFTED = [name for name in suite_names() if load(name).kind == "shifts"]
 
 @pytest.mark.parametrize("suite", [name for name in SHIFTED if name != "imagenet_real"])
 def test_standard_models_of_the_testbed_predict_and_others_do_not(suite):
-    known = baseline(suite)
+    known = published_line(suite)
     counted = [point.model for point in known.points if point.counts]
     assert known.line is not None
     # A ResNet-50 chose the images of ImageNet-A: 0.00 has no logit.
@@ -32,7 +32,7 @@ def test_standard_models_of_the_testbed_predict_and_others_do_not(suite):
 
 
 def test_models_trained_for_robustness_are_beyond_the_line_of_imagenet_r():
-    known = baseline("imagenet_r")
+    known = published_line("imagenet_r")
     beyond = {one.model: one.accuracy - known.line.predict(one.clean) for one in known.points}
     assert beyond["ResNet-50"] == pytest.approx(-1.0, abs=0.1)
     assert beyond["ResNet-50 DeepAugment+AugMix"] == pytest.approx(9.9, abs=0.1)
@@ -40,7 +40,7 @@ def test_models_trained_for_robustness_are_beyond_the_line_of_imagenet_r():
 
 def test_labels_of_real_have_no_line_and_say_why():
     assert "no effective robustness: expected at least 5 models" in (
-        baseline("imagenet_real").describe()
+        published_line("imagenet_real").describe()
     )
 
 
@@ -62,12 +62,12 @@ def test_points_of_a_file_count_and_replace_published_ones_of_their_name(tmp_pat
     brought = read_points(
         points_file(tmp_path, "AlexNet,imagenet_v2,0.5652,0.5", "mine,imagenet_v2,0.9,0.8")
     )
-    known = baseline("imagenet_v2", brought)
+    known = published_line("imagenet_v2", brought)
     assert known.line.number == 10
     assert known.line.high == 90
     (alexnet,) = [one for one in known.points if one.model == "AlexNet"]
     assert alexnet.accuracy == 50
-    assert baseline("imagenet_r", brought) == baseline("imagenet_r")
+    assert published_line("imagenet_r", brought) == published_line("imagenet_r")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_points_that_cannot_be_used_are_refused(tmp_path, line, match):
 def test_a_run_is_measured_against_the_line_by_its_own_clean_accuracy(tmp_path):
     write_shift_run(tmp_path, "one", "imagenet_v2", right=280, clean=304)
     write_shift_run(tmp_path, "blind", "imagenet_v2", right=280, clean=None)
-    known = baseline("imagenet_v2")
+    known = published_line("imagenet_v2")
     one, blind = sorted(hardy.score(tmp_path), key=lambda scores: scores.model, reverse=True)
     found = effective_robustness(one, known)
     assert found.value == pytest.approx(70 - known.line.predict(76))

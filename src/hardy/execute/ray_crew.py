@@ -296,4 +296,5 @@ def _own_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if before is not None:  # else it was set in C, and cannot be set from here
+            signal.signal(signal.SIGTERM, before)

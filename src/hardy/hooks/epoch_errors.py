@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from hardy.engine.keys import is_int
-from hardy.errors import HardyError, InputError, warn_user
+from hardy.errors import HardyError, InputError, told, warn_user
 from hardy.evaluation import evaluate
 from hardy.models import Override, Preprocessing
 from hardy.places import locate
@@ -92,10 +92,11 @@ class EpochErrors:
             try:
                 with _randomness_kept():
                     found[0] = self._logged(self._evaluated(module, epoch, folder))
-            except HardyError as error:
+            except Exception as error:
                 if not together:
                     raise
-                found[0] = error  # else the others would wait forever
+                # Else the others would wait forever.
+                found[0] = error if isinstance(error, HardyError) else HardyError(told(error))
         if together:
             torch.distributed.broadcast_object_list(found, src=0)
         if isinstance(found[0], HardyError):

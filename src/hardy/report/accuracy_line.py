@@ -9,7 +9,12 @@ from hardy.report.figures import EFFECTIVE, Figure, Panel, Series, figure
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.scatter import UNNAMED, Spot, choose_labels
 from hardy.report.words import not_compared, short
-from hardy.scores.effective_robustness import OVER_IMAGES, Baseline, EffectiveRobustness, ShiftPoint
+from hardy.scores.effective_robustness import (
+    OVER_IMAGES,
+    EffectiveRobustness,
+    PublishedLine,
+    ShiftPoint,
+)
 
 _STEPS = 60  # of the line
 _FAR = 2  # spreads from the line: as far as models of standard training come by themselves
@@ -108,7 +113,7 @@ def _line(line: LogitFit, x_range: tuple[float, float]) -> tuple[tuple[float, fl
     return tuple((round(x, 3), round(line.predict(x), 3)) for x in steps)
 
 
-def _see(own: Sequence[_Found], known: Baseline, diagonal: bool) -> str:
+def _see(own: Sequence[_Found], known: PublishedLine, diagonal: bool) -> str:
     assert known.line is not None
     alike = compared(own, lambda one: one[0])
     entry, top = max(alike, key=lambda one: one[1].value)

@@ -18,10 +18,10 @@ from hardy.metrics.natural_shifts import accuracy
 from hardy.progress import Item, Track, untracked
 from hardy.scores import Scores, score_run
 from hardy.scores.effective_robustness import (
-    Baseline,
     EffectiveRobustness,
-    baseline,
+    PublishedLine,
     effective_robustness,
+    published_line,
     read_points,
     refuse_idle,
 )
@@ -113,7 +113,7 @@ class Section:
     number: int  # of the suite's sections, from 1
     of: int
     apart: tuple[str, ...] = ()  # what keeps it from the suite's first section
-    baseline: Baseline | None = None  # of a natural shift: what clean accuracy predicts
+    baseline: PublishedLine | None = None  # of a natural shift: what clean accuracy predicts
 
     @property
     def kind(self) -> str:
@@ -206,7 +206,7 @@ def gather(store: Path, *, points: Path | None = None, track: Track = untracked)
             entries = tuple(map(entry, group))
             apart = tuple(differences(groups[0][0].headline[0], group[0].headline[0]))
             suite = suite_of(group[0].run)
-            known = baseline(name, brought) if kinds[name] == SHIFTS else None
+            known = published_line(name, brought) if kinds[name] == SHIFTS else None
             sections.append(Section(suite, entries, number, len(groups), apart, known))
     return StoreReport(tuple(sections), tuple(map(str, left_out)))
 

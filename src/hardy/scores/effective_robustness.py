@@ -39,7 +39,7 @@ class ShiftPoint(NamedTuple):
         return self.standard and has_logit(self.clean, self.accuracy)
 
 
-class Baseline(NamedTuple):
+class PublishedLine(NamedTuple):
     """The models that are known on a shift, and the line through those that count."""
 
     points: tuple[ShiftPoint, ...]
@@ -106,15 +106,15 @@ def refuse_idle(brought: Sequence[ShiftPoint], shifts: Sequence[str]) -> None:
         )
 
 
-def baseline(suite: str, brought: Iterable[ShiftPoint] = ()) -> Baseline:
+def published_line(suite: str, brought: Iterable[ShiftPoint] = ()) -> PublishedLine:
     """The published models of a suite and those brought along, which replace others of their
     name."""
     points = {one.model: one for one in (*_published(suite), *brought) if one.suite == suite}
     try:
         line = fit_logits((one.clean, one.accuracy) for one in points.values() if one.standard)
     except InputError as why:
-        return Baseline(tuple(points.values()), None, str(why))
-    return Baseline(tuple(points.values()), line)
+        return PublishedLine(tuple(points.values()), None, str(why))
+    return PublishedLine(tuple(points.values()), line)
 
 
 def _published(suite: str) -> Iterable[ShiftPoint]:
@@ -127,7 +127,7 @@ def _published(suite: str) -> Iterable[ShiftPoint]:
             )
 
 
-def effective_robustness(scores: Scores, known: Baseline) -> EffectiveRobustness | None:
+def effective_robustness(scores: Scores, known: PublishedLine) -> EffectiveRobustness | None:
     """What the model has beyond the line; nothing without a line, or without clean images."""
     if known.line is None or not {accuracy.mean, accuracy.clean} <= {*scores}:
         return None
@@ -140,7 +140,9 @@ def effective_robustness(scores: Scores, known: Baseline) -> EffectiveRobustness
     return EffectiveRobustness(scores, clean, right, predicted, value, interval, beyond)
 
 
-def effective_tables(every: Sequence[Scores], baselines: Mapping[str, Baseline]) -> list[TextTable]:
+def effective_tables(
+    every: Sequence[Scores], baselines: Mapping[str, PublishedLine]
+) -> list[TextTable]:
     """A row per model and suite that has a line, and what the lines are; no table without rows."""
     rows, notes = [], []
     for suite, known in baselines.items():

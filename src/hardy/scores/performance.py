@@ -84,10 +84,14 @@ class Performance(Shown):
         return [TextTable(title, header, rows, notes=self._notes())]
 
     def _said(self, mean: str) -> str:
-        """Both numbers, under their names only where they are those of the benchmark."""
-        label, relative = ("mPC ", "rPC ") if self.whole else ("mean ", "")
-        left = "" if self.rpc is None else f", {relative}{100 * self.rpc:.1f} %"
-        return f"{label}{mean}{left}"
+        label, relative = self._labels
+        left = "" if self.rpc is None else f", {relative} {100 * self.rpc:.1f} %"
+        return f"{label} {mean}{left}"
+
+    @property
+    def _labels(self) -> tuple[str, str]:
+        """The names of both numbers; only over all that it counts they are the benchmark's."""
+        return ("mPC", "rPC") if self.whole else ("mean", "share of clean")
 
     def _notes(self) -> tuple[str, ...]:
         severities = {cell.level for cell in self.cells}
@@ -106,7 +110,8 @@ class Performance(Shown):
         """Plain values, as they came, with the means."""
         cells = [(cell.name, cell.level, value) for cell, value in self.cells.items()]
         clean = [] if self.clean is None else [(CLEAN.name, CLEAN.level, self.clean)]
-        found = [("mPC", None, self.mpc), ("rPC", None, self.rpc)]
+        label, relative = self._labels
+        found = [(label, None, self.mpc), (relative, None, self.rpc)]
         means = [(name, None, mean) for name, mean in self.by_corruption.items()]
         return [
             {"corruption": name, "severity": level, self.measure: value}

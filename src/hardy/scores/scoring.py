@@ -17,7 +17,7 @@ from hardy.metrics.metric import SHIFTS
 from hardy.places import locate
 from hardy.progress import Track, watch
 from hardy.registry import unknown
-from hardy.scores.effective_robustness import baseline, effective_tables
+from hardy.scores.effective_robustness import effective_tables, published_line
 from hardy.scores.listing import published_tables, score_tables
 from hardy.scores.naming import choose, choose_all, first_run, of_suite, readable_runs
 from hardy.scores.result_files import write_scores
@@ -171,7 +171,7 @@ class ScoredStore(Shown):
             elif self.published:
                 made += published_tables(suite, group[0].kind)
         suites = dict.fromkeys(one.run.suite for one in self.scores if one.kind == SHIFTS)
-        known = {suite: baseline(suite) for suite in suites}
+        known = {suite: published_line(suite) for suite in suites}
         return [*made, *beside_tables(self.scores), *effective_tables(self.scores, known)]
 
     def as_csv(self) -> str:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -89,9 +88,11 @@ def _digest(variants: Generated) -> str:
     """A hash of all that decides what is compiled for a cell."""
     kernels = Path(__file__).parent.parent / "engine" / "triton"
     gpus = Path("/proc/driver/nvidia/gpus").glob("*/information")
-    files = [*sorted(kernels.glob("*.py")), *sorted(gpus)]
+    triton = find_spec("triton")
+    versioned = [Path(triton.origin)] if triton and triton.origin else []
+    files = [*sorted(kernels.glob("*.py")), *sorted(gpus), *versioned]
     suite = variants.suite
-    said = repr((version("triton"), suite.content_hash(), variants.stored))
+    said = repr((suite.content_hash(), variants.stored))
     return sha256(b"".join([said.encode(), *(file.read_bytes() for file in files)])).hexdigest()
 
 
