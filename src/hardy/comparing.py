@@ -47,14 +47,14 @@ def compare(
     print(compared, compared.verdict)
     ```
     """
+    given = {name: value for name, value in how.items() if value is not None}
     if until is None:
-        given = [name for name, value in how.items() if value is not None]
-        if given:
-            raise InputError(f"expected `{given[0]}` with `until`, got it alone")
+        for name in given:
+            raise InputError(f"expected `{name}` with `until`, got it alone")
         return compare_stored(first, second, store, suite, track)
     if suite is None:
         raise InputError("expected a `suite` with `until`, got none")
-    options: dict[str, Any] = {**how, "until": {DIFFERENCE: until}, "warn": warn, "track": track}
+    options: dict[str, Any] = {**given, "until": {DIFFERENCE: until}, "warn": warn, "track": track}
     if store is not None:
         options["store"] = store
     one, two = evaluate([first, second], suite=suite, **options)

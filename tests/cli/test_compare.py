@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hardy import progress
 from hardy.metrics.ssim import ms_ssim
 from hardy.suites import load
 from hardy.suites.cells import CLEAN
@@ -24,14 +25,19 @@ __all__ = ["run", "store"]
 COMPARE = ("--suite", "imagenet_c")
 
 
-def test_compare_by_a_sample(run, tmp_path: Path) -> None:
+def test_compare_by_a_sample(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(progress, "mention", told.append)
     rows = write_rows(tmp_path, 1500)
     words = ("compare", tmp_path / "runs", "fake:10", "fake:10:1", "--suite", "cifar10_c")
     code, out, err = run(*words, "--images", rows, "--until", "4", "--at-most", "20000")
     assert code == 0
     assert "no significant regression in mean error" in out
     assert "images under cells that both have" in out
-    assert re.search(r"mean error, fake:10:1 − fake:10: .* ± [1-4]\.\d points after", out + err)
+    assert re.match(r"mean error, fake:10:1 − fake:10: .* ± [1-4]\.\d points after", told[-1])
+    few = ("--only", "fog", "--severities", "1,3", "--own-classes", "--until", "6")
+    code, out, err = run(*words, "--images", rows, *few)
+    assert (code, "1 corruption × 2" in out, "with own classes" in out) == (0, True, True), err
     code, _, err = run(*words, "--images", rows)
     assert code == 2
     assert "expected --images with --until, got it alone" in err

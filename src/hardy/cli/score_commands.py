@@ -15,12 +15,17 @@ from hardy.cli.options import (
     Images,
     Labels,
     MaybeImages,
+    Only,
+    OwnClasses,
+    Severities,
     Subset,
     SuiteName,
     end_with_faults,
     list_faults,
+    numbers,
     tell,
     warn,
+    words,
 )
 from hardy.errors import InputError, printable
 from hardy.progress import watch
@@ -111,6 +116,9 @@ def compare_models(
     at_most: AtMost = None,
     images: MaybeImages = None,
     labels: Labels = None,
+    only: Only = "counted",
+    severities: Severities = None,
+    own_classes: OwnClasses = False,
     fail_on_regression: Annotated[
         bool,
         typer.Option(
@@ -146,6 +154,9 @@ def compare_models(
         at_most=at_most,
         images=images,
         labels=labels,
+        only=None if only == "counted" else words(only),
+        severities=numbers(severities),
+        own_classes=own_classes or None,
         warn=warn,
         track=watch,
     )

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hardy import progress
 from hardy.errors import InputError
 from hardy.metrics import Interval
-from hardy.progress import mention
 from hardy.registry import unknown
 from hardy.run.cells_per_image import Looked
 from hardy.run.sample_limits import read_limits
@@ -43,7 +43,7 @@ def plan_sample(
         raise InputError(
             f"expected two models for the {DIFFERENCE} between them in `until`, got {models}"
         )
-    return SampledRun(_look_for(targets), read_limits(at_most), mention, workers)
+    return SampledRun(_look_for(targets), read_limits(at_most), progress.mention, workers)
 
 
 def read_targets(until: Until) -> dict[str, float]:
