@@ -43,7 +43,9 @@ test-oldest test-newest: test-%:
 	$(UV) pip install --quiet --python build/$* --no-deps $(CLASSIFIER)
 	build/$*/bin/python $(TESTS) -W default::DeprecationWarning
 
-# What users install: wheel and sdist, built in isolation, each tried in a venv elsewhere.
+# What users install: wheel and sdist, built in isolation, each tried in a venv elsewhere; and each
+# extra can be had by itself.
+EACH_EXTRA := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"])
 test-package:
 	$(GET_UV)
 	rm -rf build/package
@@ -53,6 +55,9 @@ test-package:
 		$(UV) venv --quiet --clear --python $(PYTHON) "$$venv" && \
 		$(UV) pip install --quiet --python "$$venv" "$$archive" && \
 		"$$venv/bin/python" -I tests/installed.py src/hardy || exit 1; \
+	done; \
+	for extra in $$($(PYTHON) -c '$(EACH_EXTRA)'); do \
+		$(UV) pip install --quiet --dry-run --python "$$venv" "$$(ls build/package/*.whl)[$$extra]" || exit 1; \
 	done
 
 # The formulas by calls of other libraries, those of 2018 if there is a Python 3.6 for them, on the
@@ -73,11 +78,10 @@ EXTRAS := $(CURDIR)/build/extras
 # nrtk pins libraries that Hardy's environment has in other versions; this is what its perturbers import.
 NRTK := nrtk pybsm smqtk-core smqtk-dataprovider smqtk-image-io
 $(EXTRAS)/.ready: $(READY)
-	$(PIP) --target $(EXTRAS) pandas polars datasets transformers nbclient ipykernel ipywidgets \
-		wandb mlflow-skinny sqlalchemy alembic keras jax maite beartype
-	$(PIP) --target $(EXTRAS) --upgrade --no-deps accelerate psutil albumentations albucore==0.0.24 stringzilla simsimd \
+	$(PIP) --target $(EXTRAS) pandas polars transformers nbclient ipykernel ipywidgets \
+		wandb mlflow-skinny sqlalchemy alembic keras jax maite beartype dill multiprocess xxhash
+	$(PIP) --target $(EXTRAS) --upgrade --no-deps datasets==4.0.0 accelerate psutil albumentations albucore==0.0.24 stringzilla simsimd \
 		lightning pytorch-lightning lightning-utilities torchmetrics open_clip_torch ftfy wcwidth $(NRTK)
-	$(PIP) --target $(EXTRAS) --upgrade --no-deps datasets==4.0.0
 	touch $@
 test-extras: $(EXTRAS)/.ready
 	PYTHONPATH=$(EXTRAS) $(BIN)/python -m pytest -q tests/extras
