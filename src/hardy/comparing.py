@@ -8,9 +8,10 @@ from hardy.errors import InputError
 from hardy.evaluation import AnyModel, evaluate
 from hardy.progress import Track, watch
 from hardy.scores.comparison import Compared, compare_runs, compare_stored
-from hardy.scores.run_scores import Scores
+from hardy.scores.run_scores import Scores, score_run
 from hardy.scores.sample_looks import DIFFERENCE
 from hardy.scores.scoring import Run
+from hardy.scores.stored_sample import find_sample
 
 
 def compare(
@@ -57,5 +58,7 @@ def compare(
     options: dict[str, Any] = {**given, "until": {DIFFERENCE: until}, "warn": warn, "track": track}
     if store is not None:
         options["store"] = store
-    one, two = evaluate([first, second], suite=suite, **options)
-    return compare_runs(one.score(), two.score())
+    runs = evaluate([first, second], suite=suite, **options)
+    # What was asked for is this sample, whatever else is in the store.
+    one, two = (score_run(run.stored, sample=find_sample(run.stored)) for run in runs)
+    return compare_runs(one, two)

@@ -29,13 +29,14 @@ class SampleExtent(NamedTuple):
     clean: int  # images
 
 
-def read_plan(sessions: Sequence[Mapping[str, Any]]) -> tuple[SamplePlan, list[str]] | None:
-    """The plan of the last session that has one, and the cells it was of."""
+def read_plans(sessions: Sequence[Mapping[str, Any]]) -> list[tuple[SamplePlan, list[str]]]:
+    """The plans of all sessions that have one, the last one first, and the cells they were of."""
+    found = []
     for session in reversed(sessions):
         said = session.get("sample")
         if TABLE.fits(said) and all(
             is_whole(said.get(name), least=0) for name in SamplePlan._fields
         ):
             cells = [str(cell) for cell in session.get("cells", ())]
-            return SamplePlan(**{name: said[name] for name in SamplePlan._fields}), cells
-    return None
+            found.append((SamplePlan(**{name: said[name] for name in SamplePlan._fields}), cells))
+    return found

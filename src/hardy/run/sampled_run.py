@@ -25,7 +25,7 @@ from hardy.run.failures import Failures
 from hardy.run.plan import time_sample
 from hardy.run.sample_design import SampleDesign
 from hardy.run.sample_limits import Limits
-from hardy.run.sample_plan import SampleExtent, SamplePlan, read_plan
+from hardy.run.sample_plan import SampleExtent, SamplePlan, read_plans
 from hardy.run.sample_predicting import predict_sample
 from hardy.run.sample_rounds import SampleRounds
 from hardy.run.sample_tasks import count_sample, list_sample_tasks
@@ -146,9 +146,9 @@ class SampledRun:
         now = [str(cell) for cell in subject.cells]
         for writer in writers:
             details = read_details(writer.folder) or {"sessions": ()}
-            found = read_plan(details["sessions"])
-            if found is not None and found[1] == now and found[0].per_image:
-                return found[0]
+            for plan, cells in read_plans(details["sessions"]):
+                if cells == now and plan.per_image:
+                    return plan
         return None
 
     def _check_limit(self, rounds: SampleRounds) -> None:

@@ -27,10 +27,11 @@ from hardy.scores.scored_cells import (
     sorted_places,
     suite_of,
 )
-from hardy.scores.stored_sample import StoredSample, find_sample
+from hardy.scores.stored_sample import StoredSample, choose_sample, name_cells, note_beside
 from hardy.scores.text_tables import scores_html
 from hardy.scores.wanted_scores import usable_metrics
 from hardy.store.reader import StoredRun
+from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
 
 
@@ -200,11 +201,13 @@ def score_run(
     # The suite's errors on other classes would say nothing.
     foreign = reference == "suite" and run.identity.labels == "own"
     metrics, left_out = _metrics_for(suite, run)
-    if sample is None and images is None:
-        sample = find_sample(run)
+    thin: tuple[Cell, ...] = ()
+    if sample is None:
+        stored, thin = choose_sample(run, suite)
+        sample = stored if images is None else None
     if sample is not None:
         return _score_sample(run, suite, sample, None if foreign else reference, metrics, left_out)
-    parts, notes = select_cells(run, suite, sorted_places(run, images))
+    parts, notes = select_cells(run, suite, sorted_places(run, images), thin)
     scores: dict[str, Score] = {}
     for part, measured in zip(parts, measure_images(run, suite, parts, metrics), strict=True):
         divisor, unused = reference_for(run, suite, part, None if foreign else reference, metrics)
@@ -220,6 +223,9 @@ def score_run(
         notes += unused + undivided
         # Clean scores of the part that counts come first, and stay.
         scores = {**scores, **made, **scores}
+    if thin:
+        names = name_cells(thin, [cell for part in parts for cell in part.cells])
+        notes.append(f"left out, as just a sample of it is stored (`until`): {names}")
     notes += left_out + _about(scores, run)
     leading = {name: scores[name] for name in _headline(suite.kind, scores)}
     if not leading:
@@ -252,7 +258,7 @@ def _score_sample(
     divisor, unused = reference_for(run, suite, whole, reference, metrics)
     made = make_sampled(run, suite, sample, around, metrics, divisor)
     every = {name: made.scores[name] for name in _headline(suite.kind, made.scores)} | made.scores
-    notes = (*made.notes, *unused, *left_out, *_about(every, run))
+    notes = (*made.notes, *note_beside(run, sample), *unused, *left_out, *_about(every, run))
     return Scores(run, suite.kind, every, sample.images, notes, reference, sampled=made)
 
 

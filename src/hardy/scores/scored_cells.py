@@ -76,17 +76,19 @@ def sorted_places(run: StoredRun, ids: Iterable[Id] | None = None) -> Places:
 
 
 def select_cells(
-    run: StoredRun, suite: Suite, places: Places
+    run: StoredRun, suite: Suite, places: Places, without: Sequence[Cell] = ()
 ) -> tuple[list[ScoredCells], list[str]]:
     """What is scored together, the cells that count first, and notes on what is left out.
 
-    Of `places` those images are used that have all cells of a part.
+    Of `places` those images are used that have all cells of a part, of which some cells are
+    `without` a say: those of samples.
     """
     if suite.shift is not None:
         return _select_shift(run, suite, places)
+    there = [cell for cell in run.cells if cell not in without]
     if suite.kind == "corruptions":
-        return _select_corruptions(run, suite, places)
-    return _select_sequences(run, suite, places)
+        return _select_corruptions(run, suite, places, there)
+    return _select_sequences(run, suite, places, there)
 
 
 def _select_shift(
@@ -108,7 +110,7 @@ def _select_shift(
 
 
 def _select_corruptions(
-    run: StoredRun, suite: Suite, places: Places
+    run: StoredRun, suite: Suite, places: Places, there: Sequence[Cell]
 ) -> tuple[list[ScoredCells], list[str]]:
     """Usually one part. Two where the validation corruptions have other severities or images, which
     must cost the scores that count nothing."""
@@ -118,12 +120,12 @@ def _select_corruptions(
             "run it on images with labels"
         )
     notes: list[str] = []
-    clean = (CLEAN,) if CLEAN in run.cells else ()
+    clean = (CLEAN,) if CLEAN in there else ()
     if not clean:
         notes.append("no clean images: no clean error, relative mCE or mAUDE")
     found = []
     for group in (suite.counted, suite.validation):
-        levels = _levels_by_name(run, group)
+        levels = _levels_by_name(there, group)
         if levels:
             names, common = _rectangle(levels)
             cells = tuple(Cell(name, level) for name in names for level in common)
@@ -147,11 +149,11 @@ def _select_corruptions(
 
 
 def _select_sequences(
-    run: StoredRun, suite: Suite, places: Places
+    run: StoredRun, suite: Suite, places: Places, there: Sequence[Cell]
 ) -> tuple[list[ScoredCells], list[str]]:
     """Noise has a cell for each difficulty; others have one, of which frames further apart count.
     Where the noise of a difficulty was not run, no image has all of its cells."""
-    there, steps = set(run.cells), suite.edition.steps
+    steps = suite.edition.steps
     found = []
     for difficulty in DIFFICULTIES:
         for group in (suite.counted, suite.validation):
@@ -162,14 +164,14 @@ def _select_sequences(
     parts = [part for part in found if len(part.images)]
     first = [part for part in parts if part.levels == (1,)]
     if not first:  # of which the headline is made
-        raise _nothing_complete(run, places, found[0].cells if found else run.cells)
+        raise _nothing_complete(run, places, found[0].cells if found else there)
     return parts, [note for part in first for note in _incomplete(run, part, suite, places)]
 
 
-def _levels_by_name(run: StoredRun, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def _levels_by_name(cells: Sequence[Cell], names: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """What was run of these names, in their order."""
     found: dict[str, list[int]] = {}
-    for cell in run.cells:
+    for cell in cells:
         found.setdefault(cell.name, []).append(cell.level)
     return {name: tuple(sorted(found[name])) for name in names if name in found}
 

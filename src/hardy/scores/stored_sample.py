@@ -1,16 +1,18 @@
 """The sample that a stored run holds (`hardy eval --until`), if it holds one."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hardy.run.sample_design import SampleDesign
-from hardy.run.sample_plan import SampleExtent, SamplePlan, read_plan
+from hardy.run.sample_plan import SampleExtent, SamplePlan, read_plans
 from hardy.scores.scored_cells import Places
 from hardy.store.provenance import UNREADABLE
 from hardy.store.reader import StoredRun
 from hardy.suites.cells import CLEAN, Cell
+from hardy.suites.suite import Suite
 
 
 class StoredSample(NamedTuple):
@@ -33,12 +35,67 @@ class StoredSample(NamedTuple):
 
 
 def find_sample(run: StoredRun, extent: SampleExtent | None = None) -> StoredSample | None:
-    """The longest beginning of the sample that is stored, or one that goes as far as is said; None
-    of a run that is no sample, or is complete."""
-    found = read_plan(run.details["sessions"])
-    if found is None:
-        return None
-    plan, asked = found
+    """The longest beginning of the last sample that is stored, or one that goes as far as is said;
+    None of a run that is no sample, or whose last one is complete."""
+    for plan, asked in read_plans(run.details["sessions"])[:1]:
+        return _read_sample(run, plan, asked, extent)
+    return None
+
+
+def choose_sample(run: StoredRun, suite: Suite) -> tuple[StoredSample | None, tuple[Cell, ...]]:
+    """The sample that a run is scored by, if it is, and the cells that are to be left out if not.
+
+    A sample gives way to other cells that are complete, whose scores have no such error; those of
+    validation are no reason to let go of one of corruptions that count.
+    """
+    plans = read_plans(run.details["sessions"])
+    samples = (_read_sample(run, plan, asked) for plan, asked in plans)
+    sample = next((one for one in samples if one is not None), None)
+    if sample is None:
+        return None, ()
+    whole = _whole_cells(run)
+    counts = any(cell.name in suite.counted for cell in sample.cells)
+    weighty = suite.counted if counts else suite.counted + suite.validation
+    if not any(cell.name in weighty and cell not in sample.cells for cell in whole):
+        return sample, ()
+    sampled = {name for _, asked in plans for name in asked}
+    return None, tuple(cell for cell in run.cells if str(cell) in sampled and cell not in whole)
+
+
+def note_beside(run: StoredRun, sample: StoredSample) -> list[str]:
+    """Notes on what is stored beside a sample, and is no part of its scores."""
+    notes = []
+    others = [cell for cell in run.cells if cell != CLEAN and cell not in sample.cells]
+    if others:
+        names = name_cells(others, sample.cells)
+        notes.append(f"stored, but not in the sample, and left out: {names}")
+    whole = [cell for cell in _whole_cells(run) if cell in sample.cells]
+    if whole:
+        names = name_cells(whole, [cell for cell in sample.cells if cell not in whole])
+        notes.append(f"stored of all images, of which just the sample is scored: {names}")
+    return notes
+
+
+def name_cells(cells: Sequence[Cell], others: Sequence[Cell]) -> str:
+    """Cells in words: by name alone where the others have none of that name."""
+    shared = {cell.name for cell in others}
+    return ", ".join(
+        dict.fromkeys(str(cell) if cell.name in shared else cell.name for cell in cells)
+    )
+
+
+def _whole_cells(run: StoredRun) -> list[Cell]:
+    """Cells that all images have which can be read."""
+    have = run.have(run.cells)
+    absent = min(run.left_out.get(UNREADABLE, 0), int((~have.any(axis=1)).sum()))
+    counts = have.sum(axis=0)
+    return [cell for cell, n in zip(run.cells, counts, strict=True) if n >= len(run.ids) - absent]
+
+
+def _read_sample(
+    run: StoredRun, plan: SamplePlan, asked: Sequence[str], extent: SampleExtent | None = None
+) -> StoredSample | None:
+    """None of one that is complete."""
     every = (Cell(name, int(level)) for name, _, level in (cell.rpartition(":") for cell in asked))
     cells = tuple(cell for cell in every if cell != CLEAN)
     design = SampleDesign(
