@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from hardy.errors import InputError
@@ -46,8 +46,6 @@ class SampledRun:
     limits: Limits
     tell: Callable[[str], None]
     workers: int = 1
-    _began: float = field(default_factory=time.monotonic)
-    _made: int = 0
 
     @staticmethod
     def check(models: Sequence[Model], subject: Subject) -> None:
@@ -78,7 +76,11 @@ class SampledRun:
         failures: Failures,
         track: Track,
     ) -> int:
-        """Predict until all models' intervals are narrow enough; returns how many predictions."""
+        """Predict until all models' intervals are narrow enough; returns how many predictions.
+
+        The time is that of these models: of many, each group has it.
+        """
+        began, made = time.monotonic(), 0
         cells = [cell for cell in subject.cells if cell != CLEAN]
         design = SampleDesign(
             subject.ids,
@@ -94,13 +96,14 @@ class SampledRun:
 
         def predict() -> bool:
             """Whether all of the round was done before the time was over."""
+            nonlocal made
             have = [writer.have(subject.cells) for writer in writers]
             tasks = list_sample_tasks(subject, rounds.design.line, rounds.wanted(), have)
             steps = predict_sample(models, subject, writers, tasks, executor, faults, failures)
             with closing(steps):
                 for count in track(steps, count_sample(subject, tasks), "predictions", int):
-                    self._made += count
-                    if time.monotonic() - self._began > self.limits.seconds:
+                    made += count
+                    if time.monotonic() - began > self.limits.seconds:
                         break
                 else:
                     return True
@@ -120,23 +123,24 @@ class SampledRun:
             in_time_left = predict()
             found = looks()
             if not found:
-                return self._made
+                return made
             worst = max(found, key=lambda one: one.far)
-            self._report(found, rounds, worst)
+            each = (time.monotonic() - began) / made if made else None
+            self._report(found, rounds, worst, each)
             if not in_time_left:
                 self.tell(f"the time is over: {in_time(self.limits.seconds)}")
-                return self._made
+                return made
             if not rounds.plan.per_image and worst.far > 1 and math.isfinite(worst.far):
                 reading, making, predicting = time_sample(models, subject)
-                each = making / self.workers + predicting
-                rounds.choose(worst, Costs(reading / self.workers, each), self.tell)
+                costs = Costs(reading / self.workers, making / self.workers + predicting)
+                rounds.choose(worst, costs, self.tell)
                 for writer in writers:
                     writer.plan_sample(rounds.plan.as_dict())
             clean_far = max(one.clean_far for one in found)
             if not rounds.advance(worst, clean_far, self.limits.predictions):
                 if max(worst.far, clean_far) > 1 and not rounds.is_full:
                     self.tell(f"{rounds.predictions:,} predictions, of at most {self._most():,}")
-                return self._made
+                return made
 
     def _most(self) -> int:
         return int(self.limits.predictions)
@@ -158,12 +162,14 @@ class SampledRun:
                 f"sample begins, got {self._most():,}"
             )
 
-    def _report(self, found: Sequence[Looked], rounds: SampleRounds, worst: Looked) -> None:
+    def _report(
+        self, found: Sequence[Looked], rounds: SampleRounds, worst: Looked, each: float | None
+    ) -> None:
+        """`each` prediction took so many seconds, if any was made."""
         line = f"{'; '.join(one.told for one in found)} after {rounds.predictions:,} predictions"
         if worst.far > 1 and math.isfinite(worst.far):
             needed = min(rounds.all_predictions, int(rounds.predictions * growth_needed(worst)))
             line += f", about {needed:,} needed"
-            if self._made:
-                each = (time.monotonic() - self._began) / self._made
+            if each is not None:
                 line += f", {in_time(each * (needed - rounds.predictions))} left"
         self.tell(line)

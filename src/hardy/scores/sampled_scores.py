@@ -48,13 +48,7 @@ def make_sampled(
     reference: ReferenceNumbers | None,
 ) -> SampledScores:
     """The scores by name."""
-    counts = sample.wanted[:, 1:].sum(axis=0)
-    if counts.min() < LEAST:
-        raise InputError(
-            f"expected at least {LEAST} images under every cell for scores of a sample, got "
-            f"{counts.min()} under {sample.cells[int(counts.argmin())]}; the same `hardy eval` "
-            "goes on"
-        )
+    refuse_thin(sample)
     names, levels = rectangle(sample.cells)
     cells = (CLEAN, *(Cell(name, level) for name in names for level in levels))
     usable = [metric for metric in metrics if metric.base.beneath is None]
@@ -100,6 +94,17 @@ def make_sampled(
         )
     notes = _notes(sample, tables, [one for one in metrics if one not in usable])
     return SampledScores(sample, cells[1:], scores, estimates, notes)
+
+
+def refuse_thin(sample: StoredSample) -> None:
+    """Refuse a sample that has too few images of a cell to be scored."""
+    counts = sample.wanted[:, 1:].sum(axis=0)
+    if counts.min() < LEAST:
+        raise InputError(
+            f"expected at least {LEAST} images under every cell for scores of a sample, got "
+            f"{counts.min()} under {sample.cells[int(counts.argmin())]}; the same `hardy eval` "
+            "goes on"
+        )
 
 
 def _divisor(

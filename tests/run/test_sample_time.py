@@ -1,0 +1,70 @@
+"""How long a sampled run takes: by a clock on which each prediction takes a second."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hardy.evaluation import evaluate
+from hardy.progress import in_time
+from hardy.run import memory_room, sample_tasks, sampled_run
+from hardy.run.plan import SampleTimes
+from hardy.scores import sample_looks
+from hardy.scores.stored_sample import find_sample
+from tests.run.runs import FEW, Counting
+from tests.suites.helpers import write_rows
+
+
+class Timed(Counting):
+    """A model that takes a second for each image."""
+
+    now = 0.0
+
+    def logits(self, images: Any, preprocessing: Any = None) -> Any:
+        Timed.now += len(images)
+        return super().logits(images)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(sample_looks, "mention", lines.append)
+    monkeypatch.setattr(sampled_run, "time", SimpleNamespace(monotonic=lambda: Timed.now))
+    times = SampleTimes(3e-3, 1e-3, 0.0)
+    monkeypatch.setattr(sampled_run, "time_sample", lambda models, subject: times)
+    return lines
+
+
+@pytest.fixture
+def how(tmp_path: Path) -> dict[str, Any]:
+    return {"images": write_rows(tmp_path, 1500), "store": tmp_path / "runs", **FEW}
+
+
+def test_each_group_of_models_has_the_time(
+    how: dict[str, Any], told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_room, "MOST", 1)
+    models = [Timed("fake:10"), Timed("fake:10:1"), Timed("fake:10:2")]
+    found = evaluate(models=models, until=0.5, at_most="1500s", **how)
+    assert not found.failed
+    for run in found:
+        sample = find_sample(run.stored)
+        assert sample is not None
+        assert 1000 < sample.predictions[0] <= 1800
+    assert told.count(f"the time is over: {in_time(1500)}") == 3
+
+
+def test_of_many_models_those_with_too_little_have_failed(
+    how: dict[str, Any], told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate("fake:10:1", until=4, **how)
+    monkeypatch.setattr(sample_tasks, "_TOGETHER", 20)
+    found = evaluate(models=[Timed("fake:10"), "fake:10:1"], until=3, at_most="1s", **how)
+    assert [run.model for run in found] == ["fake:10:1"]
+    assert list(found.failed) == ["fake:10"]
+    expected = r"expected at least 10 images under every cell for scores of a sample, got \d under"
+    assert re.match(expected, found.failed["fake:10"])
