@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hardy.evaluation import evaluate
@@ -68,3 +69,35 @@ def test_of_many_models_those_with_too_little_have_failed(
     assert list(found.failed) == ["fake:10"]
     expected = r"expected at least 10 images under every cell for scores of a sample, got \d under"
     assert re.match(expected, found.failed["fake:10"])
+
+
+def times_left(told: list[str]) -> list[tuple[int, str]]:
+    """How many predictions of a model were still to make, and how long that was to take."""
+    lines = [re.search(r"after (.*) predictions, about (.*) needed, (.*) left", x) for x in told]
+    found = [line.groups() for line in lines if line]
+    assert len(found) > 1
+    return [
+        (int(needed.replace(",", "")) - int(done.replace(",", "")), left)
+        for done, needed, left in found
+    ]
+
+
+def test_the_time_left_is_that_of_all_models(how: dict[str, Any], told: list[str]) -> None:
+    evaluate([Timed("fake:10"), Timed("fake:10:1")], until=1, **how)
+    for missing, left in times_left(told):
+        assert left == in_time(2 * missing)
+
+
+def test_a_model_that_fails_takes_no_more_time(how: dict[str, Any], told: list[str]) -> None:
+    """In the round in which it fails it is counted: the last one tells."""
+
+    class Failing(Timed):
+        def logits(self, images: Any, preprocessing: Any = None) -> Any:
+            if told:
+                raise RuntimeError("asleep after the first round")
+            return super().logits(images)
+
+    found = evaluate(models=[Timed("fake:10"), Failing("fake:10:2")], until=1, **how)
+    assert list(found.failed) == ["fake:10:2"]
+    missing, left = times_left(told)[-1]
+    assert left in {in_time(share * missing) for share in np.linspace(0.8, 1.1, 1000)}

@@ -94,12 +94,18 @@ class SampledRun:
         rounds = SampleRounds(design, subject.cells, plan, frames)
         self._check_limit(rounds)
 
+        def going_on() -> list[tuple[Model, RunWriter]]:
+            """The models that have not failed."""
+            pairs = zip(models, writers, strict=True)
+            return [(model, writer) for model, writer in pairs if model.name not in failures]
+
         def predict() -> bool:
             """Whether all of the round was done before the time was over."""
             nonlocal made
-            have = [writer.have(subject.cells) for writer in writers]
+            shown, takers = zip(*going_on(), strict=True)
+            have = [writer.have(subject.cells) for writer in takers]
             tasks = list_sample_tasks(subject, rounds.design.line, rounds.wanted(), have)
-            steps = predict_sample(models, subject, writers, tasks, executor, faults, failures)
+            steps = predict_sample(shown, subject, takers, tasks, executor, faults, failures)
             with closing(steps):
                 for count in track(steps, count_sample(subject, tasks), "predictions", int):
                     made += count
@@ -114,8 +120,7 @@ class SampledRun:
                 writer.checkpoint()
                 if faults:
                     writer.leave_out(UNREADABLE, len(faults))
-            good = [w for m, w in zip(models, writers, strict=True) if m.name not in failures]
-            return self.look([writer.folder for writer in good], rounds.extent)
+            return self.look([writer.folder for _, writer in going_on()], rounds.extent)
 
         for writer in writers:
             writer.plan_sample(rounds.plan.as_dict())
@@ -125,7 +130,7 @@ class SampledRun:
             if not found:
                 return made
             worst = max(found, key=lambda one: one.far)
-            each = (time.monotonic() - began) / made if made else None
+            each = len(going_on()) * (time.monotonic() - began) / made if made else None
             self._report(found, rounds, worst, each)
             if not in_time_left:
                 self.tell(f"the time is over: {in_time(self.limits.seconds)}")
@@ -165,7 +170,7 @@ class SampledRun:
     def _report(
         self, found: Sequence[Looked], rounds: SampleRounds, worst: Looked, each: float | None
     ) -> None:
-        """`each` prediction took so many seconds, if any was made."""
+        """`each` prediction took all models so many seconds, if any was made."""
         line = f"{'; '.join(one.told for one in found)} after {rounds.predictions:,} predictions"
         if worst.far > 1 and math.isfinite(worst.far):
             needed = min(rounds.all_predictions, int(rounds.predictions * growth_needed(worst)))
