@@ -101,3 +101,28 @@ def test_a_model_that_fails_takes_no_more_time(how: dict[str, Any], told: list[s
     assert list(found.failed) == ["fake:10:2"]
     missing, left = times_left(told)[-1]
     assert left in {in_time(share * missing) for share in np.linspace(0.8, 1.1, 1000)}
+
+
+def test_a_model_that_failed_is_not_timed(
+    how: dict[str, Any], told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    timed: list[list[str]] = []
+
+    class Failing(Counting):
+        def logits(self, images: Any, preprocessing: Any = None) -> Any:
+            if begun:
+                raise RuntimeError("asleep")
+            return super().logits(images)
+
+    def track(steps: Any, total: int, unit: str = "", amount: Any = len) -> Any:
+        begun.append(total)
+        return steps
+
+    def time_models(models: Any, subject: Any) -> SampleTimes:
+        timed.append([model.name for model in models])
+        return SampleTimes(3e-3, 1e-3, 0.0)
+
+    monkeypatch.setattr(sampled_run, "time_sample", time_models)
+    evaluate(models=["fake:10", Failing("fake:10:2")], until=2, track=track, **how)
+    assert timed == [["fake:10"]]

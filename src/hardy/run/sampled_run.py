@@ -136,7 +136,9 @@ class SampledRun:
                 self.tell(f"the time is over: {in_time(self.limits.seconds)}")
                 return made
             if not rounds.plan.per_image and worst.far > 1 and math.isfinite(worst.far):
-                reading, making, predicting = time_sample(models, subject)
+                reading, making, predicting = time_sample(
+                    [model for model, _ in going_on()], subject
+                )
                 costs = Costs(reading / self.workers, making / self.workers + predicting)
                 rounds.choose(worst, costs, self.tell)
                 for writer in writers:
