@@ -221,6 +221,10 @@ def test_what_is_refused(many: Path, tmp_path: Path) -> None:
             evaluate("fake:10", until=1, **{name: value}, **how)
     with pytest.raises(InputError, match="`at_most` with `until`"):
         evaluate("fake:10", at_most=100, **how)
+    with pytest.raises(
+        InputError, match="expected `dry_run` without `until`: how many predictions"
+    ):
+        evaluate("fake:10", until=1, dry_run=True, **how)
     with pytest.raises(InputError, match="unknown score for `until`"):
         evaluate("fake:10", until="mCF=1", **how)
     with pytest.raises(InputError, match="which adapts to the images of a batch"):

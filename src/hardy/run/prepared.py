@@ -138,6 +138,11 @@ class Evaluation:
                 "expected `dry_run` without `shard`: it says what the whole run costs, of which a "
                 "share is that part"
             )
+        if self.sampled is not None:
+            raise InputError(
+                "expected `dry_run` without `until`: how many predictions bring an interval to its "
+                "width is known when some are made; without `until` it says what all of them cost"
+            )
         return plan_run(self.models, self.subject, workers=self.workers)
 
     def check_classes(self, subject: Subject) -> dict[str, list[str]]:
