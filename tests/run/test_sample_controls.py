@@ -13,6 +13,7 @@ from hardy.metrics.sampled_means import Control, SampledTable
 from hardy.run import sampled_run
 from hardy.run.plan import SampleTimes
 from hardy.scores.stored_sample import find_sample
+from tests.objects import Objects
 from tests.run.runs import FEW, Counting, one
 from tests.suites.helpers import write_rows
 
@@ -64,6 +65,19 @@ def test_a_run_that_is_not_whole_or_of_other_images_is_no_control(
     evaluate("fake:10:1", store=tmp_path / "runs", images=many, seed=1, **FEW)
     run = one(evaluate(Similar(), store=tmp_path / "runs", images=many, until=3, **FEW))
     assert "control" not in run.score()["mean error"].resampling
+
+
+@pytest.mark.parametrize("at_url", [False, True])
+def test_a_run_that_is_completed_between_two_looks_becomes_a_control(
+    at_url: bool, many: Path, tmp_path: Path, objects: Objects
+) -> None:
+    store = "s3://bucket/runs" if at_url else str(tmp_path / "runs")
+    how: dict[str, Any] = {"images": many, "store": store, **FEW}
+    evaluate("fake:10", subset=700, **how)
+    run = one(evaluate(Similar(), until=3, **how))
+    assert "control" not in run.score()["mean error"].resampling
+    evaluate("fake:10", **how)
+    assert "with fake:10's full run as control" in run.score()["mean error"].resampling
 
 
 def test_means_with_a_control_are_unbiased_and_closer() -> None:

@@ -18,9 +18,9 @@ from hardy.scores.columns import AnyMetric
 from hardy.scores.per_image import measure_images
 from hardy.scores.scored_cells import Places, ScoredCells, suite_of
 from hardy.scores.stored_sample import StoredSample
-from hardy.store.parts import FOLDER
 from hardy.store.reader import StoredRun, open_run
 from hardy.store.records import RUN
+from hardy.store.sessions import parts_that_count
 from hardy.suites.cells import Cell
 
 _MOST = 4  # other runs that are tried
@@ -46,9 +46,8 @@ def find_controls(
     for folder in sorted(path.parent for path in run.folder.parent.glob(f"*/{RUN}")):
         if folder == run.folder or len(found) == _MOST:
             continue
-        when = tuple(path.stat().st_mtime_ns for path in (folder, folder / FOLDER) if path.exists())
         try:
-            other = _open_once(folder, when)
+            other = _open_once(folder, tuple(parts_that_count(folder)))
         except InputError:
             continue
         rows = _same_images(run, sample, other, part.cells)
@@ -60,8 +59,9 @@ def find_controls(
 
 
 @lru_cache(maxsize=64)
-def _open_once(folder: Path, when: tuple[int, ...]) -> StoredRun:
-    """The run as it was then: what is there is listed once, though there are many looks."""
+def _open_once(folder: Path, parts: tuple[Path, ...]) -> StoredRun:
+    """The run while it has these parts, whose names follow from what is in them: it is read once,
+    though there are many looks."""
     return open_run(folder)
 
 
