@@ -11,15 +11,15 @@ import pytest
 import hardy
 from hardy.evaluation import evaluate
 from hardy.run import sampled_run
-from hardy.run.plan import SampleTimes
+from hardy.run.plan import ImageTimes
 from tests.run.runs import one
 from tests.suites.helpers import write_rows
 
 
 @pytest.fixture
 def how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    times = SampleTimes(3e-3, 1e-3, 0.0)
-    monkeypatch.setattr(sampled_run, "time_sample", lambda models, subject: times)
+    times = ImageTimes(3e-3, 1e-3, 0.0)
+    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject: times)
     images = write_rows(tmp_path, 400)
     return {"suite": "cifar10_c", "images": images, "store": tmp_path / "runs", "severities": [1]}
 

@@ -11,7 +11,7 @@ import pytest
 from hardy.evaluation import evaluate
 from hardy.metrics.sampled_means import Control, SampledTable
 from hardy.run import sampled_run
-from hardy.run.plan import SampleTimes
+from hardy.run.plan import ImageTimes
 from hardy.scores.stored_sample import find_sample
 from tests.objects import Objects
 from tests.run.runs import FEW, Counting, one
@@ -33,8 +33,8 @@ class Similar(Counting):
 
 @pytest.fixture
 def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    times = SampleTimes(0.0, 1e-3, 0.0)
-    monkeypatch.setattr(sampled_run, "time_sample", lambda models, subject: times)
+    times = ImageTimes(0.0, 1e-3, 0.0)
+    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject: times)
     return write_rows(tmp_path, 1500)
 
 

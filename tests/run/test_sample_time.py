@@ -13,7 +13,7 @@ import pytest
 from hardy.evaluation import evaluate
 from hardy.progress import in_time
 from hardy.run import memory_room, sample_tasks, sampled_run
-from hardy.run.plan import SampleTimes
+from hardy.run.plan import ImageTimes
 from hardy.scores import sample_looks
 from hardy.scores.stored_sample import find_sample
 from tests.run.runs import FEW, Counting
@@ -35,8 +35,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
     monkeypatch.setattr(sample_looks, "mention", lines.append)
     monkeypatch.setattr(sampled_run, "time", SimpleNamespace(monotonic=lambda: Timed.now))
-    times = SampleTimes(3e-3, 1e-3, 0.0)
-    monkeypatch.setattr(sampled_run, "time_sample", lambda models, subject: times)
+    times = ImageTimes(3e-3, 1e-3, 0.0)
+    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject: times)
     return lines
 
 
@@ -119,10 +119,10 @@ def test_a_model_that_failed_is_not_timed(
         begun.append(total)
         return steps
 
-    def time_models(models: Any, subject: Any) -> SampleTimes:
+    def time_models(models: Any, subject: Any) -> ImageTimes:
         timed.append([model.name for model in models])
-        return SampleTimes(3e-3, 1e-3, 0.0)
+        return ImageTimes(3e-3, 1e-3, 0.0)
 
-    monkeypatch.setattr(sampled_run, "time_sample", time_models)
+    monkeypatch.setattr(sampled_run, "time_few", time_models)
     evaluate(models=["fake:10", Failing("fake:10:2")], until=2, track=track, **how)
     assert timed == [["fake:10"]]

@@ -13,7 +13,7 @@ import hardy
 from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.run import sampled_run
-from hardy.run.plan import SampleTimes
+from hardy.run.plan import ImageTimes
 from hardy.run.sample_limits import Limits, read_limits
 from hardy.run.sample_plan import SampleExtent
 from hardy.scores.result_files import read_results
@@ -39,8 +39,8 @@ def many(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """Costs are the same each time, and so is the number of cells per image."""
-    times = SampleTimes(3e-3, 1e-3, 0.0)
-    monkeypatch.setattr(sampled_run, "time_sample", lambda models, subject: times)
+    times = ImageTimes(3e-3, 1e-3, 0.0)
+    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject: times)
 
 
 class Totals:

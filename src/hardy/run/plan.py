@@ -1,4 +1,4 @@
-"""What a run will cost: counted, and timed on a sample."""
+"""What a run will cost: counted, and timed on a few images."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from hardy.run.subject import Subject
 
 # What a stored prediction takes on disk, as measured: compressed, with its share of the ids.
 BYTES_PER_PREDICTION = 45
-_SAMPLE_IMAGES = 8
-_SAMPLE_CELLS = 15
+_TIMED_IMAGES = 8
+_TIMED_CELLS = 15
 
 
 class RunPlan(NamedTuple):
@@ -28,17 +28,17 @@ class RunPlan(NamedTuple):
     failed: Mapping[str, str] = MappingProxyType({})  # of many models those that cannot be run
 
 
-class SampleTimes(NamedTuple):
-    """Seconds that one image takes, by a timed sample."""
+class ImageTimes(NamedTuple):
+    """Seconds that one image takes, by a few that were timed."""
 
     reading: float
     making: float  # of one cell
     predicting: float  # by all models
 
 
-def time_sample(models: Sequence[Model], subject: Subject) -> SampleTimes:
+def time_few(models: Sequence[Model], subject: Subject) -> ImageTimes:
     """Time a few images under some of the cells."""
-    enough = _SAMPLE_IMAGES if subject.device is None else subject.chunk_size
+    enough = _TIMED_IMAGES if subject.device is None else subject.chunk_size
     rows = np.arange(min(enough, len(subject)))
     started = time.perf_counter()
     loaded = subject.load(rows)
@@ -46,15 +46,15 @@ def time_sample(models: Sequence[Model], subject: Subject) -> SampleTimes:
     if loaded.chunk is None:
         raise InputError(next(iter(loaded.faults.values())))
     chunk = loaded.chunk if subject.device is None else loaded.chunk.on(subject.device)
-    step = len(subject.cells) // _SAMPLE_CELLS + 1  # 6 for 75 cells: all five severities are met
-    sample = subject.cells[::step]
+    step = len(subject.cells) // _TIMED_CELLS + 1  # 6 for 75 cells: all five severities are met
+    timed = subject.cells[::step]
     making = predicting = 0.0
-    for cell in sample:
+    for cell in timed:
         _wait(chunk.make(cell))  # its first time compiles, or makes tables
         started = time.perf_counter()
         images = _wait(chunk.make(cell))
         made = time.perf_counter()
-        if cell == sample[0]:
+        if cell == timed[0]:
             for model in models:
                 _wait(answers(model, images, loaded.rows, subject))
         shown = time.perf_counter()
@@ -62,14 +62,14 @@ def time_sample(models: Sequence[Model], subject: Subject) -> SampleTimes:
             _wait(answers(model, images, loaded.rows, subject))
         making += made - started
         predicting += time.perf_counter() - shown
-    shown_images = len(sample) * len(loaded.rows)
-    return SampleTimes(reading, making / shown_images, predicting / shown_images)
+    shown_images = len(timed) * len(loaded.rows)
+    return ImageTimes(reading, making / shown_images, predicting / shown_images)
 
 
 def plan_run(models: Sequence[Model], subject: Subject, *, workers: int) -> RunPlan:
     """Estimate the cost: `workers` make cells at a time; models on a GPU predict meanwhile, others
     afterwards."""
-    times, cells = time_sample(models, subject), len(subject.cells)
+    times, cells = time_few(models, subject), len(subject.cells)
     making = (times.making * cells + times.reading) / workers
     predicting = times.predicting * cells
     aside = all(model.device != "cpu" for model in models)

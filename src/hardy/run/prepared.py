@@ -163,10 +163,10 @@ class Evaluation:
         labels = self.subject.classes.labels
         fresh = [model for model in self.models if not self._checked(model)]
         enough = len(labels) >= LEAST and (labels >= 0).all()
-        sample = self._sample() if fresh and enough else None
-        if sample is None:
+        few = self._read_few() if fresh and enough else None
+        if few is None:
             return {}
-        rows, images = sample
+        rows, images = few
         found = {}
         for model in fresh:
             with self.failures.of(model.name):
@@ -191,7 +191,7 @@ class Evaluation:
         details = read_details(identity.folder_in(self.store)) or {"sessions": ()}
         return any(one.get("checked_accuracy") is not None for one in details["sessions"])
 
-    def _sample(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None:
+    def _read_few(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None:
         """Some clean images; the run itself tells which images cannot be read."""
         labels = self.subject.classes.labels
         chosen = stratified_subset(labels, self.subject.ids, size=min(CHECKED, len(labels)))

@@ -22,7 +22,7 @@ from hardy.models.model import facts_of
 from hardy.progress import Track, in_time
 from hardy.run.cells_per_image import Costs, Looked, growth_needed
 from hardy.run.failures import Failures
-from hardy.run.plan import time_sample
+from hardy.run.plan import time_few
 from hardy.run.sample_design import SampleDesign
 from hardy.run.sample_limits import Limits
 from hardy.run.sample_plan import SampleExtent, SamplePlan, read_plans
@@ -136,9 +136,7 @@ class SampledRun:
                 self.tell(f"the time is over: {in_time(self.limits.seconds)}")
                 return made
             if not rounds.plan.per_image and worst.far > 1 and math.isfinite(worst.far):
-                reading, making, predicting = time_sample(
-                    [model for model, _ in going_on()], subject
-                )
+                reading, making, predicting = time_few([model for model, _ in going_on()], subject)
                 costs = Costs(reading / self.workers, making / self.workers + predicting)
                 rounds.choose(worst, costs, self.tell)
                 for writer in writers:

@@ -32,7 +32,7 @@ _FEW = 8  # models whose receipts count at once; of more they would be many requ
 _LOOKED_AT = 16  # images, to find one that can be read
 
 
-class Sample(NamedTuple):
+class KnownImage(NamedTuple):
     """An image by which a worker knows that it sees the same images."""
 
     row: int
@@ -49,7 +49,7 @@ class UnitJob:
     folders: tuple[Path, ...]  # of their runs
     run_hashes: tuple[str, ...]
     session_files: tuple[Path, ...]  # that only those who see the store itself can see
-    sample: Sample | None  # that must be read alike everywhere
+    known: KnownImage | None  # that must be read alike everywhere
     threads: int = 1  # that read and corrupt images
     excused: bool = False  # whether the others go on when a model fails
 
@@ -82,7 +82,7 @@ class Elsewhere:
             tuple(writer.folder.absolute() for writer in writers),
             tuple(run_hashes),
             tuple(writer.session_file.absolute() for writer in writers),
-            _find_sample(subject),
+            _find_known(subject),
             self.threads,
             failures.excused,
         )
@@ -163,20 +163,20 @@ def begin_units(job: UnitJob) -> Callable[[RunTask], Receipt]:
     return work
 
 
-def _find_sample(subject: Subject) -> Sample | None:
+def _find_known(subject: Subject) -> KnownImage | None:
     """The first image that can be read; none if it takes long to find one."""
     looked = (_look_at(subject, row) for row in range(min(_LOOKED_AT, len(subject))))
-    return next((sample for sample in looked if isinstance(sample, Sample)), None)
+    return next((known for known in looked if isinstance(known, KnownImage)), None)
 
 
-def _look_at(subject: Subject, row: int) -> Sample | str:
+def _look_at(subject: Subject, row: int) -> KnownImage | str:
     """An image and one of its cells, or why they cannot be read."""
     loaded = subject.load(np.array([row], np.int64))
     if loaded.chunk is None:
         return loaded.faults[row]
     for fault in loaded.chunk.readable(subject.cells[-1])[1].values():
         return fault
-    return Sample(row, int(loaded.pixels[0]))
+    return KnownImage(row, int(loaded.pixels[0]))
 
 
 def _check_seen(job: UnitJob) -> None:
@@ -188,11 +188,11 @@ def _check_seen(job: UnitJob) -> None:
                 f"expected the store on a disk that all workers see, but {file}, which this run "
                 "has written, is not there; name a store on such a disk"
             )
-    if job.sample is None or (found := _look_at(job.subject, job.sample.row)) == job.sample:
+    if job.known is None or (found := _look_at(job.subject, job.known.row)) == job.known:
         return
     reason = found if isinstance(found, str) else "it has other pixels"
     raise InputError(
-        f"expected images on a disk that all workers see, but {job.subject.ids[job.sample.row]} "
+        f"expected images on a disk that all workers see, but {job.subject.ids[job.known.row]} "
         f"cannot be read as where the run was started ({reason}); name a folder on such a disk"
     )
 
