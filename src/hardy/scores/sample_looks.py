@@ -79,12 +79,17 @@ def _look_for(targets: Mapping[str, float]) -> Look:
 
     def look(folders: Sequence[Path], extent: SampleExtent) -> list[Looked]:
         runs = [open_run(folder) for folder in folders]
+        if DIFFERENCE in targets and len(runs) == 1:
+            raise InputError(
+                f"expected two models for the {DIFFERENCE} between them in `until`, got "
+                f"{runs[0].model} alone: the other failed, or does not fit in memory beside it"
+            )
         samples = [find_sample(run, extent) for run in runs]
         if any(sample is not None and _is_thin(sample) for sample in samples):
             return [_unknown(f"{run.model}: too little") for run in runs]
         scores = [score_run(run, sample=one) for run, one in zip(runs, samples, strict=True)]
         found = [_look_at(one, own) for one in scores] if own else []
-        if DIFFERENCE in targets and len(scores) == 2:
+        if DIFFERENCE in targets and scores:
             found.append(_look_at_pair(scores[0], scores[1], targets[DIFFERENCE]))
         return found
 

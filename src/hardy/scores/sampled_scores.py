@@ -102,8 +102,8 @@ def refuse_thin(sample: StoredSample) -> None:
     if counts.min() < LEAST:
         raise InputError(
             f"expected at least {LEAST} images under every cell for scores of a sample, got "
-            f"{counts.min()} under {sample.cells[int(counts.argmin())]}; the same `hardy eval` "
-            "goes on"
+            f"{counts.min()} under {sample.cells[int(counts.argmin())]}; the same call goes on, "
+            "with a larger `at_most` further"
         )
 
 
