@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hardy.run.sample_design import SampleDesign
-from hardy.run.sample_plan import PILOT_TURNS, SamplePlan, read_plan
+from hardy.run.sample_plan import PILOT_TURNS, SamplePlan, read_plans
 
 CELLS = 15
 LABELS = np.repeat(np.arange(10), 60)
@@ -100,4 +100,4 @@ def test_what_is_not_whole_does_not_count() -> None:
 @pytest.mark.parametrize("said", [None, 3, {}, {"per_image": 2}, {"per_image": -1, "pilot": 3}])
 def test_a_record_that_is_none(said: object) -> None:
     kept = {"sample": {"per_image": 2, "pilot": 45}, "cells": ["fog:3"]}
-    assert read_plan([kept, {"sample": said}]) == (PLAN, ["fog:3"])
+    assert read_plans([kept, {"sample": said}]) == [(PLAN, ["fog:3"])]
