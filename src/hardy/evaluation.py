@@ -32,10 +32,8 @@ from hardy.run.prepared import load_defended
 from hardy.run.selection import Images, open_subject
 from hardy.run.shards import read_shard
 from hardy.run.units import Elsewhere, check_travels
-from hardy.scores.sample_looks import Until, plan_sample
-from hardy.scores.sampled_scores import refuse_thin
+from hardy.scores.sample_looks import Until, plan_sample, with_scores
 from hardy.scores.scoring import Run, StoredRuns
-from hardy.scores.stored_sample import find_sample
 from hardy.store.reader import StoredRun, open_run
 from hardy.suites import load
 
@@ -183,8 +181,7 @@ def evaluate(
     With `until`, a sample of the predictions is made: as many as bring the main score's 95 %
     interval to ± that many points, or each of "mCE=0.5,clean error=0.3" to its own; of two models
     "difference=0.3" is that of their main scores. `at_most` ends it before, after 50000 predictions
-    of each model or a time such as "10m", which of many `models` each group that fits in memory
-    has. The same call without them completes the run.
+    or "10m", which each group of `models` has. The same call without them completes the run.
 
     ```python
     import hardy, numpy
@@ -335,19 +332,10 @@ def _run_groups(
     runs = [open_run(folder) for folder in (*groups.complete, *folders)]
     runs.sort(key=lambda run: order[run.details["identity"]])
     if sampled:
-        runs = [run for run in runs if _is_scored(run, groups)]
+        runs = with_scores(runs, groups.known, groups.failures)
     found = ModelRuns(Run(_with_ids(run, runs[0].ids), tuple(faults)) for run in runs)
     found.failed = dict(groups.failures)
     return found
-
-
-def _is_scored(run: StoredRun, groups: ModelGroups) -> bool:
-    """Whether its sample is large enough for scores; a model whose sample is not has failed."""
-    sample, name = find_sample(run), groups.known[run.details["identity"]]
-    with groups.failures.of(name):
-        if sample is not None:
-            refuse_thin(sample)
-    return name not in groups.failures
 
 
 def _with_ids(run: StoredRun, ids: list[Any]) -> StoredRun:

@@ -89,7 +89,7 @@ def test_the_time_left_is_that_of_all_models(how: dict[str, Any], told: list[str
 
 
 def test_a_model_that_fails_takes_no_more_time(how: dict[str, Any], told: list[str]) -> None:
-    """In the round in which it fails it is counted: the last one tells."""
+    """It is counted in the round in which it fails: the last one tells."""
 
     class Failing(Timed):
         def logits(self, images: Any, preprocessing: Any = None) -> Any:

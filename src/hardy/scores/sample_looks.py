@@ -1,7 +1,7 @@
 """What `until` asks for, and how far a sampled run is from it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,16 @@ from hardy.errors import InputError
 from hardy.metrics import Interval
 from hardy.registry import unknown
 from hardy.run.cells_per_image import Looked
+from hardy.run.failures import Failures
 from hardy.run.sample_limits import read_limits
 from hardy.run.sample_plan import SampleExtent
 from hardy.run.sampled_run import Look, SampledRun
 from hardy.schema import brief
 from hardy.scores.run_scores import Scores, score_run
 from hardy.scores.sampled_pairs import pair_samples
-from hardy.scores.sampled_scores import LEAST
+from hardy.scores.sampled_scores import LEAST, refuse_thin
 from hardy.scores.stored_sample import StoredSample, find_sample
-from hardy.store.reader import open_run
+from hardy.store.reader import StoredRun, open_run
 
 _MAIN = ""  # the score that ranks, whatever it is called
 DIFFERENCE = "difference"  # of the main score, the second model's minus the first's
@@ -94,6 +95,21 @@ def _look_for(targets: Mapping[str, float]) -> Look:
         return found
 
     return look
+
+
+def with_scores(
+    runs: Iterable[StoredRun], names: Mapping[str, str], failures: Failures
+) -> list[StoredRun]:
+    """The runs whose samples are large enough for scores: models of others, whose `names` are by
+    what identifies their runs, have failed."""
+    found = []
+    for run in runs:
+        sample = find_sample(run)
+        with failures.of(names[run.details["identity"]]):
+            if sample is not None:
+                refuse_thin(sample)
+            found.append(run)
+    return found
 
 
 def _is_thin(sample: StoredSample) -> bool:
