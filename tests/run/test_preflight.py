@@ -118,6 +118,14 @@ def test_each_standard_is_found_where_another_was_used(title):
     assert asked in warning
 
 
+def test_red_first_is_asked_for_by_name_where_blue_came_first():
+    """A mean and a std would leave the order as it is."""
+    images, labels = bright(200)
+    model = load_model(Bands(INCEPTION), preprocessing=replace(IMAGENET, bgr=True))
+    (warning,) = check(model, images, labels).warnings
+    assert warning.endswith('override its preprocessing: `preprocessing="tf"`')
+
+
 def test_a_difference_that_chance_can_make_is_no_warning():
     images, labels = bright(200)
     model = load_model(Bands(INCEPTION), preprocessing=IMAGENET)

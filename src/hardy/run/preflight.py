@@ -20,7 +20,7 @@ from hardy.engine.ops import is_tensor
 from hardy.errors import InputError
 from hardy.metrics.statistics import mcnemar
 from hardy.models.defences import undefended
-from hardy.models.model import AS_TRAINED, Logits, Model, Triple, facts_of
+from hardy.models.model import AS_TRAINED, Logits, Model, Preprocessing, Triple, facts_of
 from hardy.models.normalisations import NORMALISATIONS, Normalisation
 from hardy.run.batching import answers, check_finite
 from hardy.run.failures import Failures
@@ -163,13 +163,15 @@ def _against_standard(
         f"{model.name}: {1 - wrong.mean():.1%} of {number} clean images are right with {used}, but "
         f"{1 - fewest / number:.1%} with {title} normalisation{also} ({test.only_first} only then, "
         f"{test.only_second} only now, p = {test.p_value:.1g}); if the model was trained so, "
-        f"override its preprocessing: {_override(STANDARD[title])}"
+        f"override its preprocessing: {_override(STANDARD[title], used)}"
     ]
 
 
-def _override(wanted: Normalisation) -> str:
-    if wanted.bgr:
-        return '`preprocessing="caffe"`'
+def _override(wanted: Normalisation, used: Preprocessing) -> str:
+    """By name where the order of channels matters, which a mean and a std leave as it is."""
+    named = next((name for name, one in NORMALISATIONS.items() if one == wanted), None)
+    if named and (wanted.bgr or used.bgr):
+        return f'`preprocessing="{named}"`'
     return f"`mean={_spelled(wanted.mean)}` `std={_spelled(wanted.std)}`"
 
 
