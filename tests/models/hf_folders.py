@@ -85,6 +85,15 @@ def by_the_library(folder: Path, image: Any, backend: str = "pil") -> Any:
         return module(**processor(image, return_tensors="pt")).logits.numpy()
 
 
+def of_pixels(folder: Path, pixels: Any) -> Any:
+    """The logits of prepared pixels, (N, H, W, 3), by the library's own class."""
+    module = transformers.AutoModelForImageClassification.from_pretrained(folder).eval()
+    with torch.no_grad():
+        return module(
+            torch.tensor(pixels.transpose(0, 3, 1, 2), dtype=torch.float32)
+        ).logits.numpy()
+
+
 def pixels_of_library(folder: Path, image: Any, backend: str = "pil") -> Any:
     """Its bytes after resizing and cropping, (H, W, 3)."""
     processor = transformers.AutoImageProcessor.from_pretrained(folder, backend=backend)

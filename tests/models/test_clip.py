@@ -113,6 +113,16 @@ def test_resizing_is_the_librarys_to_the_byte(side: int, folders: Any, folder: P
         np.testing.assert_allclose(pixels, theirs, atol=1e-5)  # a level is 0.014
 
 
+def test_blue_may_come_first(folders: Any, folder: Path) -> None:
+    own = {"image_processor_type": "MobileViTImageProcessor", "resample": 2, "size": 32}
+    (folder / "preprocessor_config.json").write_text(json.dumps(own | {"crop_size": 32}))
+    model = load_model(f"clip:{folder}", classes=FRUITS, prompts="single")
+    texts = [f"a photo of a {word}." for word in WORDS]
+    wanted = folders.by_the_library(folder, Image.fromarray(SQUARES[0]), texts)
+    np.testing.assert_allclose(model.logits(SQUARES[:1]), wanted, rtol=1e-4, atol=1e-4)
+    assert ", blue first (" in str(model.preprocessing)
+
+
 def test_settings_of_a_whole_processor(folders: Any, folder: Path, made: Path) -> None:
     """As CLIPProcessor.save_pretrained writes them."""
     said = json.loads((folder / "preprocessor_config.json").read_text())

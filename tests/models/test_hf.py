@@ -141,6 +141,24 @@ def test_a_whole_photograph_is_cropped_by_the_suite(
     np.testing.assert_allclose(model.logits(square[None]), wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["caffe", "unit"])
+def test_a_named_preprocessing_decides_which_colour_is_first(
+    name: str, folders: Any, tmp_path: Path
+) -> None:
+    own = {"size": {"shortest_edge": 32}, "do_center_crop": False, "do_resize": False}
+    folder = folders.save(tmp_path / "m", processor="MobileViTImageProcessor", **own)
+    model = load_model(f"hf:{folder}", preprocessing=name)
+    pixels = SQUARES / 255
+    if name == "caffe":
+        pixels = SQUARES[..., ::-1] - np.array([103.939, 116.779, 123.68])
+    wanted = folders.of_pixels(folder, pixels)
+    np.testing.assert_allclose(model.logits(SQUARES), wanted, rtol=1e-4, atol=1e-4)
+    plain = load_model(f"hf:{folder}")
+    assert ", blue first (preprocessor_config.json" in str(plain.preprocessing)
+    edited(folder, "preprocessor_config.json", do_flip_channel_order=False)
+    assert load_model(f"hf:{folder}").identity != plain.identity
+
+
 def test_what_is_left_to_defaults_or_done_otherwise_is_said(folders: Any, tmp_path: Path) -> None:
     folder = folders.save(tmp_path / "a", size=32, resample=5)
     said = str(load_model(f"hf:{folder}").preprocessing)

@@ -37,24 +37,23 @@ def hf_model(rest: str, options: Options) -> TorchModel:
     folder = find_folder("hf", rest, _WANTED)
     config = _checked_config(folder, options)
     with quietly():
-        intake = read_processor(folder)
+        own = read_processor(folder)
         module = _loaded(folder, options)
     its = module.config
     labels = [str(its.id2label.get(place, place)) for place in range(its.num_labels)]
     order = order_classes(labels, options.classes, options.name)
     found = f"{type(module).__name__}, {order.words}"
     weights = hash_weights(module)
-    if intake.bgr or order.columns is not None:
-        module = _Adapted(module, intake.bgr, order.columns)
+    if order.columns is not None:
+        module = _Reordered(module, order.columns)
     facts = ModelFacts(class_names=order.names, found=found)
-    model = finish_model(module, options, intake.preprocessing, facts)
+    model = finish_model(module, options, own, facts)
     model.identity = digest(
         "hf",
         {
             "config": json.dumps(decisive(config)),
             "weights": weights,
             "order": order.columns,
-            "bgr": intake.bgr,
             "preprocessing": model.preprocessing,
             "precision": options.precision,
         },
@@ -62,18 +61,17 @@ def hf_model(rest: str, options: Options) -> TorchModel:
     return model
 
 
-class _Adapted(torch.nn.Module):
-    """A classifier that is shown blue first, or whose classes are put into another order."""
+class _Reordered(torch.nn.Module):
+    """A classifier whose classes are put into another order."""
 
-    def __init__(self, module: torch.nn.Module, bgr: bool, columns: tuple[int, ...] | None) -> None:
+    def __init__(self, module: torch.nn.Module, columns: tuple[int, ...]) -> None:
         super().__init__()
         self.module = module
-        self.bgr = bgr
-        self.register_buffer("columns", None if columns is None else torch.tensor(columns))
+        self.register_buffer("columns", torch.tensor(columns))
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        logits: torch.Tensor = self.module(pixels.flip(1) if self.bgr else pixels).logits
-        return logits if self.columns is None else logits[:, self.columns]
+        logits: torch.Tensor = self.module(pixels).logits
+        return logits[:, self.columns]
 
 
 def _checked_config(folder: Path, options: Options) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +23,7 @@ _TRIED = 256  # the side of the image that is shown to the processor
 _TODO = "wrap the model in a function of yours that prepares its images: torch:FILE.py:make"
 
 
-class Intake(NamedTuple):
-    """What becomes of the pixels of a square image."""
-
-    preprocessing: Preprocessing
-    bgr: bool  # blue comes first
-
-
-def read_processor(folder: Path) -> Intake:
+def read_processor(folder: Path) -> Preprocessing:
     """What the folder says, as the library reads it: each of its classes has other defaults, and
     other forms of a size. The library's own processor is tried on an image, and must agree."""
     path = _settings_file(folder)
@@ -51,9 +44,9 @@ def read_processor(folder: Path) -> Intake:
         interpolation = "bicubic"
         said += f", with bicubic resizing for Pillow's filter {code}"
     bgr = bool(getattr(processor, "do_flip_channel_order", False))
-    intake = Intake(Preprocessing(mean, std, side, interpolation, said, exact=True), bgr)
-    _check(processor, intake, path)
-    return intake
+    own = Preprocessing(mean, std, side, interpolation, said, exact=True, bgr=bgr)
+    _check(processor, own, path)
+    return own
 
 
 def _settings_file(folder: Path) -> Path:
@@ -103,13 +96,12 @@ def _figures(processor: Any) -> tuple[Any, Any]:
     return processor.image_mean, processor.image_std
 
 
-def _check(processor: Any, intake: Intake, path: Path) -> None:
-    side = intake.preprocessing.size or _TRIED
+def _check(processor: Any, own: Preprocessing, path: Path) -> None:
+    side = own.size or _TRIED
     image = np.random.default_rng(0).integers(0, 256, (side, side, 3), np.uint8)
     with door(path, _TODO):
         theirs = _shown(processor, image, do_resize=False, do_center_crop=False)
-    ours = normalised(image[None], intake.preprocessing)[0].transpose(2, 0, 1)
-    ours = ours[::-1] if intake.bgr else ours
+    ours = normalised(image[None], own)[0].transpose(2, 0, 1)
     if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-4, atol=1e-4):
         raise InputError(
             f"{path}: its {type(processor).__name__.removesuffix('Pil')} does something else to "

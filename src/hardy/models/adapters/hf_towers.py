@@ -7,7 +7,6 @@ import torch
 
 from hardy.errors import InputError, door, need
 from hardy.models.adapters.hub_folder import (
-    AS_FACTORY,
     CONFIG,
     SAFE_WEIGHTS,
     check_weights_there,
@@ -41,14 +40,12 @@ def read_hf_towers(folder: Path, options: Options) -> TwoTowers:
     if not has_any(folder, _VOCABULARIES):
         raise InputError(f"{folder}: expected a tokenizer beside {CONFIG}, found none; {todo}")
     with quietly():
-        intake = read_processor(folder)
+        own = read_processor(folder)
         with door(f"the tokenizer in {folder}", todo):
             tokenizer = AutoTokenizer.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False
             )
         module = _loaded(folder)
-    if intake.bgr:
-        raise InputError(f"{folder}: expected a model that is shown red first; {AS_FACTORY}")
     length = module.config.text_config.max_position_embeddings
     return TwoTowers(
         words=f"{type(module).__name__} of transformers",
@@ -57,7 +54,7 @@ def read_hf_towers(folder: Path, options: Options) -> TwoTowers:
         image=_ImageTower(module),
         tokenise=lambda texts: _tokens(tokenizer, texts, length),
         encode=lambda tokens: module.get_text_features(**tokens).pooler_output,
-        preprocessing=intake.preprocessing,
+        preprocessing=own,
     )
 
 
