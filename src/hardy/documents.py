@@ -6,7 +6,7 @@ a record that Hardy wrote, a sum by which a byte that changed is noticed.
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,16 @@ def read_json(
         raise
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: expected {expected}, but {why_unread(error)}; {todo}") from error
+
+
+def without_fields(content: Any, names: Collection[str]) -> Any:
+    """What a document says, less the fields of these names at any depth."""
+    if isinstance(content, Mapping):
+        kept = ((name, value) for name, value in content.items() if name not in names)
+        return {name: without_fields(value, names) for name, value in kept}
+    if isinstance(content, list):
+        return [without_fields(one, names) for one in content]
+    return content
 
 
 def why_unread(error: OSError | ValueError) -> str:

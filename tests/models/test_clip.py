@@ -179,6 +179,19 @@ def test_identity(made: Path, folder: Path, folders: Any, tmp_path: Path) -> Non
     assert len(differing) == 6
 
 
+def test_how_a_config_is_written_is_no_part_of_the_identity(made: Path, folder: Path) -> None:
+    said = json.loads((folder / "config.json").read_text())
+    for part in ("text_config", "vision_config"):
+        said[part].pop("dtype", None)
+        said[part] |= {"torch_dtype": "float32", "transformers_version": "4.9", "id2label": {}}
+    (folder / "config.json").write_text(json.dumps(said))
+    first = load_model(f"clip:{made}", classes=FRUITS).identity
+    assert load_model(f"clip:{folder}", classes=FRUITS).identity == first
+    said["vision_config"]["hidden_act"] = "gelu"
+    (folder / "config.json").write_text(json.dumps(said))
+    assert load_model(f"clip:{folder}", classes=FRUITS).identity != first
+
+
 def test_texts_are_read_once(made: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = load_model(f"clip:{made}", classes=FRUITS).logits(SQUARES)
     (kept,) = cache.iterdir()

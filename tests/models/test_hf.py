@@ -232,6 +232,18 @@ def test_identity(folders: Any, tmp_path: Path) -> None:
     assert load_model(f"hf:{other}").identity != first
 
 
+def test_how_a_config_is_written_is_no_part_of_the_identity(folders: Any, tmp_path: Path) -> None:
+    folder = folders.save(tmp_path / "m", size=32)
+    first = load_model(f"hf:{folder}").identity
+    path = folder / "config.json"
+    said = json.loads(path.read_text())
+    said["torch_dtype"] = said.pop("dtype")  # as it was called before
+    path.write_text(json.dumps(dict(reversed(said.items()))))
+    assert load_model(f"hf:{folder}").identity == first
+    path.write_text(json.dumps(said | {"hidden_act": "gelu"}))
+    assert load_model(f"hf:{folder}").identity != first
+
+
 def edited(folder: Path, file: str, **changes: Any) -> None:
     said = json.loads((folder / file).read_text())
     (folder / file).write_text(json.dumps(said | changes))

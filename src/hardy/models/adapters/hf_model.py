@@ -1,6 +1,5 @@
 """Image classifiers of Hugging Face's transformers. This file imports torch and transformers."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,7 @@ def hf_model(rest: str, options: Options) -> TorchModel:
     model.identity = digest(
         "hf",
         {
-            "config": json.dumps(decisive(config)),
+            "config": decisive(config),
             "weights": weights,
             "order": order.columns,
             "preprocessing": model.preprocessing,

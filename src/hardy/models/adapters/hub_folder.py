@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hardy.documents import read_json
+from hardy.documents import read_json, without_fields
 from hardy.errors import InputError, MissingResource, need
 from hardy.models.model import Options
 
@@ -16,7 +16,14 @@ _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 OPEN_CONFIG = "open_clip_config.json"
 OPEN_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
 # Of a config: what changes no output, or is told apart otherwise.
-_IDLE = ("_name_or_path", "transformers_version", "dtype", "id2label", "label2id")
+_IDLE = (
+    "_name_or_path",
+    "transformers_version",
+    "dtype",
+    "torch_dtype",  # as it was called before
+    "id2label",
+    "label2id",
+)
 AS_FACTORY = "write a function that makes the model: torch:FILE.py:make"
 
 
@@ -55,7 +62,8 @@ def read_config(folder: Path, name: str = CONFIG) -> Mapping[str, Any]:
 
 def decisive(config: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a config that changes a model's output."""
-    return {name: value for name, value in config.items() if name not in _IDLE}
+    kept: dict[str, Any] = without_fields(config, _IDLE)
+    return kept
 
 
 def has_any(folder: Path, names: tuple[str, ...]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hardy.documents import without_fields
 from hardy.errors import InputError, door
 from hardy.limits import RECORD, check_archive
 from hardy.models.model import existing
@@ -53,7 +54,7 @@ def read_keras_file(path: Path, *, trust: bool) -> KerasContent:
             "you trust it, say `trust=True`, or save the model with layers of Keras' own instead"
         )
     foreign = tuple(sorted({name for one in described if (name := _foreign_name(one))}))
-    return KerasContent(_lasting(config), weights.hexdigest(), foreign)
+    return KerasContent(without_fields(config, _IDLE), weights.hexdigest(), foreign)
 
 
 def _check_kind(path: Path) -> None:
@@ -118,9 +119,3 @@ def _foreign_name(described: Mapping[str, Any]) -> str:
     if str(module).partition(".")[0] in ("keras", "builtins"):
         return ""
     return str(registered or (f"{module}.{described['class_name']}" if module else ""))
-
-
-def _lasting(config: Any) -> Any:
-    if isinstance(config, Mapping):
-        return {key: _lasting(value) for key, value in config.items() if key not in _IDLE}
-    return [_lasting(one) for one in config] if isinstance(config, list) else config
