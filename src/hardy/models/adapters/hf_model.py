@@ -6,15 +6,14 @@ from typing import Any
 
 import torch
 
-from hardy.errors import InputError, door, need
+from hardy.errors import InputError, need
 from hardy.models.adapters.hub_folder import (
     AS_FACTORY,
     CONFIG,
-    SAFE_WEIGHTS,
     check_weights_there,
     decisive,
     find_folder,
-    has_any,
+    load_pretrained,
     quietly,
     read_config,
 )
@@ -90,23 +89,17 @@ def _checked_config(folder: Path, options: Options) -> Mapping[str, Any]:
 def _loaded(folder: Path, options: Options) -> Any:
     from transformers import AutoModelForImageClassification
 
-    with door(folder, f"is it an image classifier? Otherwise {AS_FACTORY}"):
-        module, report = AutoModelForImageClassification.from_pretrained(
-            folder,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=has_any(folder, SAFE_WEIGHTS) or None,
-            output_loading_info=True,
-        )
-    missing = sorted(report["missing_keys"])
-    last = {name.rpartition(".")[0] for name in missing}
-    is_head = len(last) == 1 and isinstance(module.get_submodule(*last), torch.nn.Linear)
-    if missing and not (options.backbone and is_head):
-        raise InputError(
-            f"{folder}: its weights lack {len(missing)} of a {type(module).__name__} "
-            f"({', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}), which would be left "
-            "to chance; is it a backbone without a classifier? Train one on it: "
-            f"`hardy probe hf:{folder} --data SRC --out FILE`"
-        )
-    module.name_or_path = ""  # where it lay is no part of what it is
-    return module.float()
+    return load_pretrained(
+        AutoModelForImageClassification,
+        folder,
+        unread=f"is it an image classifier? Otherwise {AS_FACTORY}",
+        lacking="is it a backbone without a classifier? Train one on it: "
+        f"`hardy probe hf:{folder} --data SRC --out FILE`",
+        may_lack=lambda module, missing: options.backbone and _is_head(module, missing),
+    )
+
+
+def _is_head(module: Any, missing: list[str]) -> bool:
+    """Whether what is missing is the weight and bias of one linear layer, the classifier."""
+    parts = {name.rpartition(".")[0] for name in missing}
+    return len(parts) == 1 and isinstance(module.get_submodule(*parts), torch.nn.Linear)

@@ -8,10 +8,10 @@ import torch
 from hardy.errors import InputError, door, need
 from hardy.models.adapters.hub_folder import (
     CONFIG,
-    SAFE_WEIGHTS,
     check_weights_there,
     decisive,
     has_any,
+    load_pretrained,
     quietly,
     read_config,
 )
@@ -25,7 +25,7 @@ _VOCABULARIES = ("tokenizer.json", "vocab.json", "spiece.model", "tokenizer.mode
 def read_hf_towers(folder: Path, options: Options) -> TwoTowers:
     """What `save_pretrained` writes of a CLIPModel or a SiglipModel, and of its processor."""
     need("transformers.image_utils", "clip", options.name)  # which imports torchvision, if there
-    from transformers import AutoTokenizer
+    from transformers import AutoModel, AutoTokenizer
 
     from hardy.models.adapters.hf_processor import read_processor
 
@@ -45,7 +45,12 @@ def read_hf_towers(folder: Path, options: Options) -> TwoTowers:
             tokenizer = AutoTokenizer.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False
             )
-        module = _loaded(folder)
+        module = load_pretrained(
+            AutoModel,
+            folder,
+            unread="does its weights' file belong to its config? Take another copy of both",
+            lacking="take another copy of it",
+        )
     length = module.config.text_config.max_position_embeddings
     return TwoTowers(
         words=f"{type(module).__name__} of transformers",
@@ -68,27 +73,6 @@ class _ImageTower(torch.nn.Module):
 
     def forward(self, pixels: torch.Tensor) -> Any:
         return self.projection(self.vision_model(pixel_values=pixels).pooler_output)
-
-
-def _loaded(folder: Path) -> Any:
-    from transformers import AutoModel
-
-    with door(folder, "does its weights' file belong to its config? Take another copy of both"):
-        module, report = AutoModel.from_pretrained(
-            folder,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=has_any(folder, SAFE_WEIGHTS) or None,
-            output_loading_info=True,
-        )
-    if missing := sorted(report["missing_keys"]):
-        raise InputError(
-            f"{folder}: its weights lack {len(missing)} of a {type(module).__name__} "
-            f"({', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}), which would be left "
-            "to chance; take another copy of it"
-        )
-    module.name_or_path = ""  # where it lay is no part of what it is
-    return module.float()
 
 
 def _tokens(tokenizer: Any, texts: list[str], length: int) -> Tokens:

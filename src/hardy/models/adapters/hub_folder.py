@@ -1,13 +1,13 @@
 """Folders as Hugging Face's hub has them: where they lie, and what is read of them."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hardy.documents import read_json, without_fields
-from hardy.errors import InputError, MissingResource, need
+from hardy.errors import InputError, MissingResource, door, need
 from hardy.models.model import Options
 
 CONFIG = "config.json"
@@ -87,6 +87,35 @@ def check_weights_there(
             f"{folder}: expected weights in {safe[0]}, got {pickled[0]}, a pickle, which "
             f"may run code when it is read; {todo}, or, if you trust it, say `trust=True`"
         )
+
+
+def load_pretrained(
+    kind: Any,
+    folder: Path,
+    *,
+    unread: str,
+    lacking: str,
+    may_lack: Callable[[Any, list[str]], bool] = lambda module, missing: False,
+) -> Any:
+    """The model of a folder, by a class of transformers; refused where weights are missing that it
+    may not lack. What to do then is said by `unread` and `lacking`."""
+    with door(folder, unread):
+        module, report = kind.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=has_any(folder, SAFE_WEIGHTS) or None,
+            output_loading_info=True,
+        )
+    missing = sorted(report["missing_keys"])
+    if missing and not may_lack(module, missing):
+        raise InputError(
+            f"{folder}: its weights lack {len(missing)} of a {type(module).__name__} "
+            f"({', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}), which would be left "
+            f"to chance; {lacking}"
+        )
+    module.name_or_path = ""  # where it lay is no part of what it is
+    return module.float()
 
 
 @contextmanager
