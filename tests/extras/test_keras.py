@@ -196,7 +196,7 @@ images, found = np.load("images.npy"), {}
 for name in sys.argv[1:]:
     model = load_model(f"keras:{name}.keras", preprocessing="caffe", batch=5)
     np.save(f"{name}.npy", model.logits(images))
-    found[name] = [model.identity, model.facts.found]
+    found[name] = [model.identity, model.facts.found, model.facts.backend]
 assert "torch" not in sys.modules and "tensorflow" not in sys.modules
 print(json.dumps(found))
 """
@@ -226,6 +226,7 @@ def test_jax_gives_the_same(tmp_path: Path) -> None:
         )
         assert found[name][0] == model.identity, "a run begun on one may go on with the other"
         assert "on jax" in found[name][1]
+        assert (found[name][2], model.facts.backend) == ("jax", "torch")
 
 
 def test_the_command(run: Any, tmp_path: Path) -> None:
@@ -240,3 +241,7 @@ def test_the_command(run: Any, tmp_path: Path) -> None:
     assert code == 0, err
     assert 'blue first ("caffe", given)' in out + err
     assert "Sequential of Keras, on torch; its last softmax is left out" in out + err
+    (record,) = Path("runs").glob("*/sessions/*.json")
+    session = json.loads(record.read_text())["session"]
+    assert session["backend"] == "torch"
+    assert session["versions"]["keras"] == keras.__version__

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from hardy.store.provenance import UNREADABLE, read_left_out, session
+from hardy.models.model import ModelFacts
+from hardy.store.provenance import LIBRARIES, UNREADABLE, read_left_out, said, session
 
 
 def test_session() -> None:
@@ -19,6 +20,12 @@ def test_session() -> None:
     assert found["cores"] >= 1
     assert found["cpu"]
     assert (found["batch"], found["device"]) == (64, "cpu")
+
+
+def test_what_computes_is_written_down_where_the_kind_of_model_leaves_it_open() -> None:
+    assert said(ModelFacts(backend="jax"))["backend"] == "jax"
+    assert "backend" not in said(ModelFacts())
+    assert {"keras", "jax", "jaxlib", "torch"} <= set(LIBRARIES)
 
 
 def test_images_left_out_are_the_most_of_any_session() -> None:

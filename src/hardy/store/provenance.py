@@ -26,6 +26,9 @@ LIBRARIES = (
     "timm",
     "transformers",
     "open_clip_torch",
+    "keras",
+    "jax",
+    "jaxlib",
     "onnxruntime",
     "onnxruntime-gpu",
     "ai-edge-litert",
@@ -47,12 +50,13 @@ def session(**extras: Any) -> dict[str, Any]:
 
 
 def said(facts: ModelFacts) -> dict[str, Any]:
-    """The part of a session that is about the model: training, prompts, whether compiled."""
+    """The part of a session that is about the model: training, prompts, what computed."""
     trained = facts.trained_as
     return {
         "seen_corruptions": facts.seen_corruptions,
         "trained_as": None if trained is None else asdict(trained),
         **({} if facts.prompts is None else {"prompts": facts.prompts}),
+        **({} if facts.backend is None else {"backend": facts.backend}),
         **({"compiled": "by torch.compile, which may change last bits"} if facts.compiled else {}),
     }
 

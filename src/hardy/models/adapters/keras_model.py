@@ -54,7 +54,8 @@ def keras_model(rest: str, options: Options) -> Model:
     logarithm, words = _take_logits(keras, model)
     intake = intake._replace(logarithm=logarithm)
     preprocessing = options.prepared_as(_own(keras, model, intake, options))
-    facts = ModelFacts(found=f"{type(model).__name__} of Keras, on {backend}; {words}")
+    found = f"{type(model).__name__} of Keras, on {backend}; {words}"
+    facts = ModelFacts(found=found, backend=backend)
     made = _adapted(backend, model, intake, options, preprocessing, facts)
     made.identity = digest(
         "keras",
