@@ -245,3 +245,13 @@ def test_the_command(run: Any, tmp_path: Path) -> None:
     session = json.loads(record.read_text())["session"]
     assert session["backend"] == "torch"
     assert session["versions"]["keras"] == keras.__version__
+
+
+def test_a_probe_says_what_computes_its_features(run: Any, tmp_path: Path) -> None:
+    name = saved(small(RESCALING), tmp_path / "m.keras")
+    np.savez("set.npz", images=random_images(40, 32, 32), labels=np.arange(40) % 2)
+    code, _, err = run("probe", name, "--data", "set.npz", "--out", "p.safetensors")
+    assert code == 0, err
+    probes = [load_model("linear:p.safetensors") for _ in range(2)]
+    assert probes[0].facts.backend == "torch"
+    assert probes[0].identity == probes[1].identity, "though Keras seeds its dropout anew"

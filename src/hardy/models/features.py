@@ -43,13 +43,14 @@ def load_features(name: str, options: Options) -> ModelFeatures:
     head = _cut_off(model, image)
     width = model.logits(image).shape[1]
     weights = hash_weights(model.module)
-    parts = {
-        "structure": structure(model.module),
-        "weights": weights,
-        "preprocessing": model.preprocessing,
-        "precision": model.precision,
-    }
-    model.identity = digest("features", parts)
+    if head:
+        parts = {
+            "structure": structure(model.module),
+            "weights": weights,
+            "preprocessing": model.preprocessing,
+            "precision": model.precision,
+        }
+        model.identity = digest("features", parts)
     where = f"what goes into {head}" if head else "the outputs"
     return ModelFeatures(model, width, weights, f"{width:,} features, {where} of {name}")
 

@@ -16,13 +16,14 @@ from hardy.errors import InputError
 from hardy.models import NET_LIBRARIES
 
 TORCH_LIBRARIES = ("torch", *NET_LIBRARIES)
+_SEED = "/seed_generator_state"  # of Keras' dropout: drawn anew whenever a model is loaded
 
 
 def hash_weights(module: torch.nn.Module) -> str:
     """A hash of parameters and all buffers, also those that checkpoints leave out."""
     tensors = {**module.state_dict(), **dict(module.named_buffers())}
     together = hashlib.sha256()
-    for name in sorted(tensors):
+    for name in sorted(name for name in tensors if not name.endswith(_SEED)):
         _feed(together, name, tensors[name])
     return together.hexdigest()
 

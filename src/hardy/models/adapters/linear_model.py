@@ -13,7 +13,7 @@ from hardy.errors import InputError
 from hardy.models.adapters.torch_model import TorchModel
 from hardy.models.class_order import order_classes
 from hardy.models.features import ModelFeatures, load_features
-from hardy.models.model import Logits, Model, ModelFacts, Options, Preprocessing, digest
+from hardy.models.model import Logits, Model, ModelFacts, Options, Preprocessing, digest, facts_of
 from hardy.models.probe_files import ProbeFile, read_probe
 
 _RUN_CODE = ("torch", "sklearn")  # kinds whose names say what is to be run
@@ -32,7 +32,11 @@ def linear_model(rest: str, options: Options) -> Model:
         raise InputError(f"{path}: its backbone {probe.backbone} {why}")
     features = load_features(probe.backbone, options)
     _check(probe, features, path)
-    facts = ModelFacts(trained_on=probe.trained_on, found=f"a linear probe on {features.words}")
+    facts = ModelFacts(
+        trained_on=probe.trained_on,
+        found=f"a linear probe on {features.words}",
+        backend=facts_of(features.model).backend,
+    )
     if probe.classes is not None:
         order = order_classes(probe.classes, options.classes, options.name)
         if order.columns is not None:
