@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -90,6 +90,11 @@ def test_no_generator_is_read_or_written() -> None:
     assert torch.equal(data[3][0], first)
 
 
+class Sample(NamedTuple):
+    picture: Any
+    label: int
+
+
 def test_items_of_other_forms() -> None:
     photos = [Image.fromarray(row) for row in ROWS]
     corrupt = Corrupt("contrast", 2)
@@ -104,6 +109,10 @@ def test_items_of_other_forms() -> None:
     (pair,) = CorruptedDataset([[7, photos[0]]], corrupt, image=1)
     assert pair[0] == 7
     np.testing.assert_array_equal(np.asarray(pair[1]), expected)
+    (sample,) = CorruptedDataset([Sample(photos[0], 4)], corrupt)
+    assert isinstance(sample, Sample)
+    assert sample.label == 4
+    np.testing.assert_array_equal(np.asarray(sample.picture), expected)
 
 
 class Stream(torch.utils.data.IterableDataset):

@@ -207,6 +207,8 @@ class CorruptedDataset(Dataset):
                 'image="pixels"'
             ) from error
         parts[self.image] = self._made(picture, row)
+        if hasattr(item, "_fields"):  # a named tuple
+            return type(item)(*parts)
         return tuple(parts) if isinstance(item, tuple) else parts
 
     def _made(self, picture: Any, row: int) -> Any:
