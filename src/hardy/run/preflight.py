@@ -168,7 +168,7 @@ def _against_standard(
 
 
 def _override(wanted: Normalisation, used: Preprocessing) -> str:
-    """By name where the order of channels matters, which a mean and a std leave as it is."""
+    """What to ask for: a name where the order of channels matters, which mean and std leave."""
     named = next((name for name, one in NORMALISATIONS.items() if one == wanted), None)
     if named and (wanted.bgr or used.bgr):
         return f'`preprocessing="{named}"`'

@@ -11,7 +11,7 @@ from hardy.errors import InputError, MissingResource, door, need
 from hardy.models.model import Options
 
 CONFIG = "config.json"
-SAFE_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_SAFE_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 OPEN_CONFIG = "open_clip_config.json"
 OPEN_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
@@ -73,7 +73,7 @@ def has_any(folder: Path, names: tuple[str, ...]) -> bool:
 def check_weights_there(
     folder: Path,
     options: Options,
-    safe: tuple[str, ...] = SAFE_WEIGHTS,
+    safe: tuple[str, ...] = _SAFE_WEIGHTS,
     pickled: tuple[str, ...] = _PICKLED,
     todo: str = "save it anew, by save_pretrained",
 ) -> None:
@@ -104,7 +104,7 @@ def load_pretrained(
             folder,
             local_files_only=True,
             trust_remote_code=False,
-            use_safetensors=has_any(folder, SAFE_WEIGHTS) or None,
+            use_safetensors=has_any(folder, _SAFE_WEIGHTS) or None,
             output_loading_info=True,
         )
     missing = sorted(report["missing_keys"])
