@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,12 @@ import pytest
 import torch
 from PIL import Image
 
-from hardy.errors import InputError, MissingResource
+from hardy.errors import InputError
 from hardy.images.labels import imagenet_classes, spoken_class
 from hardy.images.recipes import RECIPES
 from hardy.models import load_model
 from hardy.models.adapters.torch_model import prepared
+from tests.models.spoiling import edit
 from tests.photos import photos, random_images
 
 pytest.importorskip("transformers", reason="Hugging Face's transformers are not installed")
@@ -155,7 +155,7 @@ def test_a_named_preprocessing_decides_which_colour_is_first(
     np.testing.assert_allclose(model.logits(SQUARES), wanted, rtol=1e-4, atol=1e-4)
     plain = load_model(f"hf:{folder}")
     assert ", blue first (preprocessor_config.json" in str(plain.preprocessing)
-    edited(folder, "preprocessor_config.json", do_flip_channel_order=False)
+    edit(folder / "preprocessor_config.json", do_flip_channel_order=False)
     assert load_model(f"hf:{folder}").identity != plain.identity
 
 
@@ -242,147 +242,6 @@ def test_how_a_config_is_written_is_no_part_of_the_identity(folders: Any, tmp_pa
     assert load_model(f"hf:{folder}").identity == first
     path.write_text(json.dumps(said | {"hidden_act": "gelu"}))
     assert load_model(f"hf:{folder}").identity != first
-
-
-def edited(folder: Path, file: str, **changes: Any) -> None:
-    said = json.loads((folder / file).read_text())
-    (folder / file).write_text(json.dumps(said | changes))
-
-
-def test_code_that_comes_with_a_model_is_never_run(folders: Any, tmp_path: Path) -> None:
-    folder = folders.save(tmp_path / "m", size=32)
-    edited(folder, "config.json", auto_map={"AutoModelForImageClassification": "evil.Net"})
-    (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    for trust in (False, True):
-        with pytest.raises(InputError, match=r"code of its own \(auto_map.*torch:FILE\.py:make"):
-            load_model(f"hf:{folder}", trust=trust)
-    assert not (tmp_path / "ran").exists()
-
-
-def test_pickled_weights_are_read_only_if_trusted(folders: Any, tmp_path: Path) -> None:
-    from safetensors.torch import load_file
-
-    folder = folders.save(tmp_path / "m", size=32)
-    wanted = load_model(f"hf:{folder}")
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(InputError, match=r"got pytorch_model\.bin, a pickle.*`trust=True`"):
-        load_model(f"hf:{folder}")
-    trusted = load_model(f"hf:{folder}", trust=True)
-    assert trusted.identity == wanted.identity
-    np.testing.assert_array_equal(trusted.logits(SQUARES), wanted.logits(SQUARES))
-
-
-def spoil(folder: Path, what: str) -> None:
-    weights, config = folder / "model.safetensors", folder / "config.json"
-    match what:
-        case "no weights":
-            weights.unlink()
-        case "cut weights":
-            weights.write_bytes(weights.read_bytes()[:-100])
-        case "no config":
-            config.unlink()
-        case "damaged config":
-            config.write_text("{")
-        case "a list":
-            config.write_text("[]")
-        case "another kind":
-            edited(folder, "config.json", model_type="bert")
-        case "timm's":
-            config.write_text('{"architecture": "resnet18"}')
-        case "no processor":
-            (folder / "preprocessor_config.json").unlink()
-        case "damaged processor":
-            (folder / "preprocessor_config.json").write_text("{")
-        case "an unknown processor":
-            edited(folder, "preprocessor_config.json", image_processor_type="Nobodys")
-        case "a size of nothing":
-            edited(folder, "preprocessor_config.json", size={"breadth": 3})
-        case "oblong":
-            edited(folder, "preprocessor_config.json", size={"height": 32, "width": 48})
-        case "another head":
-            edited(folder, "config.json", id2label={str(n): str(n) for n in range(7)})
-
-
-@pytest.mark.parametrize(
-    ("what", "message"),
-    [
-        ("no weights", r"expected weights in model\.safetensors, found none"),
-        ("cut weights", r"cannot read .*m: "),
-        ("no config", r"expected a folder that save_pretrained wrote, but it has no config\.json"),
-        ("damaged config", r"config\.json: expected what a model is, but"),
-        ("a list", r"expected what a model is, got a list"),
-        ("another kind", r"cannot read .*is it an image classifier\?"),
-        ("timm's", r"holds a model of timm; load it by that: timm:local-dir:"),
-        ("no processor", r"expected preprocessor_config\.json beside config\.json.*save it there"),
-        ("damaged processor", r"expected the settings of an image processor, but"),
-        ("an unknown processor", r"cannot read .*preprocessor_config\.json: .*torch:FILE\.py:make"),
-        ("a size of nothing", r"cannot read .*preprocessor_config\.json: .*torch:FILE\.py:make"),
-        ("oblong", r"makes 48 x 32 of a square image, which is not square"),
-        ("another head", r"cannot read .*is it an image classifier\?"),
-    ],
-)
-def test_what_is_missing_or_damaged_is_told(
-    what: str, message: str, folders: Any, tmp_path: Path
-) -> None:
-    folder = folders.save(tmp_path / "m", size=32)
-    spoil(folder, what)
-    with pytest.raises(InputError, match=message) as caught:
-        load_model(f"hf:{folder}")
-    assert "\n" not in str(caught.value)
-
-
-def test_a_backbone_without_a_classifier_is_refused(folders: Any, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    folder = folders.save(tmp_path / "m", size=32)
-    weights = load_file(folder / "model.safetensors")
-    kept = {name: part for name, part in weights.items() if not name.startswith("classifier")}
-    save_file(kept, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(InputError, match=r"lack 2 of a ResNetForIm.*left to chance"):
-        load_model(f"hf:{folder}")
-
-
-def test_what_a_processor_does_besides_is_noticed(
-    folders: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from transformers import ViTImageProcessorPil
-
-    folder = folders.save(tmp_path / "m", size=32)
-    normal = ViTImageProcessorPil.normalize
-    odd = lambda self, image, *rest, **how: normal(self, image**2, *rest, **how)  # noqa: E731
-    monkeypatch.setattr(ViTImageProcessorPil, "normalize", odd)
-    with pytest.raises(InputError, match="ViTImageProcessor does something else to pixels"):
-        load_model(f"hf:{folder}")
-
-
-def test_names_are_looked_for_in_the_cache_alone(
-    folders: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError("the network was asked")
-
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(MissingResource, match=r"fetch it yourself.*: hf download nobody/nothing$"):
-        load_model("hf:nobody/nothing")
-    place = tmp_path / "models--ours--net"
-    commit = "0123456789012345678901234567890123456789"
-    (place / "refs").mkdir(parents=True)
-    (place / "refs/main").write_text(commit)
-    folder = folders.save(place / "snapshots" / commit, size=32)
-    model = load_model("hf:ours/net")
-    assert model.identity == load_model(f"hf:{folder}").identity
-    for name in ("./nowhere", "a/b/c", str(folder / "config.json")):
-        with pytest.raises(InputError, match="or a NAME of Hugging Face's hub"):
-            load_model(f"hf:{name}")
-
-
-def test_options_it_cannot_honour(folders: Any, tmp_path: Path) -> None:
-    folder = folders.save(tmp_path / "m", size=32)
-    with pytest.raises(InputError, match="takes no checkpoint: its weights lie in the folder"):
-        load_model(f"hf:{folder}", checkpoint="a.pt")
 
 
 def test_the_command_says_what_it_found(run: Any, folders: Any, tmp_path: Path) -> None:

