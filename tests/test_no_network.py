@@ -1,4 +1,4 @@
-"""Nothing is asked of a network unless a user asks for it: commands run where no socket connects."""
+"""Nothing is asked of a network unless a user asks for it: commands run where none answers."""
 
 from __future__ import annotations
 
