@@ -73,7 +73,8 @@ test-oracle: $(READY)
 
 # The libraries that other tests have stand-ins for, and a notebook's kernel; beside .venv, not in it.
 # Those that want torch come without what they want: .venv has it, and pip would bring a second one.
-# Newer versions of datasets cannot pickle what they make a data set's fingerprint of.
+# Newer versions of datasets cannot pickle what they make a data set's fingerprint of; kernels of
+# ipykernel 7 now and then lose a message on a busy machine, for which the client then waits.
 EXTRAS := $(CURDIR)/build/extras
 # nrtk pins libraries that Hardy's environment has in other versions; this is what its perturbers import.
 NRTK := nrtk pybsm smqtk-core smqtk-dataprovider smqtk-image-io

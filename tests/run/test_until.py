@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import hardy
+from hardy import progress
 from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.run import sampled_run
@@ -343,3 +344,24 @@ def test_targets_that_can_be_typed() -> None:
     for text in ("0", "mCE", "mCE=", -1, "nan", True):
         with pytest.raises(InputError, match="expected `until` as points above 0"):
             read_targets(text)
+
+
+def test_few_images_are_all_taken_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(progress, "mention", told.append)
+    rows = write_rows(tmp_path, 40)
+    run = one(evaluate("fake:10", images=rows, store=tmp_path / "runs", until=1, **FEW))
+    assert run.score().sampled is None
+    assert told[-1].startswith("all predictions are made: nothing is sampled any more, and ± is")
+
+
+def test_a_single_cell(many: Path, tmp_path: Path) -> None:
+    """It has no pairs of cells, which tell how images differ."""
+    how = {"suite": "cifar10_c", "only": "contrast", "severities": 1, "store": tmp_path / "runs"}
+    run = one(evaluate("fake:10", images=many, until=3, **how))
+    assert half(run) <= 3
+    stored = find_sample(run.stored)
+    assert stored is not None
+    assert stored.predictions[0] < 700

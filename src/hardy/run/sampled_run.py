@@ -143,7 +143,12 @@ class SampledRun:
                     writer.plan_sample(rounds.plan.as_dict())
             clean_far = max(one.clean_far for one in found)
             if not rounds.advance(worst, clean_far, self.limits.predictions):
-                if max(worst.far, clean_far) > 1 and not rounds.is_full:
+                if rounds.is_full:
+                    self.tell(
+                        "all predictions are made: nothing is sampled any more, and ± is how far "
+                        "off other images may be"
+                    )
+                elif max(worst.far, clean_far) > 1 and math.isfinite(self.limits.predictions):
                     self.tell(f"{rounds.predictions:,} predictions, of at most {self._most():,}")
                 return made
 

@@ -87,7 +87,7 @@ def _look_for(targets: Mapping[str, float]) -> Look:
             )
         samples = [find_sample(run, extent) for run in runs]
         if any(sample is not None and _is_thin(sample) for sample in samples):
-            return [_unknown(f"{run.model}: too little") for run in runs]
+            return [_unknown(f"{run.model}: too few images under each cell") for run in runs]
         scores = [score_run(run, sample=one) for run, one in zip(runs, samples, strict=True)]
         found = [_look_at(one, own) for one in scores] if own else []
         if DIFFERENCE in targets and scores:
