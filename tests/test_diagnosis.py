@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,21 @@ def test_doctor_reads_the_extras_from_the_project(run) -> None:
     shown = {line.split()[0] for line in lines}
     assert {f"hardy[{extra}]" for extra in extras} < shown
     assert {re.split("[^A-Za-z-]", one)[0] for one in project["project"]["dependencies"]} < shown
+
+
+def test_doctor_looks_for_packages_by_the_names_of_their_modules() -> None:
+    """Of packages that are here; `make test-extras` has them all."""
+    brought = {
+        (module, name.lower().replace("-", "_"))
+        for module, names in packages_distributions().items()
+        for name in names
+    }
+    here = {name for _, name in brought}
+    wanted = {name for extra in doctor._uses() for name in doctor._installs(extra)}
+    looked_for = {(doctor._module(name), name.replace("-", "_")) for name in wanted}
+    assert {pair for pair in looked_for if pair[1] in here} <= brought
+    assert "pyyaml" in here
+    assert doctor._extra("card", "cards").found == "installed, for cards"
 
 
 def test_doctor_says_what_a_missing_extra_is_for(run, monkeypatch: pytest.MonkeyPatch) -> None:

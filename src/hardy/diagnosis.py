@@ -15,11 +15,14 @@ from hardy.execute import processors
 from hardy.images import datasets
 from hardy.models import MODELS
 
-# Packages whose module has another name than what pip installs.
+# Packages whose module has another name than what pip installs; names as metadata has them, with
+# "-" for "_".
 _MODULES = {
-    "open_clip_torch": "open_clip",
+    "mlflow-skinny": "mlflow",
+    "open-clip-torch": "open_clip",
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
+    "pyyaml": "yaml",
     "scikit-learn": "sklearn",
 }
 
@@ -88,13 +91,17 @@ def _installs(extra: str) -> list[str]:
         name, _, condition = line.partition(";")
         asked = re.search("extra == ['\"](.+)['\"]", condition)
         if (asked[1] if asked else "") == extra:
-            found.append(re.split("[^A-Za-z0-9_.-]", name)[0])
+            found.append(re.split("[^A-Za-z0-9_.-]", name)[0].replace("_", "-"))
     return [name for name in found if name != "hardy"]
+
+
+def _module(package: str) -> str:
+    return _MODULES.get(package, package.replace("-", "_"))
 
 
 def _package(name: str) -> Finding:
     try:  # imported, not only looked up: what lacks a system library fails here as it would later
-        loaded = importlib.import_module(_MODULES.get(name, name))
+        loaded = importlib.import_module(_module(name))
     except ImportError as error:
         return Finding(name, f"missing ({error})", f"pip install {name}")
     return Finding(name, str(getattr(loaded, "__version__", None) or version(name)))
@@ -165,7 +172,7 @@ def _cifar() -> Finding:
 
 def _extra(extra: str, use: str) -> Finding:
     what = f"hardy[{extra}]"
-    modules = [_MODULES.get(name, name) for name in _installs(extra)]
+    modules = [_module(name) for name in _installs(extra)]
     if any(find_spec(module) is None for module in modules):
         return Finding(what, f"not installed; needed for {use} only: {install_command(extra)}")
     for module in modules:
