@@ -92,6 +92,26 @@ def test_a_new_card(store: Path, tmp_path: Path) -> None:
     assert written == yaml.safe_load(text.split("---\n")[1])
 
 
+def test_a_part_of_the_benchmark_is_not_told_as_its_whole(tmp_path: Path) -> None:
+    some = errors(names=("fog", "snow", "frost"), severities=(1, 3, 5))
+    write_run(tmp_path / "runs", some, model="part")
+    (result,) = results(hardy.card(tmp_path / "runs", "part", tmp_path / "part.md"))
+    told = result["dataset"]["args"]
+    assert told["corruptions"] == ["snow", "frost", "fog"]
+    assert told["severities"] == [1, 3, 5]
+    note = "not the whole of ImageNet-C: 3 of 15 corruptions, severity 1, 3, 5"
+    assert told["notes"][0] == note
+    assert result["metrics"][0]["args"]["corruptions"] == 3
+    write_run(tmp_path / "runs", errors(), model="all")
+    (result,) = results(hardy.card(tmp_path / "runs", "all", tmp_path / "all.md"))
+    assert not {"corruptions", "severities", "notes"} & {*result["dataset"]["args"]}
+    write_run(tmp_path / "runs", {CLEAN: CELLS[CLEAN]}, model="clean")
+    (result,) = results(hardy.card(tmp_path / "runs", "clean", tmp_path / "clean.md"))
+    told = result["dataset"]["args"]
+    assert told["notes"] == ["not the whole of ImageNet-C: clean images only"]
+    assert not {"corruptions", "severities"} & {*told}
+
+
 def test_what_is_unusual_is_told(store: Path, tmp_path: Path) -> None:
     path = hardy.card(store, "nets of others", tmp_path / "README.md")
     (result,) = results(path)

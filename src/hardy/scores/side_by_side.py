@@ -9,8 +9,9 @@ from hardy.metrics.classification import error
 from hardy.metrics.natural_shifts import accuracy
 from hardy.scores.naming import distinct_name
 from hardy.scores.paired_scores import differences
+from hardy.scores.part_of_suite import parts_told
 from hardy.scores.run_scores import Scores
-from hardy.scores.score import Circumstances, Score
+from hardy.scores.score import Score
 from hardy.scores.scored_cells import suite_of
 from hardy.scores.text_tables import NOTHING, TextTable
 from hardy.suites.suite import Suite
@@ -102,26 +103,10 @@ def _classes(one: Scores) -> int:
 
 def _column(group: Sequence[Scores], number: int, of: int) -> SuiteColumn:
     suite, score = suite_of(group[0].run), group[0].headline[0]
-    marks = _marks(suite, score.circumstances)
+    marks = parts_told(suite, score.circumstances)
     if of > 1:
         marks = [f"{number} of {of} ways", *marks]
     return SuiteColumn(suite, score, tuple(group), tuple(marks))
-
-
-def _marks(suite: Suite, around: Circumstances) -> list[str]:
-    """What is less than the whole suite, or other than it."""
-    marks = []
-    if around.sampled:
-        marks.append("sampled")
-    if around.labels == "own":
-        marks.append("own classes")
-    if around.total:
-        marks.append(f"{around.images:,} of {around.total:,} images")
-    if suite.shift is None and {*around.names} != {*suite.counted}:
-        marks.append(f"{len(around.names)} of {len(suite.counted)} {suite.kind}")
-    if suite.graded and around.levels != suite.edition.severities(suite.corruptions[0]):
-        marks.append(f"severity {', '.join(map(str, around.levels))}")
-    return marks
 
 
 def _rows(some: Sequence[Scores], columns: Sequence[SuiteColumn]) -> Iterable[BesideRow]:

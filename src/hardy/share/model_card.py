@@ -15,12 +15,14 @@ from hardy.metrics.intervals import LEVEL
 from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.places import locate
 from hardy.progress import Track, watch
+from hardy.scores.part_of_suite import LEVELS, parts_told, usual_levels
 from hardy.scores.run_scores import Scores
-from hardy.scores.score import Score
+from hardy.scores.score import Circumstances, Score
 from hardy.scores.scored_cells import suite_of
 from hardy.scores.scoring import Run, score
 from hardy.share.card_text import mark_as_ours, with_results
 from hardy.share.tracked_run import plain
+from hardy.suites.suite import Suite
 
 _DIGITS = 2  # behind the point: intervals of usual runs have no use for more
 
@@ -81,6 +83,8 @@ def _read_card(path: Path) -> str:
 def _result(scores: Scores) -> dict[str, Any]:
     """One result of a model-index; what is usual, such as the suite's own classes, is left out."""
     suite, around = suite_of(scores.run), scores.headline[0].circumstances
+    parts = parts_told(suite, around)
+    whole = [f"not the whole of {suite.title}: {', '.join(parts)}"] if parts else []
     about = {
         "model": scores.model,
         "suite": suite.name,
@@ -88,12 +92,13 @@ def _result(scores: Scores) -> dict[str, Any]:
         "images": around.images,
         "images_of": around.total,
         "sampled": around.sampled and "{:,} of {:,} predictions".format(*around.sampled),
+        **_cells(suite, around),
         "classes": "the images' own" if around.labels == "own" else None,
         "recipe": around.recipe,
         "made": around.made,
         "precision": scores.run.identity.precision,
         "defence": scores.run.defence,
-        "notes": list(scores.notes) or None,
+        "notes": [*whole, *scores.notes] or None,
     }
     told = {name: value for name, value in about.items() if value is not None}
     return {
@@ -101,6 +106,18 @@ def _result(scores: Scores) -> dict[str, Any]:
         "dataset": {"type": suite.name, "name": suite.title, "args": mark_as_ours(told)},
         "metrics": [_metric(score, scores) for score in scores.headline],
     }
+
+
+def _cells(suite: Suite, around: Circumstances) -> dict[str, list[Any]]:
+    """Which of a suite's corruptions and severities these scores are of, where not of all."""
+    if suite.shift is not None or not around.names:
+        return {}
+    found: dict[str, list[Any]] = {}
+    if {*around.names} != {*suite.counted}:
+        found[around.kind] = list(around.names)
+    if around.levels != usual_levels(suite):
+        found[LEVELS[suite.kind][1]] = list(around.levels)
+    return found
 
 
 def _metric(score: Score, scores: Scores) -> dict[str, Any]:
