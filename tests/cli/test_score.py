@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from hardy.scores.result_files import read_results
-from hardy.suites import published
+from hardy.suites import load, published
 from hardy.suites.cells import CLEAN, Cell
 from tests.scores.commands import BAD, GOOD, ODD, STORED, lines_with, run, store
-from tests.scores.helpers import write_nothing, write_run
+from tests.scores.helpers import write_nothing, write_run, write_sequences
 from tests.suites.helpers import write_rows
 
 __all__ = ["run", "store"]
@@ -144,9 +144,15 @@ def test_score_with_a_reference(run, store: Path) -> None:
     assert 'unknown model "goof"; did you mean "good"?' in err
 
 
-def test_score_published(run, store: Path) -> None:
-    code, out, _ = run("score", store, "--suite", "imagenet_p", "--published")
-    assert code == 0
+def test_score_published(run, store: Path, tmp_path: Path) -> None:
+    code, out, err = run("score", store, "--suite", "imagenet_p", "--published")
+    assert (code, "published:" in out) == (0, False)
+    why = "they are means over all 10 perturbations, these over 2"
+    assert err == f"Published numbers are left out: {why}\n"
+    whole = [Cell(name, 1) for name in load("imagenet_p").counted]
+    write_sequences(tmp_path / "whole", whole)
+    code, out, err = run("score", tmp_path / "whole", "--published")
+    assert (code, err) == (0, "")
     assert "published: Clean error, mFR and flip rate per perturbation (Table 3)" in out
     assert ["ResNet-50", "58.0", "23.9"] in lines_with(out, "ResNet-50 ")
     assert ["VGG-19+BN", "65.1", "[1]", "25.8"] in lines_with(out, "VGG-19+BN ")

@@ -18,10 +18,9 @@ from hardy.scores import compare_runs, score_run
 from hardy.scores.listing import score_tables
 from hardy.scores.paired_scores import compare_scores
 from hardy.scores.scored_cells import suite_of
-from hardy.scores.scoring import ScoredStore
 from hardy.scores.similarity import Description
 from hardy.suites import load
-from hardy.suites.cells import Cell
+from hardy.suites.cells import CLEAN, Cell
 from tests.scores.helpers import FEW, errors, write_nothing, write_run
 
 HIGHER = {"lower_is_better": False}
@@ -124,16 +123,46 @@ def test_a_note_is_printed_once_and_names_its_models(tmp_path: Path) -> None:
     assert alone == "a: defended by x: y"
 
 
-def test_what_others_published_stands_beside(store: Path) -> None:
-    plain, beside = (hardy.score(store, published=one).tables() for one in (False, True))
+def test_what_others_published_stands_beside_what_it_compares_with(tmp_path: Path) -> None:
+    write_run(tmp_path, errors(), model="whole")
+    plain, beside = (hardy.score(tmp_path, published=one).tables() for one in (False, True))
     assert beside[: len(plain)] == plain
-    assert all(table.title.startswith("published: ") for table in beside[len(plain) :])
+    published = beside[len(plain) :]
+    assert published
+    assert all(table.title.startswith("published: ") for table in published)
+    write_run(tmp_path, GOOD, model="part")
     told: list[str] = []
-    run = write_run(store / "own", GOOD, model="mine")
-    run.details["labels"] = "own"
-    scores = score_run(run, how=FEW)
-    ScoredStore((scores,), published=True, tell=told.append).tables()
-    assert told == ["published results are left out: they are on other classes"]
+    both = hardy.score(tmp_path, published=True, tell=told.append).tables()
+    assert [table for table in both if table.title.startswith("published: ")] == published
+    why = "they are means over all 15 corruptions, these over 2"
+    assert told == [f"Published numbers cannot be compared with those of part: {why}"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "settings", "why"),
+    [
+        (GOOD, {}, "they are means over all 15 corruptions, these over 2"),
+        (
+            errors(severities=(1, 3)),
+            {},
+            "they are of the severities 1, 2, 3, 4, 5, these of 1, 3",
+        ),
+        (
+            {CLEAN: GOOD[CLEAN]},
+            {},
+            "they are of corruptions, these of clean images only",
+        ),
+        (errors(), {"own_classes": True}, "these images have classes of their own"),
+    ],
+)
+def test_what_others_published_is_left_out_beside_a_part_of_the_suite(
+    tmp_path: Path, cells: Any, settings: dict[str, Any], why: str
+) -> None:
+    write_run(tmp_path, cells, **settings)
+    told: list[str] = []
+    tables = hardy.score(tmp_path, published=True, tell=told.append).tables()
+    assert not [table for table in tables if table.title.startswith("published: ")]
+    assert told == [f"Published numbers are left out: {why}"]
 
 
 def test_results_are_written_in_the_format_of_the_suffix(store: Path) -> None:

@@ -6,6 +6,7 @@ from hardy.report.figures import CORRUPTIONS, SEQUENCES, SHOWN, Figure, Panel, S
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import axis_title, count, left_out, not_compared, short, spoken, with_unit
 from hardy.scores.columns import AnyMetric
+from hardy.scores.part_of_suite import why_apart
 from hardy.scores.score import Score
 from hardy.scores.wanted_scores import usable_metrics
 
@@ -68,7 +69,7 @@ def _published_bars(
     found = published.profiles(section.suite.name, metric.name, counted) if counted else []
     if found:
         around = next(iter(section.entries[0].scores.singles()[metric.name].values())).circumstances
-        if why := published.apart(section, around, mean=False):
+        if why := why_apart(section.suite, around, mean=False):
             return [], why
     # The best known network first, then the best methods.
     sign = 1 if metric.lower_is_better else -1

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hardy.metrics import error
-from hardy.report.gathered import Section
-from hardy.scores.score import Circumstances
 from hardy.suites import published
 from hardy.suites.published.printed_table import PrintedNumber, PublishedTable
-from hardy.suites.suite import Suite
 
 
 class PublishedPoint(NamedTuple):
@@ -24,34 +21,6 @@ class PublishedProfile(NamedTuple):
     name: str
     values: dict[str, float]
     source: str
-
-
-def apart(section: Section, around: Circumstances, *, mean: bool) -> str:
-    """Say why published numbers cannot be compared with ours, or "" where they can.
-
-    With `mean`, ours are means over corruptions, not numbers of single ones.
-    """
-    suite = section.suite
-    if section.own_classes:
-        return "these images have classes of their own"
-    levels = _levels(suite)
-    if around.levels != levels:
-        what = "severities" if suite.kind == "corruptions" else "difficulties"
-        wanted, got = (", ".join(map(str, one)) for one in (levels, around.levels))
-        return f"they are of the {what} {wanted}, these of {got}"
-    if mean and set(around.names) != set(suite.counted):
-        return (
-            f"they are means over all {len(suite.counted)} {suite.kind}, these over "
-            f"{len(around.names)}"
-        )
-    return ""
-
-
-def _levels(suite: Suite) -> tuple[int, ...]:
-    """The levels that papers average over: all severities, or the first difficulty of sequences."""
-    if suite.kind != "corruptions":
-        return (1,)
-    return suite.edition.severities(suite.corruptions[0])
 
 
 def points(suite: str, metric: str) -> list[PublishedPoint]:

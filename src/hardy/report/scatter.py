@@ -10,6 +10,7 @@ from hardy.report import published_points as published
 from hardy.report.figures import CLEAN_ACCURACY, Figure, Panel, Position, Series, figure
 from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.words import count, left_out, not_compared, short, some
+from hardy.scores.part_of_suite import why_apart
 from hardy.scores.run_scores import families
 from hardy.scores.score import Score
 
@@ -46,7 +47,7 @@ def _scatter(section: Section, metric: str) -> Figure | None:
         return None
     lower_is_better = own[0][2].lower_is_better
     others = published.points(section.suite.name, metric)
-    why = published.apart(section, own[0][2].circumstances, mean=True) if others else ""
+    why = why_apart(section.suite, own[0][2].circumstances) if others else ""
     others = [] if why else others
     spots = [_spot(clean, score) for _, clean, score in own]
     spots += [

@@ -8,6 +8,7 @@ from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.models.model import DefenceFacts
 from hardy.report.gathered import ModelEntry, Section
 from hardy.scores.columns import AnyMetric
+from hardy.scores.part_of_suite import published_left_out
 from hardy.scores.score import Circumstances, Score
 
 _LONGEST = 36  # letters of a name inside a plot
@@ -64,7 +65,7 @@ def defence_name(defences: Sequence[DefenceFacts], adapted: bool) -> str:
 
 def left_out(why: str) -> str:
     """A further sentence of a caption, where published numbers are not shown."""
-    return f" Published numbers are left out: {why}." if why else ""
+    return f" {published_left_out(why)}." if why else ""
 
 
 def not_compared(some: bool) -> str:

@@ -20,8 +20,10 @@ from hardy.registry import unknown
 from hardy.scores.effective_robustness import effective_tables, published_line
 from hardy.scores.listing import published_tables, score_tables
 from hardy.scores.naming import choose, choose_all, first_run, of_suite, readable_runs
+from hardy.scores.part_of_suite import published_left_out, why_apart
 from hardy.scores.result_files import write_scores
 from hardy.scores.run_scores import Scores, score_run
+from hardy.scores.scored_cells import suite_of
 from hardy.scores.side_by_side import beside_tables
 from hardy.scores.text_tables import Shown, TextTable, to_csv, to_html, to_text
 from hardy.store.reader import StoredRun, find_runs
@@ -166,13 +168,26 @@ class ScoredStore(Shown):
         for suite in dict.fromkeys(one.run.suite for one in self.scores):
             group = [one for one in self.scores if one.run.suite == suite]
             made += score_tables(group, brief=brief)
-            if self.published and all(one.run.identity.labels == "own" for one in group):
-                self.tell("published results are left out: they are on other classes")
-            elif self.published:
-                made += published_tables(suite, group[0].kind)
+            made += self._published(group) if self.published else []
         suites = dict.fromkeys(one.run.suite for one in self.scores if one.kind == SHIFTS)
         known = {suite: published_line(suite) for suite in suites}
         return [*made, *beside_tables(self.scores), *effective_tables(self.scores, known)]
+
+    def _published(self, group: Sequence[Scores]) -> list[TextTable]:
+        """What others printed for a suite; nothing where no run can be compared with it."""
+        suite = suite_of(group[0].run)
+        tables = published_tables(suite.name, suite.kind)
+        apart: dict[str, list[str]] = {}
+        for one in group if tables else ():
+            if why := why_apart(suite, one.headline[0].circumstances):
+                apart.setdefault(why, []).append(one.model)
+        if sum(map(len, apart.values())) == len(group):
+            self.tell(published_left_out("; ".join(apart)))
+            return []
+        for why, models in apart.items():
+            names = ", ".join(models)
+            self.tell(f"Published numbers cannot be compared with those of {names}: {why}")
+        return tables
 
     def as_csv(self) -> str:
         """A line per model and score."""
@@ -199,8 +214,9 @@ def score(
     `model` and `suite` choose among the runs. Of a model's name any part will do that only one
     has, such as resnet50 for timm:resnet50. Ratios such as mCE are to the model that
     `reference` names, a stored one or "none"; if left out, to the suite's own. `published` adds
-    what others printed for these suites. `sort` orders the models of a suite: by "name", or by a
-    score such as "mCE", the best first. Runs that cannot be scored are among the `faults`.
+    what others printed for these suites, where it can be compared. `sort` orders the models of a
+    suite: by "name", or by a score such as "mCE", the best first. Runs that cannot be scored are
+    among the `faults`.
 
     ```python
     import hardy
