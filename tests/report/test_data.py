@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,16 @@ def test_what_was_made_differently_stands_apart(tmp_path: Path) -> None:
     assert first == f"{title}, 1 of 3: 40 images, 15 corruptions"
     assert fog.startswith(f"{title}, 2 of 3: 40 images, 1 corruption; different corruptions (only ")
     assert others == f"{title}, 3 of 3: 50 images, 15 corruptions"
+
+
+def test_long_titles_end_between_words(tmp_path: Path) -> None:
+    write_run(tmp_path, "one", images=40, classes=10)
+    (section,) = gather(tmp_path).sections
+    unlike = "different intervals (" + "bootstrapped over many images, " * 9
+    title = section_title(replace(section, number=2, of=2, apart=(unlike,)))
+    assert len(title) < 160
+    assert f"{title.removesuffix(' …')} " in f"{title.split(';')[0]}; {unlike}"
+    assert title.endswith(" …")
 
 
 def test_titles_say_whose_classes_they_are(tmp_path: Path) -> None:

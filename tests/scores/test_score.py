@@ -167,10 +167,15 @@ def test_the_p_value_goes_with_the_interval() -> None:
         ({"suite_hash": "ef" * 32}, r"different suite contents \(abababababab… and efef"),
         ({"levels": (1, 2)}, r"different severities \(1, 2, 3, 4, 5 and 1, 2\)"),
         ({"reference": "resnet50"}, r"different references \(AlexNet and resnet50\)"),
-        ({"reference": None}, r"different references \(AlexNet and None\)"),
-        ({"images": 5000}, r"different numbers of images \(50000 and 5000\)"),
+        ({"reference": None}, r"different references \(AlexNet and none\)"),
+        ({"images": 5000}, r"different numbers of images \(50,000 and 5,000\)"),
+        (
+            {"sampled": (5962, 760_000)},
+            r"different samples \(a full run and 5,962 of 760,000 predictions\)",
+        ),
         ({"images_hash": "00" * 32}, "different image sets"),
         ({"recipe": "crop224@1"}, "different preprocessing recipes"),
+        ({"made": "files " * 9}, r"and files files files files files files …\)"),
         ({"made": "official files"}, r"ways of making the images \(on the fly .* official files"),
         ({"names": FIFTEEN[1:]}, r"different corruptions \(only the first has corruption_0\)"),
         ({"names": (*FIFTEEN, "rain")}, r"only the second has rain"),
@@ -190,7 +195,7 @@ def test_every_circumstance_is_checked() -> None:
     for name, value in vars(AROUND).items():
         if name == "total":
             continue
-        other = ("x",) if isinstance(value, tuple) else "another"
+        other = ("x",) if isinstance(value, tuple) else (1, 2) if name == "sampled" else "another"
         unlike = replace(score(), circumstances=replace(AROUND, **{name: other}))
         assert differences(score(), unlike), name
 

@@ -1,12 +1,15 @@
 """All suites side by side: models as rows, and nothing partial that looks whole."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import hardy
+from hardy.scores.part_of_suite import parts_told
 from hardy.scores.scoring import ScoredStore
 from hardy.scores.side_by_side import beside_tables, side_by_side
+from hardy.suites import load
 from tests.report.stores import write_run, write_shift_run
 
 
@@ -65,8 +68,26 @@ def test_what_is_partial_is_marked_in_its_heading(scored):
     assert "imagenet_c mCE ↓ (1 of 2 ways)" in headings
     assert "imagenet_c mCE ↓ (2 of 2 ways, 1 of 15 corruptions)" in headings
     assert "imagenet_p mFR ↓ |" in headings
+    assert text.notes[-1] == (
+        "ways: runs on one suite that were not made alike, for instance on other images, "
+        "corruptions or samples, have a column for each way"
+    )
     assert any("–" in row for row in text.rows)
     assert "side by side" in str(scored)
+
+
+def test_a_sample_is_told_by_its_size(scored):
+    whole = next(one for one in scored if one.model == "first" and one.kind == "corruptions")
+    around = whole.headline[0].circumstances
+    suite = load("imagenet_c")
+    assert parts_told(suite, around) == []
+    told = parts_told(suite, replace(around, sampled=(5962, 760_000)))
+    assert told == ["sampled: 5,962 of 760,000 predictions"]
+
+
+def test_without_ways_none_are_explained(scored):
+    (text,) = beside_tables([one for one in scored if one.model == "first"])
+    assert "ways" not in " ".join((*text.header, *text.notes))
 
 
 def test_one_suite_has_nothing_beside_it(tmp_path: Path):

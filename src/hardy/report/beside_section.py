@@ -8,7 +8,7 @@ from hardy.report.headline import TableCell, cells_of
 from hardy.report.words import section_name
 from hardy.scores.effective_robustness import OVER_IMAGES
 from hardy.scores.score import Score
-from hardy.scores.side_by_side import Beside, SuiteColumn, clean_note, side_by_side
+from hardy.scores.side_by_side import Beside, SuiteColumn, clean_note, side_by_side, ways_note
 
 LOWER, HIGHER = "lower is better", "higher is better"
 
@@ -45,7 +45,8 @@ def _suites(beside: Beside, entries: dict[int, ModelEntry], several: bool) -> Be
     if any(clean):
         columns, headings = [clean, *columns], [Heading("Clean accuracy", (HIGHER,)), *headings]
     title = f"Suites of {beside.classes:,} classes" if several else "All suites"
-    notes = [note.capitalize() + "." for note in [clean_note(beside.rows)] if note]
+    told = [clean_note(beside.rows), ways_note(beside.columns)]
+    notes = [note.capitalize() + "." for note in told if note]
     return BesideTable(
         title,
         tuple(headings),

@@ -8,6 +8,7 @@ from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.models.model import DefenceFacts
 from hardy.report.gathered import ModelEntry, Section
 from hardy.scores.columns import AnyMetric
+from hardy.scores.paired_scores import cut_at_word
 from hardy.scores.part_of_suite import published_left_out
 from hardy.scores.score import Circumstances, Score
 
@@ -116,7 +117,8 @@ def section_title(section: Section) -> str:
         for one in section.apart
         if one not in said
     ]
-    return f"{section_name(section)}: {short(spoken('; '.join([what, *unlike])), _LONGEST_TITLE)}"
+    told = cut_at_word(spoken("; ".join([what, *unlike])), _LONGEST_TITLE)
+    return f"{section_name(section)}: {told}"
 
 
 class Described(NamedTuple):

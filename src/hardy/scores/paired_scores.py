@@ -1,5 +1,6 @@
 """One score of two models, pair by pair: replicates of scores made alike drew the same images."""
 
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from hardy.metrics.classification import Floats
 from hardy.metrics.intervals import LEVEL, Interval, difference_interval
 from hardy.scores.score import NOISE, Circumstances, Score, no_width, write_figure
 
+_LONGEST = 40  # letters of a circumstance in a sentence
 _SMALL = 0.001  # a p-value that is not told more exactly
 
 
@@ -118,9 +120,8 @@ def differences(first: Score, second: Score) -> list[str]:
         "labels": "classes",
     }
     for key, label in labels.items():
-        a, b = getattr(one, key), getattr(two, key)
-        if a != b:
-            found.append(f"different {label} ({_brief(a)} and {_brief(b)})")
+        if getattr(one, key) != getattr(two, key):
+            found.append(f"different {label} ({_brief(one, key)} and {_brief(two, key)})")
     if one.names != two.names:
         found.append(_names_apart(one, two))
     if first.resampling != second.resampling or len(first.replicates) != len(second.replicates):
@@ -135,6 +136,19 @@ def _names_apart(one: Circumstances, two: Circumstances) -> str:
     return f"different {one.kind} ({'; '.join(parts) or 'in another order'})"
 
 
-def _brief(value: object) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return text if len(text) <= 40 else f"{text[:12]}…"
+def _brief(around: Circumstances, key: str) -> str:
+    """A circumstance in words, or the beginning of it."""
+    value = getattr(around, key)
+    if key == "sampled":
+        return around.sample or "a full run"
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value or "none")
+    if len(text) <= _LONGEST:
+        return text
+    is_hash = " " not in text
+    return f"{text[:12]}…" if is_hash else cut_at_word(text, _LONGEST)
+
+
+def cut_at_word(text: str, longest: int) -> str:
+    return shorten(text, longest, placeholder=" …", break_on_hyphens=False)

@@ -13,7 +13,7 @@ def parts_told(suite: Suite, around: Circumstances) -> list[str]:
     """What is less than the whole suite, or other than it."""
     told = []
     if around.sampled:
-        told.append("sampled")
+        told.append(f"sampled: {around.sample}")
     if around.labels == "own":
         told.append("own classes")
     if around.total:

@@ -40,12 +40,17 @@ class Circumstances:
     # Predictions of a designed sample, and of the full run that it is to tell the scores of.
     sampled: tuple[int, int] | None = None
 
+    @property
+    def sample(self) -> str:
+        """How much of a full run was predicted, in words; nothing of one that is full."""
+        return "{:,} of {:,} predictions".format(*self.sampled) if self.sampled else ""
+
     def __str__(self) -> str:
         parts = [f"{self.reference} reference"] if self.reference else []
         whole = f" of {self.total:,}" if self.total else ""
         own = " with own classes" if self.labels == "own" else ""
         if self.sampled:
-            parts += ["sampled: {:,} of {:,} predictions".format(*self.sampled)]
+            parts += [f"sampled: {self.sample}"]
         parts += [*self._cells(), f"{self.images:,}{whole} images"]
         return ", ".join([*parts, f"{self.suite} v{self.version}{own}", self.made])
 

@@ -96,6 +96,17 @@ def clean_note(rows: Iterable[BesideRow]) -> str:
     return f"clean accuracy: over all classes, {images} images{several}" if counts else ""
 
 
+def ways_note(columns: Sequence[SuiteColumn]) -> str:
+    """What "1 of 2 ways" in a heading means; nothing where there is none."""
+    suites = [column.suite.name for column in columns]
+    if len({*suites}) == len(suites):
+        return ""
+    return (
+        "ways: runs on one suite that were not made alike, for instance on other images, "
+        "corruptions or samples, have a column for each way"
+    )
+
+
 def _classes(one: Scores) -> int:
     own = one.run.identity.labels == "own"
     return len(one.run.classes or ()) if own else suite_of(one.run).classes
@@ -150,5 +161,6 @@ def _as_text(table: Beside, several: bool) -> TextTable:
         for name, row in zip(names, table.rows, strict=True)
     ]
     whole = f", {table.classes:,} classes" if several else ""
-    notes = ("↓ lower is better, ↑ higher is better; 95 % intervals", clean_note(table.rows))
+    better = "↓ lower is better, ↑ higher is better; 95 % intervals"
+    notes = (better, clean_note(table.rows), ways_note(table.columns))
     return TextTable(f"side by side{whole}", tuple(header), rows, notes=tuple(filter(None, notes)))

@@ -91,7 +91,7 @@ def _result(scores: Scores) -> dict[str, Any]:
         "suite_version": suite.version,
         "images": around.images,
         "images_of": around.total,
-        "sampled": around.sampled and "{:,} of {:,} predictions".format(*around.sampled),
+        "sampled": around.sample or None,
         **_cells(suite, around),
         "classes": "the images' own" if around.labels == "own" else None,
         "recipe": around.recipe,

@@ -140,7 +140,7 @@ def _state(scores: Scores) -> dict[str, Any]:
         "images": around.images,
         "images_of": around.total or around.images,
         "images_hash": around.images_hash,
-        "sampled": "{:,} of {:,} predictions".format(*around.sampled) if around.sampled else "no",
+        "sampled": around.sample or "no",
         "reference": around.reference or "none",
         "resampling": scores.headline[0].resampling,
         "trained_on": "not stated" if seen is None else ", ".join(seen) or "none of the suite",
