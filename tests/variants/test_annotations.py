@@ -74,12 +74,12 @@ def test_masks_that_are_images_are_passed_over(photo: str, mask: str, run) -> No
     assert (made.masks, made.others, made.done) == ((folder,), 1, 2)
     code, out, _ = run("corrupt", "set", "set-c", "--with", "contrast", "--keep-format")
     assert code == 0
-    assert f"passed over as masks of annotations: {folder}\n" in out
+    assert f"passed over, as masks or annotations: {folder}\n" in out
 
 
 def test_masks_alone_are_refused_and_their_folder_itself_is_not() -> None:
     save("set/gtFine/a.png")
-    with pytest.raises(InputError, match=r"only masks of annotations in set, .* gtFine; name the"):
+    with pytest.raises(InputError, match=r"only masks or annotations in set, .* gtFine; name the"):
         hardy.corrupt_files("set", "out", "contrast", 1)
     assert hardy.corrupt_files("set/gtFine", "out", "contrast", 1).done == 1
 

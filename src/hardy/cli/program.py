@@ -151,7 +151,8 @@ def corrupt_files(
     others = f", left {made.others} other {files} alone" if made.others else ""
     typer.echo(f"wrote {made.done} images to {target}{kept}{others}")
     if made.masks:
-        typer.echo(f"passed over as masks of annotations: {', '.join(map(printable, made.masks))}")
+        masks = ", ".join(map(printable, made.masks))
+        typer.echo(f"passed over, as masks or annotations: {masks}")
     if made.moved:
         typer.echo(f"boxes and masks fit only nearly under {', '.join(made.moved)}: pixels move")
     end_with_faults(made.bad, "file")

@@ -45,7 +45,7 @@ def part_masks(source: Path, images: Iterable[Path]) -> tuple[list[Path], int, t
         folders += [where] if where else []
     if not kept:
         raise InputError(
-            f"there are only masks of annotations in {source}, by the names of the folders "
+            f"there are only masks or annotations in {source}, by the names of the folders "
             f"{', '.join(dict.fromkeys(folders))}; name the folder of the photographs, or such a "
             "folder itself"
         )
