@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,16 @@ def test_one_of_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_meant(asked: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Override(**asked)
+
+
+def test_only_what_is_left_to_the_model_is_called_a_rest() -> None:
+    own = Preprocessing((0.4,) * 3, (0.2,) * 3, source="ImageNet's")
+    zeros, ones = (0.0,) * 3, (1.0,) * 3
+    assert str(Override(zeros, ones).onto(own)) == "mean 0 0 0, std 1 1 1 (given)"
+    assert str(Override(zeros).onto(own)).endswith("(given, the rest ImageNet's)")
+    sized = Override(zeros, ones).onto(replace(own, size=64))
+    assert str(sized).endswith("std 1 1 1 (given, the size ImageNet's)")
+    assert str(Override(zeros, ones, 32).onto(replace(own, size=64))).endswith("(given)")
 
 
 def test_the_option(run, tmp_path: Path) -> None:

@@ -110,7 +110,9 @@ class Override:
             size = "" if self.size is None else ", and the size"
             figures = NORMALISATIONS[named]._asdict()
             return replace(own, **said, **figures, source=f'"{named}", given{size}')
-        rest = "" if len(said) == 3 else f", the rest {own.source}"
+        rest = f", the rest {own.source}"
+        if self.normalises:
+            rest = f", the size {own.source}" if own.size and not self.size else ""
         return replace(own, **said, source=f"given{rest}") if said else own
 
 
