@@ -75,6 +75,13 @@ def test_what_cannot_be_compared_is_an_error_and_what_is_new_is_skipped(
     assert "def " not in text
 
 
+def test_what_cannot_be_compared_is_told_once(pytester: pytest.Pytester) -> None:
+    evaluate(pytester, "net", BEFORE)
+    done = pytester.runpytest("--hardy-baseline", "runs", "--hardy-runs", "runs", "-rN")
+    done.assert_outcomes(errors=1)
+    assert done.stdout.str().count("got that run itself") == 1
+
+
 def test_other_tests_run_beside_it_and_are_chosen_as_usual(pytester: pytest.Pytester) -> None:
     evaluate(pytester, "net", WORSE)
     evaluate(pytester, "other", BEFORE)

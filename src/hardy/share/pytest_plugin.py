@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(
     try:
         items += _tests(session, path, runs)
     except HardyError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(str(error)) from None
 
 
 def _tests(session: pytest.Session, path: str, runs: str) -> Iterator[pytest.Item]:
@@ -137,7 +137,8 @@ class _BaselineTest(pytest.Item):
         try:
             self.judged = self.baseline.judge(score_run(self.run))
         except HardyError as error:
-            pytest.fail(str(error), pytrace=False)
+            # Not from the error, which pytest would print as well.
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
 
     def runtest(self) -> None:
         if self.judged.regressions:
