@@ -16,7 +16,7 @@ import typer
 
 import hardy
 from hardy.cli import app
-from hardy.cli.options import in_options
+from hardy.cli.options import in_options, list_faults
 from tests.pages import ROOT
 
 COMMANDS = typer.main.get_command(app).commands
@@ -160,6 +160,11 @@ def test_messages_name_arguments_which_the_command_line_spells_as_options() -> N
 )
 def test_arguments_as_options(said: str, spelled: str) -> None:
     assert in_options(said) == spelled
+
+
+def test_faults_name_options_as_they_are_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    list_faults(["got net; `hardy eval` without `until` completes it"], "run", "scored")
+    assert "`hardy eval` without --until completes it" in capsys.readouterr().err
 
 
 def test_both_sides_are_told_in_their_words(run: Any) -> None:

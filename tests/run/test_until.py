@@ -243,7 +243,10 @@ def test_samples_are_compared_on_what_both_have(many: Path, tmp_path: Path) -> N
     whole = {found.first.name: found for found in hardy.compare(first, second).headline}
     for pair in ((one_sampled, other_sampled), (one_sampled, second), (first, other_sampled)):
         compared = hardy.compare(*pair)
-        assert "images under cells that both have" in str(compared.notes)
+        assert "predictions that both have" in str(compared.notes)
+        footer = " ".join(compared.tables()[0].notes)
+        for side in (compared.first, compared.second):
+            assert str(side.headline[0].circumstances) in footer, "each its own sample"
         for found in compared.headline:
             truth = whole[found.first.name].difference
             assert found.interval.low <= truth <= found.interval.high

@@ -126,7 +126,7 @@ def list_faults(faults: Sequence[str], thing: str, done: str = "used") -> None:
     """Print on stderr how many things could not be used, and why."""
     things = thing if len(faults) == 1 else f"{thing}s"
     typer.secho(f"{len(faults):,} {things} could not be {done}:", fg="red", err=True)
-    typer.echo("\n".join(f"  {printable(reason)}" for reason in faults), err=True)
+    typer.echo("\n".join(f"  {in_options(reason)}" for reason in faults), err=True)
 
 
 def end_with_faults(faults: Sequence[str], thing: str, done: str = "used") -> None:

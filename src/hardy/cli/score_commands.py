@@ -21,6 +21,7 @@ from hardy.cli.options import (
     Subset,
     SuiteName,
     end_with_faults,
+    in_options,
     list_faults,
     numbers,
     tell,
@@ -193,6 +194,7 @@ def show_tables(made: Shown, format: ScoreFormat, output: Path | None) -> None:
     if output is not None:
         typer.echo(f"wrote {made.write(output, format.value)}")
     elif format is ScoreFormat.table:
-        to_terminal(made.tables(brief=True))
+        tables = made.tables(brief=True)
+        to_terminal(one._replace(notes=tuple(map(in_options, one.notes))) for one in tables)
     else:
         sys.stdout.write(made.render(format.value))  # as it is: click takes escape codes out

@@ -117,12 +117,13 @@ class Compared(Shown):
         return [TextTable(title, header, rows, best, tuple(self._told()))]
 
     def _told(self) -> list[str]:
-        first = self.headline[0].first
+        main = self.headline[0]
+        ours, theirs = (str(one.circumstances) for one in (main.first, main.second))
+        around = ours if ours == theirs else f"A: {ours}; B: {theirs}"
         told = [
             f"A: {_dated(self.first)}",
             f"B: {_dated(self.second)}",
-            f"{first.name}: {first.circumstances}; 95 % intervals, p not corrected for their "
-            "number",
+            f"{main.first.name}: {around}; 95 % intervals, p not corrected for their number",
         ]
         if any(one.alike for one in (*self.headline, *self.singles)):
             told.append(

@@ -40,8 +40,8 @@ class SampledPairs(NamedTuple):
     def note(self) -> str:
         made, every = int(self.wanted.sum()), self.like.sample.population * self.wanted.shape[1]
         return (
-            f"B − A is estimated from the {made:,} of {every:,} images under cells that both have, "
-            "and need not be the difference of the two scores beside it"
+            f"B − A is estimated from the {made:,} of {every:,} predictions that both have, and "
+            "need not be the difference of the two scores beside it"
         )
 
     def table_of(self, name: str) -> tuple[SampledTable, Floats]:
