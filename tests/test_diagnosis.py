@@ -101,7 +101,7 @@ def test_doctor_reads_the_extras_from_the_project(run) -> None:
 
 
 def test_doctor_looks_for_packages_by_the_names_of_their_modules() -> None:
-    """Of packages that are here; `make test-extras` has them all."""
+    """Checks packages that are here; `make test-extras` has them all."""
     brought = {
         (module, name.lower().replace("-", "_"))
         for module, names in packages_distributions().items()
