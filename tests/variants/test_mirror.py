@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import shutil
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,51 @@ def test_further_corruptions_are_added() -> None:
     assert (made.done, made.kept, len(lines())) == (3, 6, 9)
 
 
+@pytest.mark.parametrize("source", ["coco", "coco/images/val/deep/0001.png"])
+def test_a_single_further_corruption_gets_its_folder_too(source: str) -> None:
+    first = hardy.corrupt_files(source, "out", "contrast:1-2")
+    before = tree("out")
+    made = hardy.corrupt_files(source, "out", "brightness:3")
+    assert (made.done, made.kept) == (first.done / 2, 0)
+    added = {name.replace("contrast/1", "brightness/3") for name in before if "contrast/1" in name}
+    assert set(tree("out")) == {*before, *added}
+    assert len(lines()) == len(tree("out")) - 1
+    assert hardy.corrupt_files(source, "out", "contrast:2").kept == first.done / 2
+
+
+def test_several_do_not_go_beside_one_that_has_no_folder() -> None:
+    hardy.corrupt_files("coco", "out", "contrast:1")
+    before = stamps("out")
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match=r"the images in out are of one corruption, without a"):
+            hardy.corrupt_files("coco", "out", "brightness:1-2", overwrite=overwrite)
+    assert stamps("out") == before
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "reason"),
+    [
+        ({"keep_format": True}, {}, r"keep their names and formats; say `keep_format=True`, or"),
+        ({}, {"keep_format": True}, r"are PNG files; leave `keep_format` out, or name another"),
+        ({"edition": "224"}, {}, r"are of the edition 224, not auto; say `edition=224`, or"),
+    ],
+)
+def test_a_folder_has_one_format_and_one_edition(
+    first: dict[str, Any], then: dict[str, Any], reason: str
+) -> None:
+    hardy.corrupt_files("coco", "out", "contrast:1-2", **first)
+    before = stamps("out")
+    for overwrite in (False, True):
+        for cells in ("brightness:3", "contrast:2-3"):
+            with pytest.raises(InputError, match=reason):
+                hardy.corrupt_files("coco", "out", cells, **then, overwrite=overwrite)
+    assert stamps("out") == before
+    # What is replaced, or gone, is not beside anything.
+    assert hardy.corrupt_files("coco", "out", "contrast:1-2", **then, overwrite=True).done > 3
+    shutil.rmtree("out/contrast")
+    assert hardy.corrupt_files("coco", "out", "brightness:3", **first).done == 3
+
+
 @pytest.mark.parametrize("change", ["seed", "severity", "source", "output", "stranger"])
 def test_nothing_is_overwritten_unasked(change: str) -> None:
     hardy.corrupt_files("coco", "out", "contrast", 2)
@@ -274,8 +320,7 @@ def test_what_is_there_is_compared_under_the_eyes_of_the_track() -> None:
         seen.append((unit, total))
         return items
 
-    hardy.corrupt_files("coco", "out", "contrast:1", track=track)
-    hardy.corrupt_files("coco", "out", "contrast:1-2", track=track, overwrite=True)
+    hardy.corrupt_files("coco", "out", "contrast:1-2", track=track)
     hardy.corrupt_files("coco", "out", "contrast:1-2", track=track)
     assert seen[-2:] == [("images compared", 3), ("images", 3)]
 

@@ -116,7 +116,8 @@ def corrupt_files(
     fog:1-5, fog:1,3 and fog are several severities; counted are the 15
     corruptions of ImageNet-C's score, validation the other four, all both.
     --with may be repeated. Then OUT is a folder, and what fog:3 made lies
-    in OUT/fog/3.
+    in OUT/fog/3, as does one that is added later. All in OUT have one
+    format and one edition.
 
     Annotations stay as they are. A corruption under which boxes and masks
     fit only nearly is named at the end; one that moves objects away is

@@ -61,7 +61,8 @@ def corrupt_files(
     `name` is a corruption, "counted" for the fifteen of ImageNet-C's score, "validation" for its
     other four, "all" for the nineteen, or several of these, in a list or in one text. Without
     `severity` each says its own: "fog:3", "fog:1-5", "fog:1,3"; a name alone means all five.
-    Several corruptions or severities go to a folder each, `target/fog/3`.
+    Several corruptions or severities go to a folder each, `target/fog/3`, and so does one that is
+    added to them. A folder holds one format and one edition; another is an error.
 
     A file goes to a file or into an existing folder; its suffix picks the format. A folder is
     mirrored as PNG, so that the files hold exactly the corruption and no second compression;
@@ -101,7 +102,7 @@ def corrupt_files(
         with held(wanted):
             made = _mirror(job, images, others + masks, bad, track)
         return made._replace(masks=folders, moved=moving(cells, "pixels"))
-    if len(cells) == 1:
+    if len(cells) == 1 and not (os.path.isdir(wanted) and MirrorManifest(wanted).celled):
         return _corrupt_file(job)
     read_image(given)
     if wanted.suffix.lower() in WRITERS or os.path.isfile(wanted):
@@ -120,6 +121,7 @@ class _Job(NamedTuple):
     edition: str
     keep_format: bool
     overwrite: bool
+    celled: bool = False  # whether each corruption and severity has a folder of its own
     twins: frozenset[Path] = frozenset()  # images that differ from another by their suffix alone
 
     def id(self, path: Path) -> str:
@@ -127,7 +129,7 @@ class _Job(NamedTuple):
 
     def output(self, path: Path, cell: Cell) -> str:
         name = path.as_posix() if self.keep_format else f"{self.id(path)}.png"
-        folder = Path(cell.name, str(cell.level)) if len(self.cells) > 1 else Path()
+        folder = Path(cell.name, str(cell.level)) if self.celled else Path()
         return (folder / name).as_posix()
 
     def work(self, path: Path, cell: Cell, source_hash: str) -> Work:
@@ -173,6 +175,7 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
         ]
         images = [path for path in images if path not in unwritten]
     manifest = MirrorManifest(job.target)
+    job = job._replace(celled=len(job.cells) > 1 or manifest.celled)
     kept, made = _divide(job, images, manifest, bad, track)
     manifest.forget(made)
     _sweep(job.target, made)
@@ -212,9 +215,10 @@ def _divide(
     job: _Job, images: list[Path], manifest: MirrorManifest, bad: list[str], track: Track
 ) -> tuple[set[str], set[str]]:
     """The outputs that are there by the same work, and those to make; others there are refused, and
-    so are the same images in another format."""
+    so are images in another layout, format or edition."""
     made = {job.output(path, cell) for path in images for cell in job.cells}
     refuse_links(str(job.target), made)
+    manifest.check_alike(made, celled=job.celled, keep_format=job.keep_format, edition=job.edition)
     there = {
         path: found
         for path in images

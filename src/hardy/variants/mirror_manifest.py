@@ -58,7 +58,7 @@ def _disk(folder: Path) -> Iterator[None]:
 
 
 class MirrorManifest:
-    """The lines of a folder; only while it is `held`."""
+    """The lines of a folder; to write any, it must be `held`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._path = folder, folder / CORRUPTED
@@ -70,14 +70,33 @@ class MirrorManifest:
         hash = line.get("sha256")
         return line == {**work, "sha256": hash} and file_hash(self._folder / work["output"]) == hash
 
+    @property
+    def celled(self) -> bool:
+        """Whether there are images in folders CORRUPTION/SEVERITY."""
+        return any(_is_celled(line) and self._has(line) for line in self._lines.values())
+
+    def check_alike(
+        self, made: Collection[str], *, celled: bool, keep_format: bool, edition: str
+    ) -> None:
+        """Refuse to put images beside others of another layout, format or edition; those of which
+        `made` takes the place do not count."""
+        names = {_without_suffix(output) for output in made}
+        for line in self._lines.values():
+            fault = _apart(line, celled, keep_format, edition)
+            if fault and _without_suffix(line["output"]) not in names and self._has(line):
+                raise InputError(f"the images in {self._folder} {fault}, or name another folder")
+
     def twins(self, outputs: Collection[str]) -> set[str]:
         """What is there of the same images in another format, by another suffix."""
         names = {_without_suffix(output) for output in outputs}
         return {
             output
             for output in self._lines.keys() - set(outputs)
-            if _without_suffix(output) in names and os.path.lexists(self._folder / output)
+            if _without_suffix(output) in names and self._has(self._lines[output])
         }
+
+    def _has(self, line: Work) -> bool:
+        return os.path.lexists(self._folder / line["output"])
 
     def forget(self, outputs: Collection[str]) -> None:
         """Drop the lines of files that will be made anew, and a line that a kill cut short."""
@@ -108,12 +127,43 @@ class MirrorManifest:
             raise
         except (OSError, ValueError):
             found = [None]
-        if not all(isinstance(line, dict) and _is_name(line.get("output")) for line in found):
+        names = ("source", "output")
+        if not all(
+            isinstance(line, dict) and all(_is_name(line.get(name)) for name in names)
+            for line in found
+        ):
             raise InputError(
                 f"{self._path}: expected the lines that `hardy corrupt` writes; "
                 "move the file away, or name another folder"
             )
         return found
+
+
+def _is_celled(line: Work) -> bool:
+    return bool(line["output"].count("/") == line["source"].count("/") + 2)
+
+
+def _is_kept(line: Work) -> bool | None:
+    """Whether an image has the name and format of its source; None where PNG has both."""
+    source, output = PurePosixPath(line["source"]), PurePosixPath(line["output"])
+    if output.suffix != ".png":
+        return True
+    return None if output.name == source.name else False
+
+
+def _apart(line: Work, celled: bool, keep_format: bool, edition: str) -> str | None:
+    """What sets an image apart from those to come, and what to do about it."""
+    if celled and not _is_celled(line):
+        return "are of one corruption, without a folder such as fog/3; ask for one corruption"
+    kept = _is_kept(line)
+    if kept and not keep_format:
+        return "keep their names and formats; say `keep_format=True`"
+    if keep_format and kept is False:
+        return "are PNG files; leave `keep_format` out"
+    there = line.get("edition")
+    if there != edition:
+        return f"are of the edition {there}, not {edition}; say `edition={there}`"
+    return None
 
 
 def _is_name(value: Any) -> bool:
