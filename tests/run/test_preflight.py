@@ -12,7 +12,8 @@ from hardy.errors import InputError
 from hardy.models import Preprocessing, load_model
 from hardy.models.adapters.function_model import FakeModel
 from hardy.models.model import AS_TRAINED, ModelFacts
-from hardy.run.preflight import STANDARD, binomial_tail, check, check_not_learnt
+from hardy.run.chance import binomial_tail, share_at_random
+from hardy.run.preflight import STANDARD, check, check_not_learnt
 from tests.photos import random_images
 
 INCEPTION = Preprocessing(**STANDARD["Inception's (−1..1)"]._asdict())
@@ -195,6 +196,13 @@ def test_images_without_a_label_are_left_out():
         check(model, images, labels[:19])
 
 
+def test_what_chance_makes_of_the_same_answers():
+    generator = np.random.default_rng(0)
+    guessed, truth = generator.choice(5, 400, p=[0.6, 0.2, 0.1, 0.1, 0]), np.arange(400) ** 2 % 5
+    shuffled = [np.mean(generator.permutation(guessed) == truth) for _ in range(2000)]
+    assert share_at_random(guessed, truth) == pytest.approx(np.mean(shuffled), abs=0.003)
+
+
 @pytest.mark.parametrize(("hits", "number", "share"), [(3, 10, 0.5), (180, 300, 0.8), (0, 5, 0.3)])
 def test_the_tail_of_the_binomial(hits, number, share):
     tails = [binomtest(hits, number, share, side).pvalue for side in ("less", "greater")]
@@ -230,6 +238,57 @@ def test_a_model_without_its_weights_is_noticed():
     (told,) = check(ours, images, labels).warnings
     assert "no better than chance among 4 classes; was it trained for long enough" in told
     assert check(Guess(0.6), images, labels).warnings == ()
+
+
+def test_permuted_classes_are_told_as_such_and_no_normalisation_is_blamed():
+    """Under another normalisation it is right as often as by chance, which is far more often."""
+    labels = np.arange(60) % 3
+
+    class Permuted:
+        name, identity, device, precision = "permuted", "permuted", "cpu", "float32"
+        preprocessing = IMAGENET
+
+        def logits(self, images, preprocessing=None):
+            guessed = (labels + 1) % 3
+            if preprocessing is not None:  # without its normalisation it sees nothing
+                guessed = np.random.default_rng(3).permutation(labels)
+            return np.eye(3, dtype=np.float32)[guessed] * 9 - 1
+
+    images = np.zeros((60, 8, 8, 3), np.uint8)
+    (told,) = check(Permuted(), images, labels).warnings
+    assert told.startswith(
+        "permuted: 0.0% of 60 clean images are right, fewer than by chance among"
+    )
+    assert told.endswith(
+        "seem to be in another order than the images'; give these a label map (`labels`)"
+    )
+
+
+def test_one_answer_for_all_images_is_no_order_of_classes():
+    """The images do not have that class; under other normalisations it is one that they have."""
+
+    class Stuck:
+        name, identity, device, precision = "stuck", "stuck", "cpu", "float32"
+        preprocessing = IMAGENET
+
+        def logits(self, images, preprocessing=None):
+            answer = 3 if preprocessing is None else 0
+            return np.tile(np.eye(4, dtype=np.float32)[answer] * 9 - 1, (len(images), 1))
+
+    images = np.zeros((90, 8, 8, 3), np.uint8)
+    (told,) = check(Stuck(), images, np.arange(90) % 3).warnings
+    assert "no better than chance among 4 classes" in told
+
+
+def test_outputs_that_are_no_numbers_are_not_called_probabilities():
+    class Broken:
+        name, identity, device, precision = "broken", "broken", "cpu", "float32"
+        preprocessing = IMAGENET
+
+        def logits(self, images, preprocessing=None):
+            return np.full((len(images), 3), np.nan, np.float32)
+
+    assert check(Broken(), np.zeros((60, 8, 8, 3), np.uint8), np.arange(60) % 3).warnings == ()
 
 
 def test_images_that_a_net_has_learnt() -> None:

@@ -7,7 +7,6 @@ Identities are hashes, but not of everything: a function may read other weights,
 changed on the disk. So a block of what is stored is predicted again, and must come out the same.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from hardy.models.defences import undefended
 from hardy.models.model import AS_TRAINED, Logits, Model, Preprocessing, Triple, facts_of
 from hardy.models.normalisations import NORMALISATIONS, Normalisation
 from hardy.run.batching import answers, check_finite
+from hardy.run.chance import above_chance, binomial_tail, share_at_random
 from hardy.run.failures import Failures
 from hardy.run.marking import mark
 from hardy.run.reduce import reduce
@@ -80,9 +80,12 @@ def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
         hits = model.logits(images).argmax(axis=1) == truth
         return Checked(float(hits.mean()), len(images), check(plain, images, truth).warnings)
     logits = model.logits(images)
-    wrong = np.asarray(logits.argmax(axis=1) != truth)
+    guessed = np.asarray(logits.argmax(axis=1))
+    wrong = guessed != truth
     accuracy = 1 - float(wrong.mean())
-    warnings = _probabilities(model, logits)
+    if not np.isfinite(logits).all():  # which the run refuses
+        return Checked(accuracy, len(images), ())
+    warnings: list[str] = []
     stated = facts_of(model).known_accuracy
     if stated is not None:
         warnings += _against_known(model, len(images), int((~wrong).sum()), stated)
@@ -90,8 +93,8 @@ def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
     if stated is None or accuracy < stated - POINTS:
         warnings += _against_standard(model, images, truth, wrong)
     if not warnings:
-        warnings = _by_chance(model, wrong, logits.shape[1])
-    return Checked(accuracy, len(images), tuple(warnings))
+        warnings = _by_chance(model, guessed, truth, logits.shape[1])
+    return Checked(accuracy, len(images), (*_probabilities(model, logits), *warnings))
 
 
 def _probabilities(model: Model, logits: Logits) -> list[str]:
@@ -104,11 +107,20 @@ def _probabilities(model: Model, logits: Logits) -> list[str]:
     ]
 
 
-def _by_chance(model: Model, wrong: npt.NDArray[np.bool_], classes: int) -> list[str]:
-    """Warn of accuracy no better than chance, where weights may have been forgotten."""
-    hits, number = int((~wrong).sum()), len(wrong)
-    above = hits > number / classes and binomial_tail(hits, number, 1 / classes) < 0.05
-    if above or model.preprocessing is None or classes < 2:
+def _by_chance(
+    model: Model, guessed: npt.NDArray[np.int64], truth: npt.NDArray[np.int64], classes: int
+) -> list[str]:
+    """Warn of accuracy no better than chance, where weights may have been forgotten, and of one
+    worse than chance, which only a net that knows the images can reach."""
+    hits, number = int((guessed == truth).sum()), len(truth)
+    right = f"{model.name}: {hits / number:.1%} of {number} clean images are right,"
+    agreed = share_at_random(guessed, truth)
+    if hits < number * agreed and binomial_tail(hits, number, agreed) < CHANCE:
+        return [
+            f"{right} fewer than by chance among {classes} classes: its classes seem to be in "
+            "another order than the images'; give these a label map (`labels`)"
+        ]
+    if above_chance(hits, number, 1 / classes) or model.preprocessing is None or classes < 2:
         return []
     doubt = "is it trained"
     if model.preprocessing.source == AS_TRAINED:
@@ -116,8 +128,8 @@ def _by_chance(model: Model, wrong: npt.NDArray[np.bool_], classes: int) -> list
     elif facts_of(model).takes_tensors:  # the file of any other kind holds its weights
         doubt = "are its weights loaded (`checkpoint`)"
     return [
-        f"{model.name}: {hits / number:.1%} of {number} clean images are right, no better than "
-        f"chance among {classes} classes; {doubt}, and are its classes numbered as the images' are?"
+        f"{right} no better than chance among {classes} classes; {doubt}, and are its classes "
+        "numbered as the images' are?"
     ]
 
 
@@ -148,7 +160,12 @@ def _against_standard(
         other = replace(used, **standard._asdict())
         if other == used:
             continue
-        wrong_then = np.asarray(model.logits(images, other).argmax(axis=1) != labels)
+        logits = model.logits(images, other)
+        guessed = np.asarray(logits.argmax(axis=1))
+        wrong_then = guessed != labels
+        chance = max(1 / logits.shape[1], share_at_random(guessed, labels))
+        if not above_chance(int((~wrong_then).sum()), number, chance):
+            continue
         test = mcnemar(wrong, wrong_then)
         if (wrong.sum() - wrong_then.sum()) / number >= POINTS and test.p_value < CHANCE:
             better.append((int(wrong_then.sum()), title, test))
@@ -177,17 +194,6 @@ def _override(wanted: Normalisation, used: Preprocessing) -> str:
 
 def _spelled(figures: Triple) -> str:
     return ",".join(f"{figure:.6g}" for figure in figures)
-
-
-def binomial_tail(hits: int, number: int, share: float) -> float:
-    """P(X ≤ hits) or P(X ≥ hits), the smaller one doubled, X ~ Bin(number, share)."""
-    if not 0 < share < 1:
-        return float(hits == number * share)
-    k = np.arange(number + 1)
-    log_factorial = np.array([math.lgamma(n + 1) for n in k])
-    log_terms = log_factorial[number] - log_factorial[k] - log_factorial[number - k]
-    terms = np.exp(log_terms + k * math.log(share) + (number - k) * math.log1p(-share))
-    return float(min(1.0, 2 * min(terms[: hits + 1].sum(), terms[hits:].sum())))
 
 
 def rehearse(models: Sequence[Model], subject: Subject, failures: Failures) -> list[list[str]]:
