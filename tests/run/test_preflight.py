@@ -11,7 +11,8 @@ from sklearn.datasets import load_digits
 from hardy.errors import InputError
 from hardy.models import Preprocessing, load_model
 from hardy.models.adapters.function_model import FakeModel
-from hardy.models.model import AS_TRAINED, ModelFacts
+from hardy.models.model import AS_TRAINED, ModelFacts, Override
+from hardy.models.normalisations import NORMALISATIONS
 from hardy.run.chance import binomial_tail, share_at_random
 from hardy.run.preflight import STANDARD, check, check_not_learnt
 from tests.photos import random_images
@@ -79,7 +80,21 @@ def test_a_wrong_normalisation_is_noticed_and_the_right_one_named(trained):
     assert found.warnings[0].startswith(f"mine: {found.accuracy:.1%} of 300 clean images are right")
     assert "mean 0 0 0, std 1 1 1 (a guess), but" in found.warnings[0]
     assert f"{right:.1%} with Inception's (−1..1) normalisation" in found.warnings[0]
-    assert found.warnings[0].endswith("preprocessing: `mean=0.5,0.5,0.5` `std=0.5,0.5,0.5`")
+    assert found.warnings[0].endswith('override its preprocessing: `preprocessing="tf"`')
+
+
+def test_the_advice_can_be_followed_whatever_was_given():
+    """What has a name goes by it, since --preprocess refuses --mean and --std beside it."""
+    images, labels = bright(200)
+    right = Override(named="unit").onto(IMAGENET)
+    for given in (Override(named="caffe"), Override(mean=(0.7,) * 3, std=(0.9,) * 3)):
+        model = load_model(Bands(right), preprocessing=given.onto(IMAGENET))
+        (warning,) = check(model, images, labels).warnings
+        assert warning.endswith('`preprocessing="unit"` in place of the normalisation given')
+    cifar = Preprocessing(**STANDARD["CIFAR-10's"]._asdict())
+    model = load_model(Bands(cifar), preprocessing=Override(named="caffe").onto(IMAGENET))
+    (warning,) = check(model, images, labels).warnings
+    assert "`mean=0.4914,0.4822,0.4465` `std=0.247,0.2435,0.2616` in place of" in warning
 
 
 class Bands(torch.nn.Module):
@@ -115,7 +130,8 @@ def test_each_standard_is_found_where_another_was_used(title):
     wrong = Preprocessing((0.7, 0.7, 0.7), (0.9, 0.9, 0.9), size=8)
     (warning,) = check(load_model(module, preprocessing=wrong), images, labels).warnings
     assert f"100.0% with {title} normalisation" in warning
-    asked = '`preprocessing="caffe"`' if right.bgr else f"`mean={right.mean[0]:.6g},"
+    names = [name for name, one in NORMALISATIONS.items() if one == STANDARD[title]]
+    asked = f'`preprocessing="{names[0]}"`' if names else f"`mean={right.mean[0]:.6g},"
     assert asked in warning
 
 

@@ -185,11 +185,11 @@ def _against_standard(
 
 
 def _override(wanted: Normalisation, used: Preprocessing) -> str:
-    """What to ask for: a name where the order of channels matters, which mean and std leave."""
-    named = next((name for name, one in NORMALISATIONS.items() if one == wanted), None)
-    if named and (wanted.bgr or used.bgr):
-        return f'`preprocessing="{named}"`'
-    return f"`mean={_spelled(wanted.mean)}` `std={_spelled(wanted.std)}`"
+    place = " in place of the normalisation given" if "given" in used.source else ""
+    for name, normalisation in NORMALISATIONS.items():
+        if normalisation == wanted:
+            return f'`preprocessing="{name}"`{place}'
+    return f"`mean={_spelled(wanted.mean)}` `std={_spelled(wanted.std)}`{place}"
 
 
 def _spelled(figures: Triple) -> str:
