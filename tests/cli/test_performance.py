@@ -42,3 +42,11 @@ def test_cells_that_are_missing_are_named_with_the_options(run) -> None:
     assert code == 0
     assert out.startswith("AP: mean 0.300, 60.0 % of 0.500 on clean images\n")
     assert "and severities (2), not the mPC of the benchmark" in " ".join(out.split())
+
+
+def test_severities_may_be_ranges(run) -> None:
+    write()
+    for typed, meant in (("1, 3-5", "1,3,4,5"), ("1-3", "1,2,3"), ("1-3,2", "1,2,3")):
+        ranged, listed = (run("mpc", "ap.csv", "--severities", all) for all in (typed, meant))
+        assert ranged == listed
+        assert ranged[0] == 0

@@ -42,7 +42,7 @@ Only = Annotated[
     typer.Option(metavar="NAMES", help="Corruptions such as fog,snow; or {suites.cells:GROUPS}."),
 ]
 Severities = Annotated[
-    str | None, typer.Option(metavar="NUMBERS", help="Such as 1,3; all if left out.")
+    str | None, typer.Option(metavar="NUMBERS", help="Such as 1,3 or 1-3; all if left out.")
 ]
 Subset = Annotated[
     int | None,
@@ -81,11 +81,12 @@ def words(text: str) -> list[str]:
 def numbers(text: str | None) -> list[int] | None:
     if text is None:
         return None
-    parts = words(text)
-    # isdecimal also takes digits of other scripts, and so does int.
-    if not parts or not all(part.isdecimal() for part in parts):
-        raise InputError(f'expected --severities such as 1,3, got "{text}"')
-    return [int(part) for part in parts]
+    from hardy.suites.cells import typed_levels
+
+    found = typed_levels(",".join(words(text)))
+    if not found:
+        raise InputError(f'expected --severities such as 1,3-5, got "{text}"')
+    return found
 
 
 # Where an option is not called as the argument of the Python function is.
