@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from hardy.suites.cells import CLEAN
 from hardy.train import METHODS, NETS, loop
 from hardy.train import training_data as data
 from hardy.train.loop import run_training
+from hardy.train.outlook import Outlook
 from hardy.train.trained_model import trained_net
 from tests.photos import random_images
 from tests.records import read_unsealed
@@ -209,14 +211,46 @@ def test_what_it_will_take_and_how_far_it_is(run, monkeypatch: pytest.MonkeyPatc
     few = ("standard", "--epochs", "3", "--batch", "24")
     assert len(run(*few, "--out", "silent")[1].splitlines()) == 3
     monkeypatch.setattr(progress, "PAUSE", 0)
-    _, first, whole, second, _, _ = run(*few)[1].splitlines()
+    monkeypatch.setattr(Outlook, "TIMED", 0)
+    _, whole, first, second, _, _ = run(*few)[1].splitlines()
     told = r": loss \d\.\d{4}, \d+% right of 24 training images; about \d+ s left"
     assert re.fullmatch("epoch 1 of 3" + told, first)
     assert re.fullmatch("epoch 2 of 3" + told, second)
-    # The fourth of nine steps tells it, the first one of epoch 2.
-    assert re.fullmatch(r"training takes about \d+ s on this CPU", whole)
+    assert re.fullmatch(r"training takes about \d+ s on this CPU, by its first steps", whole)
     weights = [load_file(f"{out}/model.safetensors") for out in ("silent", "out")]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+def test_one_estimate_early_and_none_that_contradicts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of 8 s after one of 10 s, three in an epoch, and 2 s of validation after each."""
+    clock = 0.0
+    monkeypatch.setattr(progress, "PAUSE", 5)
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    said: list[tuple[float, str]] = []
+    outlook = Outlook(lambda line: said.append((clock, line)), 6, besides=" and without validation")
+    for done in range(1, 7):
+        clock += 10 if done == 1 else 8
+        outlook.after_step(done, "cpu")
+        if done % 3 == 0:
+            clock += 2
+            outlook.after_epoch(done, lambda: "epoch")
+    told = "training takes about 50 s on this CPU, by its first steps and without validation"
+    assert said == [(18, told), (28, "epoch; about 27 s left")]
+
+
+def test_no_estimate_after_what_an_epoch_has_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+    monkeypatch.setattr(progress, "PAUSE", 5)
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    said: list[str] = []
+    outlook = Outlook(said.append, 600)
+    for done in range(1, 5):
+        clock += 0.25
+        outlook.after_step(done, "cpu")
+    clock += 6
+    outlook.after_epoch(4, lambda: "epoch")
+    outlook.after_step(5, "cpu")
+    assert [line.partition(";")[0] for line in said] == ["epoch"]
 
 
 def test_stopping_says_that_it_resumes(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ from hardy.train.cuda_graphs import Recorded, can_record, fitting, running
 from hardy.train.hyperparameters import Hyperparameters, learning_rate
 from hardy.train.method import Classifier, Draw, Method, make_method, to_pixels
 from hardy.train.nets import make_net, normalisation
+from hardy.train.outlook import Outlook
 from hardy.train.processes import ALONE, Ranks
 from hardy.train.trained_model import load_last
 from hardy.train.training import TrainingResult
@@ -94,7 +95,8 @@ def _train_the_rest(
     if path.exists():
         restore(training, path)
     first = training.epoch
-    training.outlook = record.Outlook(say, training.hyper.epochs * training.steps)
+    besides = "" if training.validation is None else " and without validation"
+    training.outlook = Outlook(say, training.hyper.epochs * training.steps, besides)
     while training.epoch < training.hyper.epochs:
         training.run_epoch(track)
         training.outlook.after_epoch(training.epoch * training.steps, training.describe)
@@ -155,7 +157,7 @@ class Training:
         method.begin(self.draw, data.shape)
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
         self.log: record.Log = []
-        self.outlook = record.Outlook(lambda line: None, method.all_steps)
+        self.outlook = Outlook(lambda line: None, method.all_steps)
         self.total = torch.zeros((), device=device)  # of the losses in the epoch
         self.first_bad = torch.zeros((), device=device)  # step in which the loss was no number
         # But for the last batch of an epoch, which is smaller.

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hardy import progress, schema
+from hardy import schema
 from hardy.documents import check_record, parse_json, read_document, read_json
 from hardy.errors import InputError
 from hardy.execute.machine import versions
@@ -309,34 +309,3 @@ def write_whole(target: Path, content: bytes) -> None:
     else:
         todo = "nothing had been saved; make room, and the same command trains from the beginning"
     write_file(target, content, todo)
-
-
-class Outlook:
-    """Says what a training will take and, every few seconds at most, how far it has come."""
-
-    FEW = 3  # steps that tell how long the others take; the first one of all is slower
-
-    def __init__(self, say: Say, steps: int) -> None:
-        self.say, self.steps = say, steps
-        self.began = self.told = time.monotonic()
-        self.first: int | None = None
-
-    def after_step(self, done: int, where: str) -> None:
-        """Says after a few steps what all will take; on a GPU the host runs ahead of them."""
-        if self.first is None:
-            self.first, self.began = done, time.monotonic()
-            return
-        left = self._left(done)
-        if done == self.first + self.FEW and where == "cpu" and left >= progress.PAUSE:
-            self.say(f"training takes about {progress.in_time(left)} on this CPU")
-
-    def after_epoch(self, done: int, text: Callable[[], str]) -> None:
-        """Says how far it is, but after the last one, whose loss the result has."""
-        timed = self.first is not None and self.first < done < self.steps
-        if timed and time.monotonic() - self.told >= progress.PAUSE:
-            self.told = time.monotonic()
-            self.say(f"{text()}; about {progress.in_time(self._left(done))} left")
-
-    def _left(self, done: int) -> float:
-        past = max(1, done - (self.first or 0))
-        return (time.monotonic() - self.began) / past * (self.steps - done)

@@ -1,0 +1,44 @@
+"""What a training says of its time."""
+
+import time
+from collections.abc import Callable
+
+from hardy import progress
+from hardy.train.record import Say
+
+
+class Outlook:
+    """Says what a training will take and, every few seconds at most, how far it has come."""
+
+    TIMED = 1.0  # seconds of steps that tell how long the others take; the first one is slower
+
+    def __init__(self, say: Say, steps: int, besides: str = "") -> None:
+        self.say, self.steps, self.besides = say, steps, besides
+        self.started = self.began = self.told = time.monotonic()
+        self.first: int | None = None
+        self.estimated = False
+
+    def after_step(self, done: int, where: str) -> None:
+        """Says once, after the first steps, what all will take, unless the end of an epoch has
+        said it before; on a GPU the host runs ahead of the steps."""
+        now = time.monotonic()
+        if self.first is None:
+            self.first, self.began = done, now
+        elif where == "cpu" and not self.estimated and now - self.began >= self.TIMED:
+            self.estimated = True
+            left = self._left(done)
+            if left >= progress.PAUSE:
+                whole = progress.in_time(now - self.started + left)
+                by = f"by its first steps{self.besides}"
+                self.say(f"training takes about {whole} on this CPU, {by}")
+
+    def after_epoch(self, done: int, text: Callable[[], str]) -> None:
+        """Says how far it is, but after the last one, whose loss the result has."""
+        timed = self.first is not None and self.first < done < self.steps
+        if timed and time.monotonic() - self.told >= progress.PAUSE:
+            self.told, self.estimated = time.monotonic(), True
+            self.say(f"{text()}; about {progress.in_time(self._left(done))} left")
+
+    def _left(self, done: int) -> float:
+        past = max(1, done - (self.first or 0))
+        return (time.monotonic() - self.began) / past * (self.steps - done)
