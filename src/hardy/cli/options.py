@@ -79,14 +79,17 @@ def words(text: str) -> list[str]:
 
 
 def numbers(text: str | None) -> list[int] | None:
+    """Numbers that were typed with commas, among them ranges: "1,3-5"; each once."""
     if text is None:
         return None
-    from hardy.suites.cells import typed_levels
-
-    found = typed_levels(",".join(words(text)))
-    if not found:
-        raise InputError(f'expected --severities such as 1,3-5, got "{text}"')
-    return found
+    found: list[int] = []
+    for part in words(text) or [""]:
+        ends = re.fullmatch("([0-9]{1,2})(?:-([0-9]{1,2}))?", part)
+        between = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else range(0)
+        if not between:
+            raise InputError(f'expected --severities such as 1,3-5, got "{text}"')
+        found += between
+    return list(dict.fromkeys(found))
 
 
 # Where an option is not called as the argument of the Python function is.

@@ -1,6 +1,5 @@
 """Cells: one corruption at one severity, or one perturbation at one level."""
 
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -32,18 +31,6 @@ def levels(suite: Suite, name: str) -> tuple[int, ...]:
     if suite.shift is not None:
         return (1,)
     return tuple(range(1, len(suite.edition.steps(name).levels) + 1))
-
-
-def typed_levels(text: str) -> list[int]:
-    """The levels of "3", "1-5" or "1,3-5", each once; none where anything else was typed."""
-    found: list[int] = []
-    for part in text.split(","):
-        ends = re.fullmatch("([0-9]{1,2})(?:-([0-9]{1,2}))?", part.strip())
-        between = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else range(0)
-        if not between:
-            return []
-        found += between
-    return list(dict.fromkeys(found))
 
 
 def cell_folder(suite: Suite, cell: Cell) -> str:

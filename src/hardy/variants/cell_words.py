@@ -1,10 +1,11 @@
 """Cells as users type them: "fog:3", "fog:1-5", "fog:1,3", "fog", "counted:3", "all"."""
 
+import re
 from collections.abc import Sequence
 
 from hardy.errors import InputError
 from hardy.suites import SEVERITIES, load
-from hardy.suites.cells import GROUPS, Cell, typed_levels
+from hardy.suites.cells import GROUPS, Cell
 
 
 def typed_cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
@@ -19,11 +20,7 @@ def typed_cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
         severities: Sequence[int] = SEVERITIES if severity is None else (severity,)
         name, colon, text = word.partition(":") if severity is None else (word, "", str(severity))
         if colon:
-            severities = typed_levels(text)
-            if not severities:
-                raise InputError(
-                    f'expected NAME:SEVERITY such as fog:3, fog:1-5, fog:1,3 or all:3, got "{word}"'
-                )
+            severities = _severities(text, word)
         if "," in name:
             apart = " ".join(f"{one}:{text or 3}" for one in name.split(",") if one)
             raise InputError(
@@ -33,3 +30,16 @@ def typed_cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
         some = groups.get(name, (name,))
         cells += [Cell(one, level) for one in some for level in severities]
     return list(dict.fromkeys(cells))
+
+
+def _severities(text: str, word: str) -> Sequence[int]:
+    found: list[int] = []
+    for part in text.split(","):
+        ends = re.fullmatch("([0-9])(?:-([0-9]))?", part)
+        between = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else ()
+        if not between:
+            raise InputError(
+                f'expected NAME:SEVERITY such as fog:3, fog:1-5, fog:1,3 or all:3, got "{word}"'
+            )
+        found += between
+    return found
