@@ -87,6 +87,12 @@ RECORD = Limit(
     "bytes in a record",
     "it is in memory at once, and takes up to 25 times as much there",
 )
+CARD_HEAD = Limit(
+    "HARDY_LARGEST_CARD_HEAD",
+    500_000,
+    "letters in the head of a model card",
+    "its parser takes some ten seconds for so many",
+)
 LISTING = Limit(
     "HARDY_LARGEST_LISTING",
     200_000_000,
@@ -117,4 +123,4 @@ def check_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, "it is no file")
 
 
-LIMITS = (IMAGES, PIXELS, FRAMES, INFLATED, ROWS, RECORD, LISTING, SETS)
+LIMITS = (IMAGES, PIXELS, FRAMES, INFLATED, ROWS, RECORD, CARD_HEAD, LISTING, SETS)

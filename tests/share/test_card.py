@@ -45,6 +45,8 @@ library_name: timm
 model-index: none of the head
 ---
 """
+# Each line stands for ten of the line before.
+BOMB = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10))]
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +207,16 @@ def test_another_model_gets_an_entry_of_its_own(store: Path, tmp_path: Path) -> 
         ("model-index:\n- name: x\n  results: 3", r"with model-index as a list of models"),
         ("model-index: [{name: x, results: [{a: 1}]}]", r"a line for each item .*, got brackets"),
         ("model-index: []\nmodel-index: []", r"with model-index once, got it 2 times"),
+        ("a: &a 1\nb: *a", r"got a fault in line 3: an alias; write out what it stands for"),
+        ("\n".join(BOMB), r"got a fault in line 3: an alias"),
+        ("model-index: &a\n- name: x\n  results: *a", r"got a fault in line 4: an alias"),
+        ("model-index:\n- &e {name: x, results: [*e]}", r"got a fault in line 3: an alias"),
+        ("a: &a [*a]", r"got a fault in line 2: an alias"),
+        ('a: !!bool "x"', r"got a fault: KeyError"),
+        ('a: !!int ""', r"got a fault: IndexError"),
+        ('a: !!float ""', r"got a fault: IndexError"),
+        ('a: !!timestamp "x"', r"got a fault: AttributeError"),
+        ("a: " + "[" * 5000, r"got a fault: RecursionError"),
     ],
 )
 def test_heads_that_are_refused(store: Path, tmp_path: Path, head: str, reason: str) -> None:
@@ -216,6 +228,38 @@ def test_heads_that_are_refused(store: Path, tmp_path: Path, head: str, reason: 
     assert str(told.value).endswith("; correct the file")
     assert "\n" not in str(told.value)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("\ufeff---\nlicense: mit\n---\n", "got a byte order mark; save it as UTF-8 without one"),
+        ("---\rlicense: mit\r---\r", r"or lines that end with \\r; correct the file"),
+        ("---\nlicense: mit\n", "got the first of them alone, or"),
+        ("\n---", "got the first of them alone, or"),
+    ],
+)
+def test_a_card_gets_no_second_head(store: Path, tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "README.md"
+    path.write_bytes(text.encode())
+    with pytest.raises(InputError, match=f"README.md: expected .*{reason}"):
+        hardy.card(store, "net", path)
+    assert path.read_bytes() == text.encode()
+
+
+def test_a_line_across_the_page_is_no_head(store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text("-----\nbody\n", encoding="utf-8")
+    hardy.card(store, "net", path)
+    assert path.read_text(encoding="utf-8").endswith("---\n-----\nbody\n")
+
+
+def test_a_head_is_not_too_long(store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text("---\n" + "a: 1\n" * 100_001 + "---\n", encoding="utf-8")
+    match = "README.md: expected at most 500,000 letters in the head of a model card, got 500,005"
+    with pytest.raises(InputError, match=match):
+        hardy.card(store, "net", path)
 
 
 def test_files_and_models_that_are_refused(store: Path, tmp_path: Path) -> None:

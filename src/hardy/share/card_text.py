@@ -12,11 +12,14 @@ from copy import deepcopy
 from importlib import import_module
 from typing import Any
 
-from hardy.errors import InputError, need
+from hardy.errors import InputError, door, need
+from hardy.limits import CARD_HEAD
 
 INDEX = "model-index"
 _MAKER = "evaluated_with"  # by this argument of a data set Hardy knows its own results
 _HEAD = re.compile(r"(\s*---[ \t]*(\r?\n))(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
+_OPENING = re.compile(r"\s*---[ \t]*(?:[\r\n]|\Z)")
+_BOM = "\ufeff"
 
 
 def mark_as_ours(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,15 +31,32 @@ def with_results(text: str, model: str, results: Sequence[Mapping[str, Any]], wh
     """The text of a card, new if it was empty, with results that take the place of Hardy's earlier
     ones on the same suites."""
     found = _HEAD.match(text)
+    _check_beginning(text, found is not None, where)
     opening, line_end, head, closing = found.groups() if found else ("---\n", "\n", "", "---\n")
     body = text[found.end() :] if found else text or f"\n# {model}\n"
+    CARD_HEAD.check(len(head), where)
     editor = _HeadEditor(head, line_end, where)
-    before = editor.read()
-    for result in results:
-        editor.put(model, result)
-    if _of_others(editor.read()) != _of_others(before):
-        raise editor.refusal(f"whose {INDEX} can be extended", "one of another form")
+    with door(f"the head of {where}", "correct the file"):
+        before = editor.read()
+        for result in results:
+            editor.put(model, result)
+        if _of_others(editor.read()) != _of_others(before):
+            raise editor.refusal(f"whose {INDEX} can be extended", "one of another form")
     return opening + editor.head + closing + body
+
+
+def _check_beginning(text: str, has_head: bool, where: str) -> None:
+    """Refuse what others may take for a head, and Hardy does not: it would get a second one."""
+    if text.startswith(_BOM):
+        raise InputError(
+            f"{where}: expected text from the first byte on, got a byte order mark; save it as "
+            "UTF-8 without one"
+        )
+    if not has_head and _OPENING.match(text):
+        raise InputError(
+            f"{where}: expected a head of YAML between two lines of ---, got the first of them "
+            r"alone, or lines that end with \r; correct the file"
+        )
 
 
 def _is_ours(result: Any, suite: str | None = None) -> bool:
@@ -68,6 +88,7 @@ class _HeadEditor:
     def __init__(self, head: str, line_end: str, where: str) -> None:
         self.head, self._line_end, self._where = head, line_end, where
         self._yaml = need("yaml", "card", "a model card")
+        self._loader = _without_aliases(self._yaml)
 
     def refusal(self, expected: str, got: str) -> InputError:
         return InputError(
@@ -77,8 +98,8 @@ class _HeadEditor:
     def read(self) -> dict[Any, Any]:
         """What it says; refused where it is no table, or has no model-index of the usual form."""
         try:
-            data = self._yaml.safe_load(self.head)
-        except (self._yaml.YAMLError, ValueError, RecursionError) as error:
+            data = self._yaml.load(self.head, self._loader)
+        except Exception as error:  # over a value that is none of its type, whatever Python raises
             mark = getattr(error, "problem_mark", None)
             spot = f" in line {mark.line + 2}" if mark else ""  # after the first, which is ---
             reason = getattr(error, "problem", None) or type(error).__name__
@@ -99,7 +120,7 @@ class _HeadEditor:
     def put(self, model: str, result: Mapping[str, Any]) -> None:
         """Put one result in: over Hardy's own on that suite, else at the end of the model's."""
         entries = self.read().get(INDEX) or []
-        key, index = self._pair(self._yaml.compose(self.head, self._yaml.SafeLoader), INDEX)
+        key, index = self._pair(self._yaml.compose(self.head, self._loader), INDEX)
         new = {"name": model, "results": [result]}
         if not entries:
             span = (len(self.head), len(self.head)) if key is None else self._lines(key, index)
@@ -154,6 +175,21 @@ class _HeadEditor:
         if before and not before.endswith("\n"):
             before += self._line_end
         self.head = before + text + self.head[span[1] :]
+
+
+def _without_aliases(yaml: Any) -> Any:
+    """A loader for which each part of the head stands where it is read: with aliases, a few lines
+    can stand for more than any memory holds, or for themselves."""
+
+    class TreeLoader(yaml.SafeLoader):  # type: ignore[misc]
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                mark = self.peek_event().start_mark
+                problem = "an alias; write out what it stands for"
+                raise yaml.composer.ComposerError(None, None, problem, mark)
+            return super().compose_node(parent, index)
+
+    return TreeLoader
 
 
 def _place_of(model: str, entries: Sequence[Mapping[str, Any]]) -> int | None:
