@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import pickle
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from hardy import errors
-from hardy.errors import HardyError, MissingResource, install_command, need
+from hardy.errors import HardyError, InputError, MissingResource, install_command, need
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -77,3 +78,16 @@ def test_builds_that_do_not_fit_together(message, packages, tmp_path, monkeypatc
 def test_sizes_say_which_side_is_which_where_they_differ() -> None:
     assert errors.sides(10, 12) == "width 12, height 10"
     assert errors.sides(64, 64) == "64 x 64"
+
+
+def test_a_file_adds_no_lines_to_a_message() -> None:
+    error = InputError("unknown layer\nerror: all is lost\r\n\u2028x; correct it")
+    assert str(error) == r"unknown layer\nerror: all is lost\r\n\u2028x; correct it"
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error), "it comes from other processes as it was"
+
+
+def test_lines_of_a_list_are_indented() -> None:
+    error = InputError("2 files cannot be shown:", "a.json: no\n  b", "c.json: no")
+    assert str(error) == "2 files cannot be shown:\n  a.json: no\\n  b\n  c.json: no"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)

@@ -236,8 +236,7 @@ def test_a_message_can_be_read_whatever_a_file_brought_into_it() -> None:
     assert len(text) <= LONGEST_LINE + 3
     assert text.startswith("the file xxx")
     assert text.endswith("xxx; delete it")
-    assert str(InputError("\n".join("ab" * 100))).count("\n") == 40
-    assert InputError("short", 3).args == ("short", 3)
+    assert len(str(InputError("\n" * 10**6))) <= LONGEST_LINE + 3
 
 
 def test_whatever_a_library_raises_is_told_in_a_line_with_the_name_of_the_file() -> None:

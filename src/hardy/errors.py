@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-LONGEST_LINE, MOST_LINES = 1200, 40  # of a message
+LONGEST_LINE = 1200  # of a message
 SAID = 500  # characters of what a library says
 
 
@@ -23,8 +23,12 @@ class HardyError(Exception):
     unknown kind "planets"
     """
 
-    def __init__(self, message: object = "", *more: object) -> None:
-        super().__init__(_readable(str(message)), *more)
+    def __init__(self, message: object = "", *below: object) -> None:
+        """`below` are further lines; whatever text of a file is in one of them, it stays one."""
+        super().__init__(*(_readable(str(line)) for line in (message, *below)))
+
+    def __str__(self) -> str:
+        return "\n  ".join(self.args)
 
 
 class InputError(HardyError, ValueError):
@@ -54,17 +58,10 @@ class MissingResource(HardyError):
     """
 
 
-def _readable(message: str) -> str:
-    """A message that people can read, whatever a file brought into it: what stands in the middle is
+def _readable(line: str) -> str:
+    """A line that people can read, whatever a file brought into it: what stands in the middle is
     left out, since the beginning tells where it happened, and the end what to do."""
-    lines = message.split("\n")
-    if len(lines) > MOST_LINES:
-        lines = [*lines[: MOST_LINES // 2], "…", *lines[-MOST_LINES // 2 :]]
-    return "\n".join(map(_shorter, lines))
-
-
-def _shorter(line: str) -> str:
-    half = LONGEST_LINE // 2
+    line, half = printable(line), LONGEST_LINE // 2
     return f"{line[:half]} … {line[-half:]}" if len(line) > LONGEST_LINE else line
 
 

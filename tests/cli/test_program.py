@@ -267,3 +267,22 @@ def test_a_bar_is_shown_to_a_terminal_only(run, monkeypatch: pytest.MonkeyPatch)
     code, out, err = run("corrupt", "in", "new", "--with", "contrast:1")
     assert (code, out) == (0, "wrote 1 images to new\n")
     assert "1/1" in err
+
+
+def test_a_file_forges_no_error(run) -> None:
+    np.savez("probe.npz", weight=np.zeros((2, 3)), backbone="net\nerror: all is lost")
+    np.savez("images.npz", images=RGB[None, :32], labels=[0])
+    how = ("--suite", "cifar10_c", "--images", "images.npz")
+    code, _, err = run("eval", "linear:probe.npz", *how)
+    assert code == 2
+    assert r'unknown kind of model "net\nerror"' in err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+def test_a_lack_of_memory_is_told(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(hardy, "doctor", fail)
+    assert run("doctor") == (2, "", "error: not enough memory\n")

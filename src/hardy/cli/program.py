@@ -297,8 +297,8 @@ def main() -> None:
     try:
         app(prog_name="hardy")  # also as `python -m hardy`: shells complete the command
     except (HardyError, OSError, MemoryError) as error:
-        lines = (str(error) or "not enough memory").split("\n")
-        typer.secho("error: " + "\n".join(map(in_options, lines)), fg="red", err=True)
+        lines = error.args if isinstance(error, HardyError) else [str(error) or "not enough memory"]
+        typer.secho("error: " + "\n  ".join(map(in_options, lines)), fg="red", err=True)
         sys.exit(2)
 
 

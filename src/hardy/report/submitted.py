@@ -36,10 +36,11 @@ def find_results(paths: Iterable[Path], track: Track = untracked) -> list[Result
     if refused:
         if len(files) == 1:
             raise InputError(refused[0])
-        more = f"\n  and {len(refused) - LISTED} more" if len(refused) > LISTED else ""
-        listed = "".join(f"\n  {reason}" for reason in refused[:LISTED])
+        more = [f"and {len(refused) - LISTED} more"] if len(refused) > LISTED else []
         raise InputError(
-            f"{len(refused)} of {len(files)} result files cannot be shown:{listed}{more}"
+            f"{len(refused)} of {len(files)} result files cannot be shown:",
+            *refused[:LISTED],
+            *more,
         )
     if found and not any(map(on_our_suite, found)):
         raise InputError(

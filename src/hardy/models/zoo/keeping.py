@@ -54,7 +54,7 @@ def fetch_nets(names: Sequence[str] = (), track: Track = watch) -> Path:
         except OSError as error:
             faults.append(_unfetched(name, net, error))
     if faults:
-        raise MissingResource("\n".join(faults))
+        raise MissingResource(*faults)
     return zoo_folder()
 
 
