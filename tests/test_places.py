@@ -140,8 +140,20 @@ def test_what_needs_a_disk_is_refused(act: Callable[[Path], object]) -> None:
 def test_credentials_are_in_no_url() -> None:
     with pytest.raises(InputError, match="expected a URL without credentials, got one for s3://b;"):
         locate("s3://AKIAKEY:topsecret@b/x")
-    with pytest.raises(InputError, match="such as s3://bucket/folder"):
-        locate("s3:///x")
+    with pytest.raises(InputError, match="without credentials, got one for s3://b; leave out"):
+        locate("s3://AKIAKEY:top/secret@b/x")
+    machine = r"expected a file of this machine.*got 'file://h/x';"
+    with pytest.raises(InputError, match=machine):
+        locate("file://me:topsecret@h/x")
+    with pytest.raises(InputError, match=machine):
+        locate(Path("file://me:topsecret@h/x"))
+    assert locate("hdfs://host:9000/a@b").parts == ("hdfs:", "host:9000", "a@b")
+
+
+@pytest.mark.parametrize("place", ["s3:///x", "s3://", Path("s3://"), Path("gs://")])
+def test_a_url_has_a_bucket(place: str | Path) -> None:
+    with pytest.raises(InputError, match=r"such as s3://bucket/folder, got (s3|gs)://"):
+        locate(place)
 
 
 def test_what_stands_behind_the_question_mark_travels_and_is_not_told() -> None:

@@ -29,6 +29,7 @@ from hardy.patience import TRIES, Replaced, Result, patiently
 from hardy.range_files import RangeFile
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/(/?)(.*)", re.DOTALL)  # two letters: C:/ is a disk
+_SECRET = re.compile(r".*:(?!\d*$).*")  # a bucket that ends so began with a user; else it is a port
 _CONTAINERS = ("abfs", "abfss")  # what stands before their @ is the name of a container
 # How a name ends until its file is finished: by it, what a killed process left is known as ours.
 UNFINISHED = ".hardy-unfinished"
@@ -45,32 +46,25 @@ def locate(place: str | os.PathLike[str]) -> Path:
         return place
     text = os.fspath(place)
     found = _URL.fullmatch(text) if isinstance(text, str) else None
-    # A path that somebody made of a URL has one slash left of two.
+    # A path that somebody made of a URL has one slash left of two, and none where nothing follows.
+    if isinstance(place, PurePath) and (bare := _URL.fullmatch(f"{text}//")) and not bare[3]:
+        raise _no_bucket(bare[1])
     if found is None or not (found[2] or isinstance(place, PurePath)):
         return Path(text)
     scheme, rest = found[1].lower(), found[3]
     if scheme == "file":
-        if found[2] and rest.partition("/")[0] not in ("", "localhost"):
-            raise InputError(
-                f"expected a file of this machine, such as file:///data/images, got {text[:99]!r}; "
-                "a URL with two slashes names another machine"
-            )
-        from urllib.parse import urlsplit
-        from urllib.request import url2pathname  # it brings half of a browser along
-
-        return Path(url2pathname(urlsplit(f"file://{rest}" if found[2] else f"file:/{rest}").path))
+        return _file_at(rest, slashes=2 if found[2] else 1)
     rest, _, query = rest.partition("?")
     bucket, _, key = rest.partition("/")
     user, at, bare = bucket.rpartition("@")
     if scheme in _CONTAINERS and ":" not in user:
         bare = bucket
     elif at and user != "anonymous":
-        raise InputError(
-            f"expected a URL without credentials, got one for {scheme}://{bare}; leave out what "
-            "stands before the @: they are found where the store's own tools look for them"
-        )
+        raise _credentials(scheme, bare)
+    elif "@" in key and _SECRET.fullmatch(bare):  # there is a slash in it
+        raise _credentials(scheme, key.rpartition("@")[2].partition("/")[0])
     if not bare:
-        raise InputError(f"expected a URL such as s3://bucket/folder, got {scheme}://")
+        raise _no_bucket(scheme)
     root = f"{scheme}://{bucket}/" + (f"?{query}" if query else "")
     known = roots.get((scheme, bare))
     if known is not None and query and "?" in known and root != known:
@@ -82,6 +76,33 @@ def locate(place: str | os.PathLike[str]) -> Path:
         roots[scheme, bare] = root
         open_bucket.cache_clear()
     return UrlPath(f"{scheme}:/{bare}/{key}")
+
+
+def _file_at(rest: str, slashes: int) -> Path:
+    """The path on a disk of what stands behind file:// or file:/."""
+    host = rest.partition("/")[0]
+    # A path that somebody made of a URL had two slashes, or three: credentials tell.
+    if "@" in host or (slashes == 2 and host not in ("", "localhost")):
+        shown = f"file://{rest.rpartition('@')[2]}"
+        raise InputError(
+            f"expected a file of this machine, such as file:///data/images, got {shown[:99]!r}; "
+            "a URL with two slashes names another machine"
+        )
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname  # it brings half of a browser along
+
+    return Path(url2pathname(urlsplit(f"file:{'/' * slashes}{rest}").path))
+
+
+def _credentials(scheme: str, bucket: str) -> InputError:
+    return InputError(
+        f"expected a URL without credentials, got one for {scheme}://{bucket}; leave out what "
+        "stands before the @: they are found where the store's own tools look for them"
+    )
+
+
+def _no_bucket(scheme: str) -> InputError:
+    return InputError(f"expected a URL such as s3://bucket/folder, got {scheme}://")
 
 
 def is_url(place: Path) -> bool:

@@ -79,3 +79,10 @@ def test_one_way_to_share(other: dict[str, Any], tmp_path: Path) -> None:
     (name,) = other
     with pytest.raises(InputError, match=f"expected `{name}` or `on`, got both"):
         evaluate("fake:10", images=write_rows(tmp_path, 4), on="ray", **other, **FEW)
+
+
+@pytest.mark.parametrize("on", ["ray://me:topsecret@127.0.0.1:1", "me:topsecret@127.0.0.1:1"])
+def test_credentials_are_not_told(on: str) -> None:
+    with pytest.raises(InputError, match=r"got '127\.0\.0\.1:1' behind an @; leave out") as told:
+        ray_address(on)
+    assert "topsecret" not in str(told.value)

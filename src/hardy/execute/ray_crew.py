@@ -41,9 +41,11 @@ def ray_address(on: str) -> str:
     if on == "ray":
         return _LOCAL
     if not _ADDRESS.fullmatch(on):
+        _, at, bare = on.rpartition("@")
+        more = " behind an @; leave out what stands before it" if at else ""
         raise InputError(
             'expected `on` as "ray" (a Ray for this run alone), "auto" (the one that runs here), '
-            f'"ray://HOST:PORT" or "HOST:PORT", got {brief(on)}'
+            f'"ray://HOST:PORT" or "HOST:PORT", got {brief(bare)}{more}'
         )
     return on
 
