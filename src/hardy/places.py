@@ -47,8 +47,8 @@ def locate(place: str | os.PathLike[str]) -> Path:
     text = os.fspath(place)
     found = _URL.fullmatch(text) if isinstance(text, str) else None
     # A path that somebody made of a URL has one slash left of two, and none where nothing follows.
-    if isinstance(place, PurePath) and (bare := _URL.fullmatch(f"{text}//")) and not bare[3]:
-        raise _no_bucket(bare[1])
+    if isinstance(place, PurePath) and (empty := _URL.fullmatch(f"{text}//")) and not empty[3]:
+        raise _no_bucket(empty[1])
     if found is None or not (found[2] or isinstance(place, PurePath)):
         return Path(text)
     scheme, rest = found[1].lower(), found[3]
