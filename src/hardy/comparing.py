@@ -1,12 +1,15 @@
 """`hardy.compare`: two models on the same images, stored already or evaluated for it."""
 
+import math
 import os
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from hardy.errors import InputError
 from hardy.evaluation import AnyModel, evaluate
 from hardy.progress import Track, watch
+from hardy.schema import brief
 from hardy.scores.comparison import Compared, compare_runs, compare_stored
 from hardy.scores.run_scores import Scores, score_run
 from hardy.scores.sample_looks import DIFFERENCE
@@ -53,6 +56,8 @@ def compare(
         for name in given:
             raise InputError(f"expected `{name}` with `until`, got it alone")
         return compare_stored(first, second, store, suite, track)
+    if isinstance(until, bool) or not isinstance(until, Real) or not 0 < until < math.inf:
+        raise InputError(f"expected `until` as points above 0, such as 0.5, got {brief(until)}")
     if suite is None:
         raise InputError("expected a `suite` with `until`, got none")
     options: dict[str, Any] = {**given, "until": {DIFFERENCE: until}, "warn": warn, "track": track}

@@ -211,9 +211,11 @@ def evaluate(
     part = read_shard(shard)
     if part is not None and on is not None:
         raise InputError(f"expected `shard` or `on`, got both: {shard} and {on}")
+    benchmark = load(suite)
     sampled = plan_sample(
         until,
         at_most,
+        benchmark,
         count,
         len(wanted),
         shard=shard,
@@ -224,7 +226,7 @@ def evaluate(
     )
     unusable: list[Fault] = []
     subject = open_subject(
-        load(suite),
+        benchmark,
         images=images,
         files=None if files is None else locate(files),
         labels=labels,

@@ -68,8 +68,9 @@ class EpochErrors:
                 raise unknown("option of `hardy.evaluate` here", option, (*_SHOWN, *_HOW))
         self._prepare, self._preprocessing = _read_preparing(mean, std, prepare)
         parts = {key: options.get(key) for key in ("subset", "images_per_class")}
-        plan_sample(until, at_most, 1, 1, **parts)
-        self.suite = load(suite).name
+        benchmark = load(suite)
+        plan_sample(until, at_most, benchmark, 1, 1, **parts)
+        self.suite = benchmark.name
         _check_images(suite, {key: value for key, value in options.items() if key in _SHOWN})
         self._options = {"suite": suite, "until": until, "at_most": at_most, **options}
         self._every, self._store, self._name = every, store, name

@@ -1,7 +1,8 @@
 """What `until` asks for, and how far a sampled run is from it."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from hardy.scores.run_scores import Scores, score_run
 from hardy.scores.sampled_pairs import pair_samples
 from hardy.scores.sampled_scores import LEAST, refuse_thin
 from hardy.scores.stored_sample import StoredSample, find_sample
+from hardy.scores.wanted_scores import usable_metrics
 from hardy.store.reader import StoredRun, open_run
+from hardy.suites.suite import Suite
 
 _MAIN = ""  # the score that ranks, whatever it is called
 DIFFERENCE = "difference"  # of the main score, the second model's minus the first's
@@ -27,7 +30,12 @@ Until = float | int | str | Mapping[str, float]
 
 
 def plan_sample(
-    until: Until | None, at_most: int | str | None, workers: int, models: int, **others: Any
+    until: Until | None,
+    at_most: int | str | None,
+    suite: Suite,
+    workers: int,
+    models: int,
+    **others: Any,
 ) -> SampledRun | None:
     """What `until` asks for; refused beside options that a sample has no use for."""
     if until is None:
@@ -44,34 +52,57 @@ def plan_sample(
         raise InputError(
             f"expected two models for the {DIFFERENCE} between them in `until`, got {models}"
         )
+    possible = [_MAIN, DIFFERENCE, *_possible_scores(suite)]
+    for name in targets:
+        if re.sub(r" \(difficulty \d+\)$", "", name) not in possible:
+            raise unknown("score for `until`", name, possible[2:])
     return SampledRun(_look_for(targets), read_limits(at_most), progress.mention, workers)
 
 
 def read_targets(until: Until) -> dict[str, float]:
     """Half-widths by the names of scores: 0.5, or "mCE=0.5,clean error=0.3"."""
-    named: dict[str, object] = {}
     if isinstance(until, Mapping):
-        named = dict(until)
+        pairs: list[tuple[Any, object]] = list(until.items())
     elif isinstance(until, str) and "=" in until:
-        for part in until.split(","):
-            name, _, width = part.partition("=")
-            named[name.strip()] = width
+        parts = [part.partition("=") for part in until.split(",")]
+        pairs = [(name.strip(), width) for name, _, width in parts]
     else:
-        named[_MAIN] = until
-    return {name: _width(width, until) for name, width in named.items()}
+        return {_MAIN: _width(until, until)}
+    found: dict[str, float] = {}
+    for name, width in pairs:
+        if name in found:
+            raise InputError(f'expected each score once in `until`, got "{name}" twice')
+        if not isinstance(name, str) or name == _MAIN:
+            raise _no_targets(until)
+        found[name] = _width(width, until if isinstance(until, str) else width)
+    if not found:
+        raise _no_targets(until)
+    return found
 
 
-def _width(text: object, until: object) -> float:
+def _width(text: object, told: object) -> float:
     try:
         width = math.nan if isinstance(text, bool) else float(str(text))
     except ValueError:
         width = math.nan
     if not 0 < width < math.inf:
-        raise InputError(
-            "expected `until` as points above 0, such as 0.5, or as scores with theirs, such as "
-            f'"mCE=0.5,clean error=0.3", got {brief(str(until))}'
-        )
+        raise _no_targets(told)
     return width
+
+
+def _no_targets(got: object) -> InputError:
+    return InputError(
+        "expected `until` as points above 0, such as 0.5, or as scores with theirs, such as "
+        f'"mCE=0.5,clean error=0.3", got {brief(str(got))}'
+    )
+
+
+def _possible_scores(suite: Suite) -> Iterator[str]:
+    """The scores that a run on it may have, whatever its images and classes are."""
+    for metric in usable_metrics(suite.kind)[0]:
+        yield from filter(None, (metric.mean, metric.clean, metric.validation))
+        for name in (*suite.counted, *suite.validation) if metric.single else ():
+            yield metric.single_label(name)
 
 
 def _look_for(targets: Mapping[str, float]) -> Look:
