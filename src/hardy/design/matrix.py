@@ -1,6 +1,7 @@
 """A matrix of overlaps, as a design is made from: whole, symmetric, 1 on the diagonal."""
 
 import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.design.accuracy import check_names
+from hardy.documents import read_document
 from hardy.errors import InputError
 from hardy.metrics.classification import Floats
 from hardy.registry import unknown
@@ -77,8 +79,8 @@ def _check_number(number: int) -> None:
 
 def _read(path: Path, left_out: int) -> tuple[list[str], Floats]:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [line for line in csv.reader(file) if any(cell.strip() for cell in line)]
+        file = io.StringIO(read_document(path).decode("utf-8-sig"), newline="")
+        lines = [line for line in csv.reader(file) if any(cell.strip() for cell in line)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read {path} ({error}); expected a CSV file") from error
     if len(lines) < 2 or len(lines[0]) < 2:

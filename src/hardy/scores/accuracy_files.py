@@ -2,9 +2,11 @@
 --points`."""
 
 import csv
+import io
 from pathlib import Path
 from typing import NamedTuple
 
+from hardy.documents import read_document
 from hardy.errors import InputError
 
 ACCURACY_COLUMNS = ("model", "suite", "clean", "accuracy")
@@ -22,10 +24,10 @@ class MeasuredModel(NamedTuple):
 def read_accuracies(path: Path) -> list[MeasuredModel]:
     """All lines of a CSV with the columns model, suite, clean and accuracy; others are ignored."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            lines = [(reader.line_num, line) for line in reader]
-            names = list(reader.fieldnames or ())
+        text = read_document(path).decode("utf-8-sig")
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        lines = [(reader.line_num, line) for line in reader]
+        names = list(reader.fieldnames or ())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read {path} ({error}); expected a CSV file") from error
     missing = [name for name in ACCURACY_COLUMNS if name not in names]
