@@ -103,6 +103,11 @@ def test_it_goes_to_other_processes() -> None:
     assert again.describe() == "20 images of 10 classes, data set Pairs"
 
 
+class Negative(Pairs):
+    def __len__(self) -> int:
+        return -1
+
+
 @pytest.mark.parametrize(
     ("dataset", "reason"),
     [
@@ -115,6 +120,7 @@ def test_it_goes_to_other_processes() -> None:
         (Pairs(lambda image: "a.png"), "expected a PIL image or uint8 pixels, got str"),
         (Pairs(lambda image: 1 / 0), r"cannot read item 0 of Pairs: ZeroDivisionError"),
         (list(IMAGES), "expected an image and its class number, .*got ndarray with the label None"),
+        (Negative(), "cannot read the length of Negative: ValueError: .*; the data set raised it"),
         ([(IMAGES[0], "cat")], "got tuple with the label 'cat'"),
         ([{"pixels": IMAGES[0]}], "got pixels with the label None"),
         ({"train": [], "test": []}, r"got a dict of train, test; name one .*images\[\"test\"\]"),

@@ -32,9 +32,10 @@ class Items:
         self.metadata = {"id": "some digits", "index2label": NAMES, **facts}
         self.make, self.targets = make, np.eye(10)[LABELS]
         self.ids: list[Any] = [f"photo {place}" for place in range(20)]
+        self.length = 20
 
     def __len__(self) -> int:
-        return 20
+        return self.length
 
     def __getitem__(self, place: int, /) -> Any:
         return self.make(self.pixels[place]), self.targets[place], {"id": self.ids[place]}
@@ -122,7 +123,9 @@ def changed(**parts: Any) -> Items:
     [
         (changed(ids=[3] * 20), "some digits: expected an id of its own for each image, got 3"),
         (changed(ids=[3, "4"] * 10), "expected ids that are all numbers, or all text, got both"),
-        (changed(ids=range(-1, 19)), "expected ids from 0, got -1; text will do"),
+        (changed(ids=range(-1, 19)), "expected ids from 0 to 2**63 - 1, got -1; text will do"),
+        (changed(ids=range(10**30, 10**30 + 20)), f"from 0 to 2**63 - 1, got {10**30 + 19}; text"),
+        (changed(ids=range(10**5000, 10**5000 + 20)), "got a number of too many digits; text"),
         (changed(ids=[None] * 20), 'expected metadata with an "id" that is a number or a text'),
         (changed(targets=LABELS), "item 0 of some digits: expected a target with one number for"),
         (changed(targets=np.ones((20, 3))), "expected a target of one class, got [1.0, 1.0, 1.0]"),
@@ -132,6 +135,11 @@ def changed(**parts: Any) -> Items:
         (Items(lambda i: i.transpose(2, 0, 1).astype(int)), "expected uint8, or floats from 0"),
         (Items(lambda image: 1 / 0), "cannot read item 0 of some digits: ZeroDivisionError"),
         (Items(index2label={1: "one"}), 'expected "index2label" to name the classes 0 to 0'),
+        (
+            Items(index2label={0: "a"}),
+            'expected "index2label" to name all classes, got a target of',
+        ),
+        (changed(length=-1), "cannot read the length of some digits: ValueError: __len__() should"),
     ],
 )
 def test_what_is_refused(dataset: Items, message: str) -> None:

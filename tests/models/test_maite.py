@@ -120,6 +120,11 @@ def test_classes_are_matched_by_name(tmp_path: Path) -> None:
         (Linear(lambda logits: logits[:-1]), {}, r"expected logits \(12, classes\)"),
         (Linear(lambda logits: 1 / 0), {}, "a linear one raised ZeroDivisionError"),
         (Linear(index2label={2: "b"}), {}, '"index2label" to name the classes 0 to 0'),
+        (
+            Linear(index2label={0: "a"}),
+            {},
+            "one number for each of the 1 that index2label names, got 10",
+        ),
     ],
 )
 def test_what_is_refused(model: Any, options: Any, message: str) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from hardy.engine.door import UInt8, is_pil
 from hardy.engine.maite_door import follows_maite
 from hardy.engine.ops import is_tensor
-from hardy.errors import HardyError, InputError
+from hardy.errors import HardyError, InputError, door
 from hardy.images.image_files import Convert, Picture, rgb
 from hardy.images.maite_datasets import MaitePairs, check_ids
 from hardy.images.numpy_files import numbered
@@ -57,7 +57,9 @@ def source_of_dataset(dataset: Any) -> DatasetSource:
     """The id of an image is its place, as in an array."""
     if follows_maite(dataset):
         return _source_of_maite(dataset)
-    where, count = type(dataset).__name__, len(dataset)
+    where = type(dataset).__name__
+    with door(f"the length of {where}", "the data set raised it"):
+        count = len(dataset)
     if isinstance(dataset, Mapping):
         raise InputError(
             f"expected one data set, got a {where} of {', '.join(map(str, dataset)) or 'none'}; "
@@ -78,8 +80,13 @@ def _source_of_maite(dataset: Any) -> DatasetSource:
     _item(pairs, 0)  # before all of them are read
     labels, ids = zip(*pairs.labels_and_ids(), strict=True)
     known, files = check_ids([*ids], where), numbered(len(pairs))
-    numbers = np.array(labels, np.int64)
-    return DatasetSource("MAITE data set", where, files, known, numbers, pairs.classes, pairs)
+    numbers, classes = np.array(labels, np.int64), pairs.classes
+    if numbers.max() >= len(classes):
+        raise InputError(
+            f'{where}: expected "index2label" to name all classes, got a target of class '
+            f"{numbers.max()}, and {len(classes)} names; name all of them, or leave it out"
+        )
+    return DatasetSource("MAITE data set", where, files, known, numbers, classes, pairs)
 
 
 def _item(dataset: Any, place: int) -> tuple[Any, int]:

@@ -12,8 +12,10 @@ import numpy as np
 from hardy.engine.door import UInt8
 from hardy.engine.maite_door import index_names, maite_pixels, on_host
 from hardy.errors import InputError, door
+from hardy.schema import brief
 
 _TODO = "the data set raised it"  # whatever code of the user does
+_ID_BITS = 63  # a number as stores have it
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class MaitePairs:
     dataset: Any
 
     def __len__(self) -> int:
-        return len(self.dataset)
+        with door(f"the length of {self.dataset.metadata['id']}", _TODO):
+            return len(self.dataset)
 
     def __getitem__(self, place: int) -> tuple[UInt8, int]:
         image, target, _ = self._datum(place)
@@ -79,18 +82,22 @@ def _id(facts: Any, where: str) -> int | str:
     found = facts.get("id") if isinstance(facts, Mapping) else None
     if isinstance(found, bool) or not isinstance(found, int | np.integer | str):
         raise InputError(
-            f'{where}: expected metadata with an "id" that is a number or a text, got {facts!r}'
+            f'{where}: expected metadata with an "id" that is a number or a text, got '
+            + brief(facts)
         )
     return found if isinstance(found, str) else int(found)
 
 
-def check_ids(ids: list[int | str], where: str) -> list[Any]:
+def check_ids(ids: list[Any], where: str) -> list[Any]:
     """Refuse two images of one id, and ids of two kinds: predictions are stored by them."""
     if len({*map(type, ids)}) > 1:
         raise InputError(f"{where}: expected ids that are all numbers, or all text, got both")
     if len({*ids}) < len(ids):
         again = next(id for place, id in enumerate(ids) if id in ids[:place])
         raise InputError(f"{where}: expected an id of its own for each image, got {again!r} twice")
-    if isinstance(ids[0], int) and min(map(int, ids)) < 0:
-        raise InputError(f"{where}: expected ids from 0, got {min(map(int, ids))}; text will do")
+    for one in (min(ids), max(ids)) if isinstance(ids[0], int) else ():
+        if not 0 <= one < 2**_ID_BITS:
+            raise InputError(
+                f"{where}: expected ids from 0 to 2**{_ID_BITS} - 1, got {brief(one)}; text will do"
+            )
     return ids

@@ -35,6 +35,7 @@ class MaiteModel(OnHost):
         self.preprocessing = None if options.preprocessing is None else options.prepared_as(UNIT)
         labels = index_names(model)
         order = None if labels is None else order_classes(labels, options.classes, self.name)
+        self._named = None if labels is None else len(labels)
         self._columns = None if order is None else order.columns
         words = "classes without names" if order is None else order.words
         self.facts = ModelFacts(
@@ -64,17 +65,14 @@ class MaiteModel(OnHost):
                 rows = self._model([np.ascontiguousarray(np.moveaxis(p, 2, 0)) for p in pixels])
                 output = [on_host(row) for row in rows]
             logits = _logarithms(as_logits(output, len(batch), self.name))
-            return logits if self._columns is None else self._ordered(logits)
+            if self._named not in (None, logits.shape[1]):
+                raise InputError(
+                    f"{self.name}: expected a number for each class that index2label "
+                    f"names, {self._named}, got {logits.shape[1]}; name all classes, or leave it out"
+                )
+            return logits if self._columns is None else logits[:, self._columns]
 
         return in_batches(images, self._batch, call, self.name)
-
-    def _ordered(self, logits: Logits) -> Logits:
-        if max(self._columns or ()) >= logits.shape[1]:
-            raise InputError(
-                f"{self.name}: expected a number for each class that index2label names, got "
-                f"{logits.shape[1]} numbers"
-            )
-        return logits[:, self._columns]
 
 
 def _logarithms(rows: Logits) -> Logits:
