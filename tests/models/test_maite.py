@@ -123,7 +123,7 @@ def test_classes_are_matched_by_name(tmp_path: Path) -> None:
         (
             Linear(index2label={0: "a"}),
             {},
-            "one number for each of the 1 that index2label names, got 10",
+            "each class that index2label names, 1, got 10",
         ),
     ],
 )

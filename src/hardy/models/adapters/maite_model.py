@@ -68,7 +68,7 @@ class MaiteModel(OnHost):
             if self._named not in (None, logits.shape[1]):
                 raise InputError(
                     f"{self.name}: expected a number for each class that index2label "
-                    f"names, {self._named}, got {logits.shape[1]}; name all classes, or leave it out"
+                    f"names, {self._named}, got {logits.shape[1]}; name all, or leave it out"
                 )
             return logits if self._columns is None else logits[:, self._columns]
 
