@@ -378,7 +378,6 @@ def test_a_score_that_may_come_is_waited_for(suite: str, name: str) -> None:
         hardy.evaluate("fake:10", suite=suite, images="nowhere.npz", until={name: 1})
 
 
-
 def test_few_images_are_all_taken_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
