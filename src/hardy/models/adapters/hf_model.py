@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from hardy.errors import InputError, need
+from hardy.models.adapters.config_checks import AS_FACTORY
 from hardy.models.adapters.hub_folder import (
-    AS_FACTORY,
     CONFIG,
     check_weights_there,
     decisive,

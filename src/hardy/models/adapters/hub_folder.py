@@ -8,10 +8,12 @@ from typing import Any
 
 from hardy.documents import read_json, without_fields
 from hardy.errors import InputError, MissingResource, door, need
+from hardy.models.adapters.config_checks import AS_FACTORY, check_config
 from hardy.models.model import Options
 
 CONFIG = "config.json"
 _SAFE_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_ADAPTER = "adapter_config.json"
 _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 OPEN_CONFIG = "open_clip_config.json"
 OPEN_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
@@ -24,7 +26,6 @@ _IDLE = (
     "id2label",
     "label2id",
 )
-AS_FACTORY = "write a function that makes the model: torch:FILE.py:make"
 
 
 def find_folder(kind: str, rest: str, what: str) -> Path:
@@ -57,6 +58,7 @@ def read_config(folder: Path, name: str = CONFIG) -> Mapping[str, Any]:
             f"{folder}: the model comes with code of its own (auto_map in {name}), which Hardy "
             f"does not run, not even with `trust=True`; where you trust it, {AS_FACTORY}"
         )
+    check_config(config, folder / name)
     return config
 
 
@@ -99,6 +101,11 @@ def load_pretrained(
 ) -> Any:
     """The model of a folder, by a class of transformers; refused where weights are missing that it
     may not lack. What to do then is said by `unread` and `lacking`."""
+    if has_any(folder, (_ADAPTER,)):  # it names another model, and is honoured where peft is there
+        raise InputError(
+            f"{folder}: expected a whole model, got an adapter beside it ({_ADAPTER}); merge them "
+            "and save what comes out, or remove that file"
+        )
     with door(folder, unread):
         module, report = kind.from_pretrained(
             folder,

@@ -12,8 +12,8 @@ import torch
 from PIL import Image
 
 from hardy.errors import InputError, door, need
+from hardy.models.adapters.config_checks import AS_FACTORY
 from hardy.models.adapters.hub_folder import (
-    AS_FACTORY,
     OPEN_CONFIG,
     OPEN_WEIGHTS,
     check_weights_there,

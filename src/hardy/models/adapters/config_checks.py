@@ -1,0 +1,58 @@
+"""What a model's config may not say: anybody may have written it, and libraries obey it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hardy.errors import InputError, printable
+
+AS_FACTORY = "write a function that makes the model: torch:FILE.py:make"
+# By these keys a config leads libraries to code or weights elsewhere, or changes what its other
+# keys mean.
+_LEADING_AWAY = (
+    "auto_map",
+    "attribute_map",
+    "quantization_config",
+    "use_pretrained_backbone",
+)
+_WAYS = "_implementation"  # in the names of keys that choose how something is computed
+# Other ways are kernels of the hub, or end there where a package is missing.
+_KNOWN_WAYS = (None, False, True, "eager", "sdpa", "flex_attention", "grouped_mm", "batched_mm")
+_NAMES = ("architecture", "backbone", "timm_model_name")  # of networks that a library knows
+_ADDRESS = set(":/\\")
+
+
+def check_config(config: Mapping[str, Any], where: object) -> None:
+    """Refuse a config that names code or a repository elsewhere, at any depth."""
+    for key, value in _entries(config):
+        if _leads_away(key, value):
+            shown = printable(f"{key}: {value}"[:80])
+            raise InputError(
+                f"{where}: expected a model that is all there, got one that leads to code or "
+                f"weights elsewhere ({shown}), which Hardy does not follow, not even with "
+                f"`trust=True`; remove that from the file, or, where you trust it, {AS_FACTORY}"
+            )
+
+
+def _leads_away(key: str, value: Any) -> bool:
+    if _WAYS in key:
+        return any(way not in _KNOWN_WAYS for way in _parts(value))
+    if key in _NAMES and isinstance(value, str):
+        return bool(_ADDRESS & set(value))
+    return key in _LEADING_AWAY and bool(value)
+
+
+def _parts(value: Any) -> list[Any]:
+    """One way for all, or one for each part of a model."""
+    return list(value.values()) if isinstance(value, Mapping) else [value]
+
+
+def _entries(config: Any) -> Iterator[tuple[str, Any]]:
+    """Keys and values at any depth."""
+    waiting = [config]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            yield from one.items()
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)

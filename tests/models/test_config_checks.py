@@ -1,0 +1,104 @@
+"""Configs that somebody wrote to lead libraries astray."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hardy.errors import InputError
+from hardy.models import load_model
+
+pytest.importorskip("transformers", reason="Hugging Face's transformers are not installed")
+pytestmark = pytest.mark.usefixtures("torchvision")
+
+FRUITS = (("apple",), ("sea_lion",))
+KERNEL = "evil/repo:fn"
+
+
+@pytest.fixture
+def classifier(torchvision: None, tmp_path: Path) -> Path:
+    from tests.models import hf_folders
+
+    return hf_folders.save(tmp_path / "m", hf_folders.vit, size=32, **hf_folders.HALF)
+
+
+@pytest.fixture
+def towers(torchvision: None, tmp_path: Path) -> Path:
+    from tests.models import clip_folders
+
+    return clip_folders.save(tmp_path / "t")
+
+
+def edited(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was asked of the hub's kernels."""
+    from transformers.integrations import hub_kernels
+
+    found: list[str] = []
+
+    def get_kernel(name: str, *_: Any, **__: Any) -> Any:
+        found.append(name)
+        raise ValueError("no kernel")
+
+    monkeypatch.setattr(hub_kernels, "get_kernel", get_kernel)
+    monkeypatch.setattr(hub_kernels, "is_kernels_available", lambda: True)
+    return found
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"attn_implementation": KERNEL},
+        {"_attn_implementation": KERNEL},
+        {"_attn_implementation_internal": KERNEL},
+        {"attn_implementation": {"": "eager", "vision_config": KERNEL}},
+        {"attn_implementation": "flash_attention_2"},
+        {"experts_implementation": KERNEL},
+        {"attribute_map": {"plain": "_attn_implementation"}, "plain": KERNEL},
+        {"vision_config": {"attn_implementation": KERNEL}},
+        {"backbone_config": {"auto_map": {"AutoModel": "evil.Net"}}},
+        {"backbone": "evil/repo"},
+        {"architecture": "hf-hub:evil/repo"},
+        {"use_pretrained_backbone": True},
+        {"quantization_config": {"quant_method": "fp8"}},
+    ],
+    ids=str,
+)
+def test_what_leads_to_code_elsewhere_is_refused(
+    changes: dict[str, Any], classifier: Path, asked: list[str]
+) -> None:
+    edited(classifier / "config.json", **changes)
+    for trust in (False, True):
+        with pytest.raises(InputError, match=r"leads to code or weights elsewhere \(") as caught:
+            load_model(f"hf:{classifier}", trust=trust)
+        assert "\n" not in str(caught.value)
+    assert not asked
+
+
+@pytest.mark.parametrize("part", ["vision_config", "text_config"])
+def test_so_it_is_in_a_part_of_two_towers(part: str, towers: Path, asked: list[str]) -> None:
+    said = json.loads((towers / "config.json").read_text())
+    edited(towers / "config.json", **{part: said[part] | {"attn_implementation": KERNEL}})
+    with pytest.raises(InputError, match=r"config\.json: .*elsewhere \(attn_implementation: evil"):
+        load_model(f"clip:{towers}", classes=FRUITS)
+    assert not asked
+
+
+def test_ways_that_transformers_bring_are_honoured(classifier: Path) -> None:
+    for way in ("eager", "sdpa"):
+        edited(classifier / "config.json", _attn_implementation=way)
+        model: Any = load_model(f"hf:{classifier}")
+        assert model.module.config._attn_implementation == way
+
+
+def test_an_adapter_names_another_model(classifier: Path) -> None:
+    (classifier / "adapter_config.json").write_text('{"base_model_name_or_path": "evil/repo"}')
+    with pytest.raises(InputError, match=r"expected a whole model, got an adapter beside it \("):
+        load_model(f"hf:{classifier}")
