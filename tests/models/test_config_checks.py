@@ -102,3 +102,43 @@ def test_an_adapter_names_another_model(classifier: Path) -> None:
     (classifier / "adapter_config.json").write_text('{"base_model_name_or_path": "evil/repo"}')
     with pytest.raises(InputError, match=r"expected a whole model, got an adapter beside it \("):
         load_model(f"hf:{classifier}")
+
+
+def sharded(folder: Path, name: str) -> None:
+    """Put the weights where an index says they are."""
+    from safetensors import safe_open
+
+    weights = folder / "model.safetensors"
+    with safe_open(weights, "pt") as file:
+        names = list(file.keys())
+    index = {"metadata": {}, "weight_map": dict.fromkeys(names, name)}
+    target = folder / name
+    target.parent.mkdir(exist_ok=True)
+    weights.rename(target)
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def test_an_index_names_files_of_its_folder(classifier: Path, tmp_path: Path) -> None:
+    wanted = load_model(f"hf:{classifier}").identity
+    sharded(classifier, "model-00001-of-00001.safetensors")
+    assert load_model(f"hf:{classifier}").identity == wanted
+    inner = "model-00001-of-00001.safetensors"
+    (tmp_path / "ok").mkdir()
+    for name in (
+        "../ok/model.safetensors",
+        str(tmp_path / "ok" / "model.safetensors"),
+        "model.bin",
+    ):
+        (classifier / inner).rename(classifier / "model.safetensors")
+        sharded(classifier, name)
+        with pytest.raises(InputError, match=r"index\.json: expected names of \.safetensors fil"):
+            load_model(f"hf:{classifier}")
+        (classifier / name).rename(classifier / inner)
+
+
+@pytest.mark.parametrize("said", [[], {"weight_map": []}, {}, {"weight_map": {"a": 1}}], ids=str)
+def test_an_index_without_names(said: Any, classifier: Path) -> None:
+    sharded(classifier, "a.safetensors")
+    (classifier / "model.safetensors.index.json").write_text(json.dumps(said))
+    with pytest.raises(InputError, match=r"index\.json: expected names of \.safetensors files of"):
+        load_model(f"hf:{classifier}")

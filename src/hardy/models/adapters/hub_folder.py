@@ -1,5 +1,6 @@
 """Folders as Hugging Face's hub has them: where they lie, and what is read of them."""
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from hardy.documents import read_json, without_fields
-from hardy.errors import InputError, MissingResource, door, need
+from hardy.errors import InputError, MissingResource, door, need, printable
 from hardy.models.adapters.config_checks import AS_FACTORY, check_config
 from hardy.models.model import Options
 
 CONFIG = "config.json"
 _SAFE_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_SHARD = r"[^/\\:\0]+\.safetensors"
 _ADAPTER = "adapter_config.json"
 _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 OPEN_CONFIG = "open_clip_config.json"
@@ -81,6 +83,7 @@ def check_weights_there(
 ) -> None:
     """Refuse a folder without weights, or with pickled ones that nobody trusts."""
     if has_any(folder, safe):
+        _weight_files(folder, safe)
         return
     if not has_any(folder, pickled):
         raise InputError(f"{folder}: expected weights in {safe[0]}, found none; is it all there?")
@@ -89,6 +92,23 @@ def check_weights_there(
             f"{folder}: expected weights in {safe[0]}, got {pickled[0]}, a pickle, which "
             f"may run code when it is read; {todo}, or, if you trust it, say `trust=True`"
         )
+
+
+def _weight_files(folder: Path, names: tuple[str, ...]) -> list[Path]:
+    """The file that libraries read, or those that its index names, all of them in the folder."""
+    path = next(folder / name for name in names if (folder / name).is_file())
+    if path.suffix != ".json":
+        return [path]
+    index = read_json(path, "where weights are", "take another copy of it")
+    said = index.get("weight_map") if isinstance(index, Mapping) else None
+    parts = list(said.values()) if isinstance(said, Mapping) else [None]
+    odd = [one for one in parts if not isinstance(one, str) or not re.fullmatch(_SHARD, one)]
+    if odd or not parts:
+        raise InputError(
+            f"{path}: expected names of .safetensors files of its own folder, got "
+            f"{printable(str(odd[0])[:80]) if odd else 'none'}; take another copy of the folder"
+        )
+    return [folder / name for name in sorted(set(parts))]
 
 
 def load_pretrained(
