@@ -205,6 +205,11 @@ def spoil(folder: Path, what: str) -> None:
             model |= {"multimodal_cfg": {}, "custom_text": True}
         case "a tokenizer of the hub":
             model["text_cfg"]["hf_tokenizer_name"] = "nobody/nothing"
+        case "a vocabulary elsewhere":
+            (folder / "bpe.txt.gz").write_bytes(b"")
+            model["text_cfg"]["tokenizer_kwargs"] = {"bpe_path": str(folder / "bpe.txt.gz")}
+        case "a list for a tokenizer":
+            model["text_cfg"]["tokenizer_kwargs"] = ["clean"]
         case "an unknown filter":
             said["preprocess_cfg"]["interpolation"] = "random"
     config.write_text("{" if what == "damaged config" else json.dumps(said))
@@ -222,6 +227,8 @@ def spoil(folder: Path, what: str) -> None:
         ("an image tower of the hub", r"got one with vision_cfg\.timm_model_name"),
         ("another kind", r"got one with multimodal_cfg, which Hardy does not load"),
         ("a tokenizer of the hub", r"cannot read .*m: .*is it open_clip's\?"),
+        ("a vocabulary elsewhere", r"got one with text_cfg\.tokenizer_kwargs of bpe_path, which"),
+        ("a list for a tokenizer", r"got one with text_cfg\.tokenizer_kwargs of list, which"),
         ("oblong", r"expected a model of square images, got"),
         ("an unknown filter", r"expected an interpolation of nearest, .*got 'random'"),
     ],

@@ -17,7 +17,7 @@ _LEADING_AWAY = (
 _WAYS = "_implementation"  # in the names of keys that choose how something is computed
 # Other ways are kernels of the hub, or end there where a package is missing.
 _KNOWN_WAYS = (None, False, True, "eager", "sdpa", "flex_attention", "grouped_mm", "batched_mm")
-_NAMES = ("architecture", "backbone", "timm_model_name")  # of networks that a library knows
+_NAMES = ("architecture", "backbone")  # of networks that a library knows
 _ADDRESS = set(":/\\")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from hardy.errors import InputError, door, need
+from hardy.errors import InputError, door, need, printable
 from hardy.models.adapters.config_checks import AS_FACTORY
 from hardy.models.adapters.hub_folder import (
     OPEN_CONFIG,
@@ -28,6 +28,8 @@ _PICKLED = ("open_clip_pytorch_model.bin", "pytorch_model.bin")
 _STATED = ("mean", "std")
 _TRIED = 256  # the side of the image that is shown to the library's transform
 _MODEL, _TEXT, _VISION, _HUB_TOKENS = "model_cfg", "text_cfg", "vision_cfg", "hf_tokenizer_name"
+_TOKENIZER = "tokenizer_kwargs"
+_SETTINGS = ("additional_special_tokens", "clean", "language", "reduction_mask", "strip_sep_token")
 
 
 def read_open_clip(folder: Path, options: Options) -> TwoTowers:
@@ -72,9 +74,11 @@ def _check_config(config: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
             f"{folder / OPEN_CONFIG}: expected {_MODEL} with {_TEXT} and {_VISION}; take another "
             "copy of it"
         )
+    odd = _odd_settings(text.get(_TOKENIZER))
     unfit = {
         f"{_TEXT}.hf_model_name": text.get("hf_model_name"),
         f"{_VISION}.timm_model_name": ":" in str(vision.get("timm_model_name")),
+        f"{_TEXT}.{_TOKENIZER} of {odd}": odd,
         "multimodal_cfg": "multimodal_cfg" in config[_MODEL],
     }
     for name, there in unfit.items():
@@ -84,6 +88,13 @@ def _check_config(config: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
                 f"with {name}, which Hardy does not load; {AS_FACTORY}"
             )
     return text
+
+
+def _odd_settings(said: Any) -> str:
+    """The first setting of a tokenizer that is not known to name no file."""
+    if said is None or isinstance(said, Mapping):
+        return next((printable(name[:40]) for name in said or () if name not in _SETTINGS), "")
+    return type(said).__name__
 
 
 def _tokens(tokenizer: Any, texts: list[str]) -> Tokens:
