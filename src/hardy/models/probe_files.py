@@ -1,6 +1,8 @@
 """Files of linear probes: weights, and the name of the model on whose features they work."""
 
 import json
+import math
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,10 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError, door
+from hardy.limits import check_archive
 from hardy.models.model import existing
 
 _TODO = "expected what `hardy probe` writes, or arrays of these names and a text called backbone"
 _ANEW = "make it anew by `hardy probe`"
+_ARRAYS = ("weight", "bias", "backbone", "classes")
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 class ProbeFile(NamedTuple):
@@ -32,6 +40,9 @@ def read_probe(path: Path) -> ProbeFile:
             raise InputError(f"{path}: it has no {name}; {_TODO}")
     weight = arrays["weight"]
     bias = arrays.get("bias", np.zeros(len(weight)) if weight.ndim else weight)
+    for name, array in (("weight", weight), ("bias", bias)):
+        if array.dtype.kind not in "fiu":
+            raise _unlike(path, f"{name} as real numbers", array)
     if weight.ndim != 2 or bias.shape != weight.shape[:1]:
         raise InputError(
             f"{path}: expected weight (classes, features) and bias (classes,), got {weight.shape} "
@@ -41,6 +52,8 @@ def read_probe(path: Path) -> ProbeFile:
         raise InputError(f"{path}: expected numbers, got weights that are none; {_ANEW}")
     with door(f"the notes of {path}", _ANEW):
         said = json.loads(notes["classes"]) if "classes" in notes else None
+        if not isinstance(said, list | None):
+            raise ValueError(f"expected classes as a list, got {type(said).__name__}")
         classes = None if said is None else tuple(map(str, said))
     if classes is not None and len(classes) != len(weight):
         raise InputError(
@@ -57,16 +70,53 @@ def read_probe(path: Path) -> ProbeFile:
 
 
 def _read_npz(path: Path) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    with door(path), np.load(path, allow_pickle=False) as file:
-        found = {name: file[name] for name in file.files}
-    notes = {name: str(found[name]) for name in ("backbone",) if name in found}
+    check_archive(path)
+    with door(path), zipfile.ZipFile(path) as archive:
+        members = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
+        found = {
+            name: _read_array(archive, members[name], path) for name in _ARRAYS if name in members
+        }
+    notes = {}
+    if "backbone" in found:
+        backbone = found["backbone"]
+        if backbone.dtype.kind != "U" or backbone.ndim:
+            raise _unlike(path, "backbone as one text", backbone)
+        notes["backbone"] = str(backbone)
     if "classes" in found:
-        notes["classes"] = json.dumps([str(name) for name in found["classes"]])
+        classes = found["classes"]
+        if classes.dtype.kind not in "Uiu" or classes.ndim != 1:
+            raise _unlike(path, "classes as a row of texts", classes)
+        notes["classes"] = json.dumps([str(name) for name in classes])
     return found, notes
+
+
+def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> npt.NDArray[Any]:
+    """An array, unless its header claims more than there is; nothing is unpickled."""
+    held = member.file_size
+    if member.compress_type == zipfile.ZIP_STORED:
+        held = min(held, path.stat().st_size)
+    with archive.open(member) as stream:
+        version = np.lib.format.read_magic(stream)
+        shape, _, dtype = _HEADERS[version](stream)
+        held -= stream.tell()
+        claimed = math.prod(shape) * dtype.itemsize
+        if claimed > held:
+            raise InputError(
+                f"{path}, {member.filename.removesuffix('.npy')}: expected {claimed:,} bytes, got "
+                f"{held:,}: the file is truncated; {_ANEW}"
+            )
+        stream.seek(0)
+        array: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    return array
+
+
+def _unlike(path: Path, expected: str, got: npt.NDArray[Any]) -> InputError:
+    return InputError(f"{path}: expected {expected}, got {got.dtype} {got.shape}; {_TODO}")
 
 
 def _read_safetensors(path: Path) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     from hardy.models.weight_files import unpacked
 
     tensors, notes = unpacked(path, _ANEW)
-    return {name: tensor.float().numpy() for name, tensor in tensors.items()}, notes
+    plain = {name: one if one.is_complex() else one.float() for name, one in tensors.items()}
+    return {name: tensor.numpy() for name, tensor in plain.items()}, notes
