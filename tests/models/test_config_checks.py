@@ -142,3 +142,11 @@ def test_an_index_without_names(said: Any, classifier: Path) -> None:
     (classifier / "model.safetensors.index.json").write_text(json.dumps(said))
     with pytest.raises(InputError, match=r"index\.json: expected names of \.safetensors files of"):
         load_model(f"hf:{classifier}")
+
+
+@pytest.mark.parametrize("said", ["x", [2], {"a": 1}, 2.5], ids=str)
+def test_a_filter_that_is_none(said: Any, classifier: Path) -> None:
+    edited(classifier / "preprocessor_config.json", resample=said)
+    with pytest.raises(InputError, match=r"preprocessor_config\.json: .*resample") as caught:
+        load_model(f"hf:{classifier}")
+    assert "\n" not in str(caught.value)

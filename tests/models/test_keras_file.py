@@ -52,6 +52,7 @@ def test_members_count_not_the_zip(tmp_path: Path) -> None:
         ("{", {}, r"cannot read .*m\.keras: JSONDecodeError"),
         ("[" * 100_000, {}, r"cannot read .*m\.keras: RecursionError"),
         (b"\xff\xfe\x00", {}, r"cannot read .*m\.keras: UnicodeDecodeError"),
+        ('{"a":' * 700 + "1" + "}" * 700, {}, r"m\.keras: .*nested at most 100 deep, got more"),
         ([1], {}, r"expected a model in its config\.json, got no table"),
         (CONFIG, {"../evil.py": "x"}, r"each once, got \.\./evil\.py, config\.json"),
         (CONFIG, {"assets/vocabulary.txt": "x"}, r"got assets/vocabulary\.txt"),

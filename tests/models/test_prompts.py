@@ -84,3 +84,8 @@ def test_classes_without_names() -> None:
         class_words(None, "clip:m")
     with pytest.raises(InputError, match=r'names of classes in words, got "n99999999", "7"; bring'):
         class_words((("cat",), ("n99999999",), ("7",)), "clip:m")
+
+
+def test_what_is_no_name_of_a_file() -> None:
+    with pytest.raises(InputError, match=r"^a\\x00b: expected one sentence on each line.*null by"):
+        read_prompts("a\0b")

@@ -43,13 +43,17 @@ def read_prompts(asked: str | None = None) -> PromptSet:
     file = Path(asked or USUAL)
     try:
         text = read_document(file).decode("utf-8-sig")
+    except InputError:
+        raise
     except FileNotFoundError:
         known = " or ".join(f'"{name}"' for name in prompt_sets())
         raise InputError(
             f'expected `prompts` as {known}, or a file with {_FORM}; got "{file}", which is neither'
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: expected {_FORM}, but {why_unread(error)}") from error
+    except (OSError, ValueError) as error:  # ValueError: no text, or no name of a file
+        raise InputError(
+            f"{printable(str(file))}: expected {_FORM}, but {why_unread(error)}"
+        ) from error
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
     found = [(number, line) for number, line in lines if line]
     if not found:

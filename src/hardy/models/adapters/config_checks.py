@@ -18,12 +18,13 @@ _WAYS = "_implementation"  # in the names of keys that choose how something is c
 # Other ways are kernels of the hub, or end there where a package is missing.
 _KNOWN_WAYS = (None, False, True, "eager", "sdpa", "flex_attention", "grouped_mm", "batched_mm")
 _NAMES = ("architecture", "backbone")  # of networks that a library knows
+_DEEPEST = 100
 _ADDRESS = set(":/\\")
 
 
 def check_config(config: Mapping[str, Any], where: object) -> None:
     """Refuse a config that names code or a repository elsewhere, at any depth."""
-    for key, value in _entries(config):
+    for key, value in _entries(config, where):
         if _leads_away(key, value):
             shown = printable(f"{key}: {value}"[:80])
             raise InputError(
@@ -46,13 +47,24 @@ def _parts(value: Any) -> list[Any]:
     return list(value.values()) if isinstance(value, Mapping) else [value]
 
 
-def _entries(config: Any) -> Iterator[tuple[str, Any]]:
+def check_depth(config: Any, where: object) -> None:
+    """Refuse what is nested so deeply that a library would run out of stack."""
+    for _ in _entries(config, where):
+        pass
+
+
+def _entries(config: Any, where: object) -> Iterator[tuple[str, Any]]:
     """Keys and values at any depth."""
-    waiting = [config]
+    waiting = [(config, 0)]
     while waiting:
-        one = waiting.pop()
+        one, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise InputError(
+                f"{where}: expected a config nested at most {_DEEPEST} deep, got more; take "
+                "another copy of it"
+            )
         if isinstance(one, Mapping):
             yield from one.items()
-            waiting.extend(one.values())
+            waiting.extend((inner, depth + 1) for inner in one.values())
         elif isinstance(one, list):
-            waiting.extend(one)
+            waiting.extend((inner, depth + 1) for inner in one)

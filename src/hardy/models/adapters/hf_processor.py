@@ -9,7 +9,7 @@ import numpy.typing as npt
 from transformers import AutoImageProcessor
 
 from hardy.documents import read_json
-from hardy.errors import InputError, door
+from hardy.errors import InputError, door, printable
 from hardy.models.adapters.hub_folder import CONFIG
 from hardy.models.calling import normalised
 from hardy.models.model import Preprocessing, Triple
@@ -32,6 +32,11 @@ def read_processor(folder: Path) -> Preprocessing:
         stated = stated.get(_PART)
     if not isinstance(stated, Mapping):
         raise InputError(f"{path}: expected the settings of an image processor, got none")
+    if not isinstance(stated.get("resample"), int | None):
+        raise InputError(
+            f"{path}: expected resample as the number of a filter of Pillow, got "
+            f"{printable(str(stated['resample'])[:80])}; take another copy of it"
+        )
     with door(path, _TODO):
         processor = AutoImageProcessor.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, backend="pil"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from hardy.documents import without_fields
 from hardy.errors import InputError, door
 from hardy.limits import RECORD, check_archive
+from hardy.models.adapters.config_checks import check_depth
 from hardy.models.model import existing
 
 _CONFIG = "config.json"
@@ -46,6 +47,7 @@ def read_keras_file(path: Path, *, trust: bool) -> KerasContent:
                 weights.update(chunk)
     if not isinstance(config, Mapping):
         raise InputError(f"{path}: expected a model in its {_CONFIG}, got no table; {_ANEW}")
+    check_depth(config, path)
     described = list(_described(config))
     code = next((one for one in described if one["class_name"] in _CODE), None)
     if code is not None and not trust:
