@@ -105,6 +105,24 @@ SETS = Limit(
     "sets to try",
     "the search for a largest set may take longer than anybody waits",
 )
+FIGURE = Limit(
+    "HARDY_LARGEST_FIGURE",
+    1_000_000,
+    "as a figure in a model's config",
+    "libraries make room for it before they look for weights",
+)
+LAYERS = Limit(
+    "HARDY_MOST_LAYERS",
+    1000,
+    "layers in a row in a model's config",
+    "libraries build them before they look for weights",
+)
+SIDE = Limit(
+    "HARDY_LARGEST_SIDE",
+    4096,
+    "pixels along a side of what a model is shown",
+    "batches of such images are in memory",
+)
 
 
 def check_archive(path: Path) -> None:
@@ -123,4 +141,5 @@ def check_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, "it is no file")
 
 
-LIMITS = (IMAGES, PIXELS, FRAMES, INFLATED, ROWS, RECORD, CARD_HEAD, LISTING, SETS)
+_OF_DATA = (IMAGES, PIXELS, FRAMES, INFLATED, ROWS, RECORD, CARD_HEAD, LISTING, SETS)
+LIMITS = (*_OF_DATA, FIGURE, LAYERS, SIDE)

@@ -208,6 +208,8 @@ def spoil(folder: Path, what: str) -> None:
         case "a vocabulary elsewhere":
             (folder / "bpe.txt.gz").write_bytes(b"")
             model["text_cfg"]["tokenizer_kwargs"] = {"bpe_path": str(folder / "bpe.txt.gz")}
+        case "wide":
+            model["vision_cfg"]["width"] = 128_000
         case "a list for a tokenizer":
             model["text_cfg"]["tokenizer_kwargs"] = ["clean"]
         case "an unknown filter":
@@ -229,6 +231,7 @@ def spoil(folder: Path, what: str) -> None:
         ("a tokenizer of the hub", r"cannot read .*m: .*is it open_clip's\?"),
         ("a vocabulary elsewhere", r"got one with text_cfg\.tokenizer_kwargs of bpe_path, which"),
         ("a list for a tokenizer", r"got one with text_cfg\.tokenizer_kwargs of list, which"),
+        ("wide", r"m: .* one that claims [\d,]+ numbers, where the weights have [\d,]+ bytes"),
         ("oblong", r"expected a model of square images, got"),
         ("an unknown filter", r"expected an interpolation of nearest, .*got 'random'"),
     ],

@@ -150,3 +150,78 @@ def test_a_filter_that_is_none(said: Any, classifier: Path) -> None:
     with pytest.raises(InputError, match=r"preprocessor_config\.json: .*resample") as caught:
         load_model(f"hf:{classifier}")
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is refused is refused before weights are made."""
+    from transformers import PreTrainedModel
+
+    monkeypatch.setattr(PreTrainedModel, "from_pretrained", None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_labels": 10**10}, r"config\.json, num_labels: .* 1,000,000 as a figure"),
+        ({"num_hidden_layers": 20_000}, r"num_hidden_layers: .* 1,000 layers in a row"),
+        ({"depths": [1, 10**5]}, r"depths: .* 1,000 layers in a row"),
+        ({"vision_config": {"image_size": 10**9}}, r"image_size: .* as a figure"),
+        (
+            {"hidden_size": 8000},
+            r"m: .* one that claims [\d,]+ numbers, .* weights have [\d,]+ bytes",
+        ),
+        ({"image_size": 80_000}, r"m: .* one that claims [\d,]+ numbers"),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("no_loading")
+def test_what_claims_more_than_the_weights_hold(
+    changes: dict[str, Any], message: str, classifier: Path
+) -> None:
+    path = classifier / "config.json"
+    labels = ("id2label", "label2id")
+    said = {key: value for key, value in json.loads(path.read_text()).items() if key not in labels}
+    path.write_text(json.dumps(said | changes))
+    with pytest.raises(InputError, match=message) as caught:
+        load_model(f"hf:{classifier}")
+    assert "\n" not in str(caught.value)
+
+
+def test_labels_are_no_figures(classifier: Path) -> None:
+    labels = {"layer cake": 0, "attn_implementation": 1, "auto_map": 2, "backbone": 3, "a/b": 4}
+    names = {place: name for name, place in labels.items()}
+    edited(classifier / "config.json", label2id=labels, id2label=names)
+    assert load_model(f"hf:{classifier}").facts.class_names == tuple(labels)
+
+
+@pytest.mark.usefixtures("no_loading")
+def test_towers_that_claim_more_than_the_weights_hold(towers: Path) -> None:
+    said = json.loads((towers / "config.json").read_text())
+    large = {**said["vision_config"], "hidden_size": 8000}
+    edited(towers / "config.json", vision_config=large)
+    with pytest.raises(InputError, match=r"t: .* one that claims [\d,]+ numbers"):
+        load_model(f"clip:{towers}", classes=FRUITS)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"size": 60_000},
+        {"size": {"height": 60_000, "width": 60_000}},
+        {"size": [60_000, 60_000]},
+        {"size": {"shortest_edge": 60_000}},
+        {"do_center_crop": True, "crop_size": 60_000},
+        {"image_processor_type": "ConvNextImageProcessor", "size": 300, "crop_pct": 0.001},
+    ],
+    ids=str,
+)
+def test_images_larger_than_any_network_takes(
+    changes: dict[str, Any], classifier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hardy.models.adapters import hf_processor
+
+    monkeypatch.setattr(hf_processor, "_shown", None)
+    edited(classifier / "preprocessor_config.json", **changes)
+    with pytest.raises(InputError, match=r"preprocessor_config\.json: .* 4,096 pixels along a sid"):
+        load_model(f"hf:{classifier}")

@@ -1,9 +1,11 @@
 """What a model's config may not say: anybody may have written it, and libraries obey it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hardy.errors import InputError, printable
+from hardy.limits import FIGURE, LAYERS
 
 AS_FACTORY = "write a function that makes the model: torch:FILE.py:make"
 # By these keys a config leads libraries to code or weights elsewhere, or changes what its other
@@ -18,13 +20,20 @@ _WAYS = "_implementation"  # in the names of keys that choose how something is c
 # Other ways are kernels of the hub, or end there where a package is missing.
 _KNOWN_WAYS = (None, False, True, "eager", "sdpa", "flex_attention", "grouped_mm", "batched_mm")
 _NAMES = ("architecture", "backbone")  # of networks that a library knows
+_LABELS = ("id2label", "label2id")
+_IN_A_ROW = "layer|depth|repeat|num_block"  # in the names of keys that count layers
 _DEEPEST = 100
+_MAY_LACK = 10_000_000  # numbers that a model makes itself, such as a new head on a backbone
 _ADDRESS = set(":/\\")
 
 
 def check_config(config: Mapping[str, Any], where: object) -> None:
-    """Refuse a config that names code or a repository elsewhere, at any depth."""
+    """Refuse a config that names code or a repository elsewhere, or a size that no model has, at
+    any depth."""
     for key, value in _entries(config, where):
+        if isinstance(value, int):
+            limit = LAYERS if re.search(_IN_A_ROW, key) else FIGURE
+            limit.check(value, f"{where}, {printable(key[:40])}")
         if _leads_away(key, value):
             shown = printable(f"{key}: {value}"[:80])
             raise InputError(
@@ -47,6 +56,15 @@ def _parts(value: Any) -> list[Any]:
     return list(value.values()) if isinstance(value, Mapping) else [value]
 
 
+def check_claim(numbers: int, held: int, where: object) -> None:
+    """Refuse a model of more numbers than the bytes of its weights, where it may lack but a few."""
+    if numbers > held + _MAY_LACK:
+        raise InputError(
+            f"{where}: expected a config that belongs to the weights, got one that claims "
+            f"{numbers:,} numbers, where the weights have {held:,} bytes; take another copy of both"
+        )
+
+
 def check_depth(config: Any, where: object) -> None:
     """Refuse what is nested so deeply that a library would run out of stack."""
     for _ in _entries(config, where):
@@ -54,17 +72,17 @@ def check_depth(config: Any, where: object) -> None:
 
 
 def _entries(config: Any, where: object) -> Iterator[tuple[str, Any]]:
-    """Keys and values at any depth."""
-    waiting = [(config, 0)]
+    """Keys and values at any depth; those in a list have the key of the list. Labels are free."""
+    waiting = [("", config, 0)]
     while waiting:
-        one, depth = waiting.pop()
+        key, one, depth = waiting.pop()
         if depth > _DEEPEST:
             raise InputError(
                 f"{where}: expected a config nested at most {_DEEPEST} deep, got more; take "
                 "another copy of it"
             )
+        yield key, one
         if isinstance(one, Mapping):
-            yield from one.items()
-            waiting.extend((inner, depth + 1) for inner in one.values())
+            waiting.extend((k, v, depth + 1) for k, v in one.items() if k not in _LABELS)
         elif isinstance(one, list):
-            waiting.extend((inner, depth + 1) for inner in one)
+            waiting.extend((key, inner, depth + 1) for inner in one)

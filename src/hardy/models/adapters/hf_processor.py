@@ -1,5 +1,6 @@
 """How a Hugging Face classifier takes its images. This file imports transformers."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from transformers import AutoImageProcessor
 
 from hardy.documents import read_json
 from hardy.errors import InputError, door, printable
+from hardy.limits import SIDE
 from hardy.models.adapters.hub_folder import CONFIG
 from hardy.models.calling import normalised
 from hardy.models.model import Preprocessing, Triple
@@ -20,6 +22,7 @@ _PART = "image_processor"
 _INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}  # as Pillow counts
 _STATED = ("image_mean", "image_std")  # figures that are too important to be a class's defaults
 _TRIED = 256  # the side of the image that is shown to the processor
+_ENDLESS = 10**9  # a side that is out of the question
 _TODO = "wrap the model in a function of yours that prepares its images: torch:FILE.py:make"
 
 
@@ -37,6 +40,7 @@ def read_processor(folder: Path) -> Preprocessing:
             f"{path}: expected resample as the number of a filter of Pillow, got "
             f"{printable(str(stated['resample'])[:80])}; take another copy of it"
         )
+    _check_sides(stated, path)
     with door(path, _TODO):
         processor = AutoImageProcessor.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, backend="pil"
@@ -52,6 +56,20 @@ def read_processor(folder: Path) -> Preprocessing:
     own = Preprocessing(mean, std, side, interpolation, said, exact=True, bgr=bgr)
     _check(processor, own, path)
     return own
+
+
+def _check_sides(stated: Mapping[str, Any], path: Path) -> None:
+    """Refuse large images before the processor makes one."""
+    sides = [_TRIED]
+    for name in ("size", "crop_size", "pad_size"):
+        said = stated.get(name)
+        inner = list(said.values()) if isinstance(said, Mapping) else said
+        several = inner if isinstance(inner, list) else [inner]
+        sides += [one for one in several if isinstance(one, int | float)]
+    share = stated.get("crop_pct")  # the part that is kept of a larger image
+    if isinstance(share, int | float) and 0 < share < 1:
+        sides.append(max(sides) / share)
+    SIDE.check(math.ceil(min(max(sides), _ENDLESS)), path)
 
 
 def _settings_file(folder: Path) -> Path:

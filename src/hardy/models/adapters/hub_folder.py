@@ -9,11 +9,12 @@ from typing import Any
 
 from hardy.documents import read_json, without_fields
 from hardy.errors import InputError, MissingResource, door, need, printable
-from hardy.models.adapters.config_checks import AS_FACTORY, check_config
+from hardy.models.adapters.config_checks import AS_FACTORY, check_claim, check_config
 from hardy.models.model import Options
 
 CONFIG = "config.json"
 _SAFE_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_NOTHING_ELSE = {"local_files_only": True, "trust_remote_code": False}
 _SHARD = r"[^/\\:\0]+\.safetensors"
 _ADAPTER = "adapter_config.json"
 _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -127,10 +128,10 @@ def load_pretrained(
             "and save what comes out, or remove that file"
         )
     with door(folder, unread):
+        _check_size(kind, folder)
         module, report = kind.from_pretrained(
             folder,
-            local_files_only=True,
-            trust_remote_code=False,
+            **_NOTHING_ELSE,
             use_safetensors=has_any(folder, _SAFE_WEIGHTS) or None,
             output_loading_info=True,
         )
@@ -143,6 +144,20 @@ def load_pretrained(
         )
     module.name_or_path = ""  # where it lay is no part of what it is
     return module.float()
+
+
+def _check_size(kind: Any, folder: Path) -> None:
+    """Build the model without memory for its numbers, and count them."""
+    import torch
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(folder, **_NOTHING_ELSE)
+    with torch.device("meta"):
+        empty = kind.from_config(config, trust_remote_code=False)
+    numbers = sum(one.numel() for one in (*empty.parameters(), *empty.buffers()))
+    safe = has_any(folder, _SAFE_WEIGHTS)
+    files = _weight_files(folder, _SAFE_WEIGHTS) if safe else folder.glob("pytorch_model*")
+    check_claim(numbers, sum(file.stat().st_size for file in files), folder)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 from hardy.errors import InputError, door, need, printable
-from hardy.models.adapters.config_checks import AS_FACTORY
+from hardy.models.adapters.config_checks import AS_FACTORY, check_claim
 from hardy.models.adapters.hub_folder import (
     OPEN_CONFIG,
     OPEN_WEIGHTS,
@@ -29,6 +29,7 @@ _STATED = ("mean", "std")
 _TRIED = 256  # the side of the image that is shown to the library's transform
 _MODEL, _TEXT, _VISION, _HUB_TOKENS = "model_cfg", "text_cfg", "vision_cfg", "hf_tokenizer_name"
 _TOKENIZER = "tokenizer_kwargs"
+_BARE: dict[str, Any] = {"load_weights": False, "pretrained_text": False}
 _SETTINGS = ("additional_special_tokens", "clean", "language", "reduction_mask", "strip_sep_token")
 
 
@@ -47,9 +48,11 @@ def read_open_clip(folder: Path, options: Options) -> TwoTowers:
     where = f"local-dir:{folder}"
     with _quietly():
         with door(folder, f"is it open_clip's? Otherwise {AS_FACTORY}"):
-            module, _, transform = library.create_model_and_transforms(
-                where, load_weights=False, pretrained_text=False
-            )
+            with torch.device("meta"):  # without memory for its numbers
+                empty = library.create_model(where, device="meta", **_BARE)
+            numbers = sum(one.numel() for one in (*empty.parameters(), *empty.buffers()))
+            check_claim(numbers, weights.stat().st_size, folder)
+            module, _, transform = library.create_model_and_transforms(where, **_BARE)
             tokenizer = library.get_tokenizer(where, **safely)
         with door(weights, "does it belong to the config beside it? Take another copy of both"):
             library.load_checkpoint(module, str(weights), weights_only=True)
