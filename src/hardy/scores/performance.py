@@ -85,7 +85,8 @@ class Performance(Shown):
 
     def _said(self, mean: str) -> str:
         label, relative = self._labels
-        left = "" if self.rpc is None else f", {relative} {100 * self.rpc:.1f} %"
+        named = f"{relative} " if self.whole else ""
+        left = "" if self.rpc is None else f", {named}{100 * self.rpc:.1f} %"
         return f"{label} {mean}{left}"
 
     @property

@@ -60,7 +60,7 @@ def read_processor(folder: Path) -> Preprocessing:
 
 def _check_sides(stated: Mapping[str, Any], path: Path) -> None:
     """Refuse large images before the processor makes one."""
-    sides = [_TRIED]
+    sides: list[float] = [_TRIED]
     for name in ("size", "crop_size", "pad_size"):
         said = stated.get(name)
         inner = list(said.values()) if isinstance(said, Mapping) else said

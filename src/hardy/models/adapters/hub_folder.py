@@ -102,7 +102,7 @@ def _weight_files(folder: Path, names: tuple[str, ...]) -> list[Path]:
         return [path]
     index = read_json(path, "where weights are", "take another copy of it")
     said = index.get("weight_map") if isinstance(index, Mapping) else None
-    parts = list(said.values()) if isinstance(said, Mapping) else [None]
+    parts: list[Any] = list(said.values()) if isinstance(said, Mapping) else [None]
     odd = [one for one in parts if not isinstance(one, str) or not re.fullmatch(_SHARD, one)]
     if odd or not parts:
         raise InputError(
