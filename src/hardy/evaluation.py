@@ -212,17 +212,9 @@ def evaluate(
     if part is not None and on is not None:
         raise InputError(f"expected `shard` or `on`, got both: {shard} and {on}")
     benchmark = load(suite)
+    some = {"subset": subset, "images_per_class": images_per_class}
     sampled = plan_sample(
-        until,
-        at_most,
-        benchmark,
-        count,
-        len(wanted),
-        shard=shard,
-        devices=devices,
-        on=on,
-        subset=subset,
-        images_per_class=images_per_class,
+        until, at_most, benchmark, count, len(wanted), shard=shard, devices=devices, on=on, **some
     )
     unusable: list[Fault] = []
     subject = open_subject(
@@ -232,8 +224,7 @@ def evaluate(
         labels=labels,
         only=[only] if isinstance(only, str) else only,
         severities=[severities] if isinstance(severities, int) else severities,
-        subset=subset,
-        images_per_class=images_per_class,
+        **some,
         seed=check_seed(seed),
         own_classes=own_classes,
         classes=classes,

@@ -141,15 +141,25 @@ def test_damage_is_told_in_one_line(tmp_path: Path) -> None:
     assert all("bad.keras" in line and "\n" not in line for line in told)
 
 
-def test_weights_that_do_not_fit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("units", "message"),
+    [
+        (9, r"cannot read .*m\.keras: ValueError"),
+        (5_000_000, r"m\.keras: .*one that claims 30,000,\d+ numbers, where the weights have"),
+    ],
+)
+def test_weights_that_do_not_fit(units: int, message: str, tmp_path: Path) -> None:
     path = tmp_path / "m.keras"
     small(RESCALING).save(path)
     with zipfile.ZipFile(path) as archive:
         members = {one: archive.read(one) for one in archive.namelist()}
-    members["config.json"] = members["config.json"].replace(b'"units": 7', b'"units": 9')
+    wider = f'"units": {units}'.encode()
+    members["config.json"] = members["config.json"].replace(b'"units": 7', wider)
     with zipfile.ZipFile(path, "w") as archive:
         for one, content in members.items():
             archive.writestr(one, content)
-    with pytest.raises(InputError, match=r"cannot read .*m\.keras: ValueError") as caught:
+    make = layers.Layer.add_weight
+    with pytest.raises(InputError, match=message) as caught:
         load_model(f"keras:{path}")
     assert "\n" not in str(caught.value)
+    assert layers.Layer.add_weight is make

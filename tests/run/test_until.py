@@ -15,11 +15,9 @@ from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.run import sampled_run
 from hardy.run.plan import ImageTimes
-from hardy.run.sample_limits import Limits, read_limits
 from hardy.run.sample_plan import SampleExtent
 from hardy.scores.result_files import read_results
 from hardy.scores.run_scores import score_run
-from hardy.scores.sample_looks import read_targets
 from hardy.scores.stored_sample import find_sample
 from hardy.suites.cells import CLEAN
 from tests.models.tiny import tiny
@@ -317,65 +315,6 @@ def test_a_sample_says_so_in_its_file(many: Path, tmp_path: Path) -> None:
     assert csv.splitlines()[0].count("sampled") == 1
     hardy.report(tmp_path / "runs", output=tmp_path / "report.html")
     assert "sampled: " in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("text", "limits"),
-    [
-        (None, Limits()),
-        (5000, Limits(5000)),
-        ("50,000", Limits(50_000)),
-        ("90s", Limits(seconds=90)),
-        ("1.5h", Limits(seconds=5400)),
-        ("10 min", Limits(seconds=600)),
-    ],
-)
-def test_limits_that_can_be_typed(text: Any, limits: Limits) -> None:
-    assert read_limits(text) == limits
-
-
-@pytest.mark.parametrize("text", ["", "0", "10d", "-3", "ten", True])
-def test_limits_that_cannot(text: Any) -> None:
-    with pytest.raises(InputError, match="expected `at_most` as a number of predictions"):
-        read_limits(text)
-
-
-def test_targets_that_can_be_typed() -> None:
-    assert read_targets(0.5) == read_targets("0.5") == {"": 0.5}
-    assert read_targets("mCE=0.5, clean error=.3") == {"mCE": 0.5, "clean error": 0.3}
-    assert read_targets({"mCE": 1}) == {"mCE": 1.0}
-    for text in ("0", "mCE", "mCE=", -1, "nan", True, "=1", " =1", "mCE=1,=2", {"": 1}, {3: 1}, {}):
-        with pytest.raises(InputError, match="expected `until` as points above 0"):
-            read_targets(text)
-    with pytest.raises(InputError, match=r'"mCE=0.5,clean error=0.3", got \'nan\'$'):
-        read_targets({"mCE": float("nan")})
-    with pytest.raises(InputError, match='expected each score once in `until`, got "mCE" twice'):
-        read_targets("mCE=1, mCE=2")
-
-
-@pytest.mark.parametrize("width", [float("nan"), 0, -1, float("inf"), True, "0.5"])
-def test_a_difference_is_points(width: object) -> None:
-    with pytest.raises(InputError, match=r"expected `until` as points above 0, such as 0\.5, got"):
-        hardy.compare("fake:10", "fake:11", suite="cifar10_c", until=width)
-
-
-@pytest.mark.parametrize("name", ["mean eror", "error fogg", "mFR", "error fog (difficulty x)"])
-def test_an_unknown_score_is_told_before_any_prediction(name: str) -> None:
-    with pytest.raises(InputError, match="unknown score for `until`"):
-        hardy.evaluate("fake:10", suite="cifar10_c", images="nowhere.npz", until={name: 1})
-
-
-@pytest.mark.parametrize(
-    ("suite", "name"),
-    [
-        ("cifar10_c", "error speckle_noise"),
-        ("imagenet_c", "mCE"),
-        ("imagenet_p", "FP tilt (difficulty 2)"),
-    ],
-)
-def test_a_score_that_may_come_is_waited_for(suite: str, name: str) -> None:
-    with pytest.raises(InputError, match=r"there is no file or folder nowhere\.npz"):
-        hardy.evaluate("fake:10", suite=suite, images="nowhere.npz", until={name: 1})
 
 
 def test_few_images_are_all_taken_and_that_is_said(

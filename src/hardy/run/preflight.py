@@ -114,13 +114,15 @@ def _by_chance(
     worse than chance, which only a net that knows the images can reach."""
     hits, number = int((guessed == truth).sum()), len(truth)
     right = f"{model.name}: {hits / number:.1%} of {number} clean images are right,"
+    if model.preprocessing is None:  # a function, of which nothing is known, may be a stand-in
+        return []
     agreed = share_at_random(guessed, truth)
     if hits < number * agreed and binomial_tail(hits, number, agreed) < CHANCE:
         return [
             f"{right} fewer than by chance among {classes} classes: its classes seem to be in "
             "another order than the images'; give these a label map (`labels`)"
         ]
-    if above_chance(hits, number, 1 / classes) or model.preprocessing is None or classes < 2:
+    if above_chance(hits, number, 1 / classes) or classes < 2:
         return []
     doubt = "is it trained"
     if model.preprocessing.source == AS_TRAINED:

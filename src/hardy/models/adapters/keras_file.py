@@ -30,6 +30,7 @@ class KerasContent(NamedTuple):
 
     config: Mapping[str, Any]
     weights: str  # SHA-256
+    held: int  # bytes of weights
     foreign: tuple[str, ...]
 
 
@@ -39,6 +40,7 @@ def read_keras_file(path: Path, *, trust: bool) -> KerasContent:
     check_archive(path)
     with door(path), zipfile.ZipFile(path) as archive:
         members = _checked_members(archive, path)
+        held = archive.getinfo(members).file_size
         config = json.loads(archive.read(_CONFIG))
         weights = hashlib.sha256()
         # To the end, where the sums of the zip are compared.
@@ -56,7 +58,7 @@ def read_keras_file(path: Path, *, trust: bool) -> KerasContent:
             "you trust it, say `trust=True`, or save the model with layers of Keras' own instead"
         )
     foreign = tuple(sorted({name for one in described if (name := _foreign_name(one))}))
-    return KerasContent(without_fields(config, _IDLE), weights.hexdigest(), foreign)
+    return KerasContent(without_fields(config, _IDLE), weights.hexdigest(), held, foreign)
 
 
 def _check_kind(path: Path) -> None:

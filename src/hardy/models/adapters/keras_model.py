@@ -1,6 +1,7 @@
 """Models that Keras 3 saved. Keras is imported here when one is asked for: before, its back end
 has to be chosen."""
 
+import math
 import os
 import sys
 import warnings
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hardy.errors import InputError, MissingResource, door, need
+from hardy.models.adapters.config_checks import check_claim
 from hardy.models.adapters.keras_file import KerasContent, read_keras_file
 from hardy.models.model import Model, ModelFacts, Options, Override, Preprocessing, digest
 from hardy.models.normalisations import NORMALISATIONS
@@ -132,11 +134,36 @@ def _loaded(keras: Any, path: Path, content: KerasContent, options: Options, pla
             f"it has classes that are not Keras' own ({', '.join(content.foreign[:3])}): "
             f"import what registers them and {_AS_FUNCTION}"
         )
-    with door(path, todo), warnings.catch_warnings(action="ignore"):
+    bounded = _bounded(keras, content.held, path)
+    with door(path, todo), bounded, warnings.catch_warnings(action="ignore"):
         if place is None:
             return keras.saving.load_model(path, compile=False, safe_mode=not options.trust)
         with keras.device(place):
             return keras.saving.load_model(path, compile=False, safe_mode=not options.trust)
+
+
+@contextmanager
+def _bounded(keras: Any, held: int, path: Path) -> Iterator[None]:
+    """Refuse weights before layers make them, where the file cannot hold them: Keras has no other
+    way to know how many a config claims."""
+    layer = keras.layers.Layer
+    make, numbers = layer.add_weight, 0
+
+    def counted(self: Any, *args: Any, **how: Any) -> Any:
+        nonlocal numbers
+        shape = how.get("shape", args[0] if args else ())
+        numbers += math.prod(shape) if isinstance(shape, list | tuple) else 1
+        check_claim(numbers, held, path)
+        return make(self, *args, **how)
+
+    layer.add_weight = counted
+    try:
+        yield
+    except Exception:
+        check_claim(numbers, held, path)  # in its own words: Keras wraps what is raised within
+        raise
+    finally:
+        layer.add_weight = make
 
 
 def _look_at_input(model: Any, path: Path) -> KerasIntake:
