@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hardy import progress
 from hardy.evaluation import evaluate
 from hardy.progress import in_time
 from hardy.run import memory_room, sample_tasks, sampled_run
 from hardy.run.plan import ImageTimes
-from hardy.scores import sample_looks
 from hardy.scores.stored_sample import find_sample
 from tests.run.runs import FEW, Counting
 from tests.suites.helpers import write_rows
@@ -33,7 +33,7 @@ class Timed(Counting):
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
-    monkeypatch.setattr(sample_looks, "mention", lines.append)
+    monkeypatch.setattr(progress, "mention", lines.append)
     monkeypatch.setattr(sampled_run, "time", SimpleNamespace(monotonic=lambda: Timed.now))
     times = ImageTimes(3e-3, 1e-3, 0.0)
     monkeypatch.setattr(sampled_run, "time_few", lambda models, subject: times)
