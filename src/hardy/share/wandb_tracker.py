@@ -79,7 +79,8 @@ def _file_of(run: TrackedRun) -> str:
 def _kept_offline(folder: Path, run: TrackedRun) -> dict[Path, str]:
     """What was logged of this run into a folder, and when it was complete its result file."""
     found: dict[Path, str] = {}
-    for one in sorted(folder.glob(f"offline-run-*-{run.key}")):
+    # Of two within a second, the second one's name ends in -1.
+    for one in sorted(folder.glob(f"offline-run-*-{run.key}*")):
         file = one / "files" / _file_of(run)
         found[one] = file.read_text(encoding="utf-8") if file.is_file() else ""
     return found
