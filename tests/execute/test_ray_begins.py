@@ -87,3 +87,34 @@ def test_workers_that_always_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HardyError, match=r"no worker could begin, .*node a: MemoryError; see to"):
         begin(ray, monkeypatch)
     assert ray.now < ray_crew._NOTICED
+
+
+class Busy:
+    """A Ray that gives up on so many connections."""
+
+    def __init__(self, gives_up: int) -> None:
+        self.left, self.ended = gives_up, 0
+
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, **_: Any) -> None:
+        self.left -= 1
+        if self.left >= 0:
+            raise ConnectionAbortedError("Initialization failure from server")
+
+    def shutdown(self) -> None:
+        self.ended += 1
+
+
+@pytest.mark.parametrize("gives_up", [0, 1, 2, 3])
+def test_connections_are_tried_again(gives_up: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_crew, "time", SimpleNamespace(sleep=lambda seconds: None))
+    ray = Busy(gives_up)
+    if gives_up < ray_crew._CONNECTIONS:
+        with ray_crew.connected(ray, "auto", 0):
+            assert ray.ended == gives_up
+        assert ray.ended == gives_up + 1
+    else:
+        with pytest.raises(HardyError, match="cannot use Ray at auto .*Initialization failure"):
+            ray_crew.connected(ray, "auto", 0).__enter__()

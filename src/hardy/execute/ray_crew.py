@@ -27,6 +27,7 @@ _LOCAL = "local"  # what Ray calls one that is started for the occasion
 _ADDRESS = re.compile(r"auto|(?:ray://)?[\w.\-]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
 _STORE = 80 << 20  # bytes for what Ray carries: little but the beginning
 _REACHED = 10.0  # seconds, for a cluster to take a connection
+_CONNECTIONS = 3  # tries, where Ray takes one and then gives up on it
 _LOOKS = 1.0  # seconds between two looks at what the cluster has
 _LONELY = 30.0  # seconds after which it is told that no worker has come
 _FAILED_BEGINS = 3  # one after the other, before no worker is expected to begin
@@ -261,12 +262,7 @@ def connected(ray: Any, address: str, room: int) -> Iterator[None]:
             host, _, port = address.removeprefix("ray://").rpartition(":")
             socket.create_connection((host.strip("[]"), int(port)), _REACHED).close()
         with _own_signals():
-            ray.init(
-                address=address,
-                log_to_driver=False,
-                logging_level="error",
-                **(own if address == _LOCAL else {}),
-            )
+            _begin(ray, address, own if address == _LOCAL else {})
     except Exception as error:
         raise HardyError(
             f"cannot use Ray at {address} ({told(error)}); start one by `ray start`, or give "
@@ -276,6 +272,19 @@ def connected(ray: Any, address: str, room: int) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _begin(ray: Any, address: str, own: dict[str, Any]) -> None:
+    """Connect; a busy server of Ray's client gives up on some connections, so that is tried again."""
+    for left in reversed(range(_CONNECTIONS)):
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="error", **own)
+            return
+        except ConnectionError:
+            if not left:
+                raise
+            ray.shutdown()
+            time.sleep(1.0)
 
 
 def _check_connected(there: str, address: str) -> None:
