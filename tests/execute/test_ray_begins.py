@@ -116,5 +116,5 @@ def test_connections_are_tried_again(gives_up: int, monkeypatch: pytest.MonkeyPa
             assert ray.ended == gives_up
         assert ray.ended == gives_up + 1
     else:
-        with pytest.raises(HardyError, match="cannot use Ray at auto .*Initialization failure"):
+        with pytest.raises(HardyError, match=r"cannot use Ray at auto .*Initialization failure"):
             ray_crew.connected(ray, "auto", 0).__enter__()

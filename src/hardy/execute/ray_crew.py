@@ -275,7 +275,7 @@ def connected(ray: Any, address: str, room: int) -> Iterator[None]:
 
 
 def _begin(ray: Any, address: str, own: dict[str, Any]) -> None:
-    """Connect; a busy server of Ray's client gives up on some connections, so that is tried again."""
+    """Connect; what a busy server of Ray's client gives up on is tried again."""
     for left in reversed(range(_CONNECTIONS)):
         try:
             ray.init(address=address, log_to_driver=False, logging_level="error", **own)
