@@ -28,7 +28,7 @@ SESSION = {
     "versions": {"python": "3.11", "numpy": "2.4"},
     "gpu": None,
     "platform": "a machine",
-    "source": "/home/somebody/photos",
+    "source": "photos of somebody",
     "warnings": ["net: half of the images are grey"],
 }
 
