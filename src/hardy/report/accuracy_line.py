@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hardy.metrics.logit_fit import LogitFit
 from hardy.report.figures import EFFECTIVE, Figure, Panel, Series, figure
 from hardy.report.gathered import ModelEntry, Section, compared
-from hardy.report.scatter import UNNAMED, Spot, choose_labels
+from hardy.report.scatter import UNNAMED, Spot, choose_labels, spot_series
 from hardy.report.words import not_compared, short
 from hardy.scores.effective_robustness import (
     OVER_IMAGES,
@@ -35,22 +35,14 @@ def effective(section: Section) -> list[Figure]:
     names = [short(entry.label) for entry, _ in own] + [short(one.model, 24) for one in others]
     written, x_range, y_range = choose_labels(spots, names, len(own))
     series = [
-        Series(
+        spot_series(
             name,
-            (spot.x,),
-            (spot.y,),
+            spot,
             entry.style,
-            low=(spot.low,),
-            high=(spot.high,),
-            x_low=(spot.left,),
-            x_high=(spot.right,),
-            labels=(label,),
-            positions=(position,),
-            hover=(f"{one.figure()} points: {spot.y:.1f} %, predicted {one.predicted:.1f} %",),
+            label,
+            f"{one.figure()} points: {spot.y:.1f} %, predicted {one.predicted:.1f} %",
         )
-        for (entry, one), spot, name, (label, position) in zip(
-            own, spots, names, written, strict=False
-        )
+        for (entry, one), spot, name, label in zip(own, spots, names, written, strict=False)
     ]
     beside = list(zip(others, written[len(own) :], strict=True))
     for mark, (title, counts) in enumerate((("in the line", True), ("not in the line", False))):

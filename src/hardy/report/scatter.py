@@ -57,22 +57,8 @@ def _scatter(section: Section, metric: str) -> Figure | None:
     names = [short(entry.label) for entry, _, _ in own] + [short(one.name, 24) for one in others]
     written, x_range, y_range = choose_labels(spots, names, len(own))
     series = [
-        Series(
-            name,
-            (spot.x,),
-            (spot.y,),
-            entry.style,
-            low=(spot.low,),
-            high=(spot.high,),
-            x_low=(spot.left,),
-            x_high=(spot.right,),
-            labels=(label,),
-            positions=(position,),
-            hover=(f"{score.figure()}, accuracy {spot.x:.1f} %",),
-        )
-        for (entry, _, score), spot, name, (label, position) in zip(
-            own, spots, names, written, strict=False
-        )
+        spot_series(name, spot, entry.style, label, f"{score.figure()}, accuracy {spot.x:.1f} %")
+        for (entry, _, score), spot, name, label in zip(own, spots, names, written, strict=False)
     ]
     if others:
         series.append(
@@ -184,6 +170,25 @@ def _axis_range(ends: Sequence[float]) -> tuple[float, float]:
     low, high = min(ends), max(ends)
     margin = MARGIN * ((high - low) or 1.0)
     return low - margin, high + margin
+
+
+def spot_series(
+    name: str, spot: Spot, style: int | None, label: tuple[str, Position], hover: str
+) -> Series:
+    """One model's point with its whiskers, and the name beside it."""
+    return Series(
+        name,
+        (spot.x,),
+        (spot.y,),
+        style,
+        low=(spot.low,),
+        high=(spot.high,),
+        x_low=(spot.left,),
+        x_high=(spot.right,),
+        labels=(label[0],),
+        positions=(label[1],),
+        hover=(hover,),
+    )
 
 
 def choose_labels(
