@@ -12,12 +12,14 @@ from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.models import load_model
-from hardy.train import NETS
 from hardy.train.blurpool import BlurPool, Halving
 from hardy.train.checkpoint import write_tensors
 from hardy.train.loop import Training, run_training
 from hardy.train.method import make_method
-from hardy.train.nets import Net, ResNet18, ResNeXt29, WideResNet, make_net
+from hardy.train.nets import Net, make_net
+from hardy.train.nets.resnets import ResNet18
+from hardy.train.nets.resnexts import ResNeXt29
+from hardy.train.nets.wide_resnets import WideResNet
 from hardy.train.record import MODEL, begin_run, read_run
 from hardy.train.trained_model import trained_net
 from tests.photos import random_images
@@ -96,13 +98,13 @@ SUMS = {
 KNOWN = {"wrn_40_2": 2_243_546, "wrn_16_4": 2_748_890, "resnet_18": 11_173_962}
 
 
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("name", SUMS)
 def test_exact_sizes(name) -> None:
     assert count(make_net(name, 10)) == SUMS[name] == KNOWN.get(name, SUMS[name])
 
 
 @pytest.mark.parametrize("halving", HALVINGS)
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("name", [*SUMS, "resnet_20"])
 def test_every_net_gives_logits(name, halving) -> None:
     net = make_net(name, 7, **HALVINGS[halving]).eval()
     features = []
@@ -124,10 +126,13 @@ CUT = {
     "wrn_16_4": (128, 16),
     "resnext_29_4x32": (512, 16),
     "resnet_18": (256, 8),
+    "resnet_20": (32, 16),
+    "densenet_40": (304, 8),
+    "shake_shake_26:width=8": (16, 16),
 }
 
 
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("name", CUT)
 def test_nets_are_cut_before_their_last_stage(name) -> None:
     net = make_net(name, 3).eval()
     x = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
@@ -257,7 +262,7 @@ def test_our_nets_are_compiled_in_one_piece() -> None:
         ),
         ("torchvision:resnet51", {}, 'unknown torchvision model "resnet51"; did you mean resnet5'),
         ("timm:resnet5O", {}, 'unknown timm model "resnet5O"; did you mean resnet50'),
-        ("onnx:net", {}, 'expected a net as "torchvision:NAME" or "timm:NAME", got "onnx:net"'),
+        ("onnx:net", {}, '"torchvision:NAME" or "timm:NAME" or "zoo:NAME", got "onnx:net"'),
     ],
 )
 def test_refusals(name, options, message, torchvision) -> None:
