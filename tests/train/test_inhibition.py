@@ -16,7 +16,7 @@ from hardy.train.loop import Training, run_training
 from hardy.train.method import Classifier, Draw, make_method
 from hardy.train.methods import inhibition
 from hardy.train.methods.inhibition import GroupwiseInhibition, cluster, mean_of, overlaps
-from hardy.train.nets import WideResNet
+from hardy.train.nets.wide_resnets import WideResNet
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, narrow, small_data
 

@@ -17,7 +17,7 @@ from hardy.train.loop import run_training
 from hardy.train.method import Draw, Method, make_method
 from hardy.train.methods import augmix
 from hardy.train.methods.augmix import jsd
-from hardy.train.methods.augmix_operations import NOTHING, OPERATIONS
+from hardy.train.methods.image_operations import NOTHING, OPERATIONS
 from hardy.train.methods.patch import patches
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, NEEDED, narrow, small_data
@@ -44,18 +44,32 @@ def test_what_has_been_seen_is_a_corruption(name) -> None:
     seen = set(METHODS[name].seen)
     assert seen <= {*hardy.corruptions(), *hardy.perturbations()}
     # Whoever adds Gaussian or speckle noise has seen it, and no other method adds any.
-    noisy = ("gauss_single", "gauss_mult", "speckle", "patch_gaussian", "ant", "ant3x3")
+    noisy = (
+        "gauss_single",
+        "gauss_mult",
+        "speckle",
+        "patch_gaussian",
+        "ant",
+        "ant3x3",
+        "noisy_mix",
+    )
     assert bool(seen & {"gaussian_noise", "speckle_noise"}) == (name in noisy)
-    assert bool(seen) == (name in (*noisy, "augmix"))
+    operating = ("augmix", "apr", "hybrid_augment", "trivial_augment", "pix_mix", "noisy_mix")
+    assert ("noc_rotation" in seen) == (name in operating)
+    assert (
+        ("brightness" in seen) == ("contrast" in seen) == (name in ("trivial_augment", "pix_mix"))
+    )
+    assert bool(seen) == (name in (*noisy, *operating, "prime", "afa"))
 
 
-SMALLEST = {"corrupted": 8, "noise2net": 2}  # sides; all others take a pixel
+SMALLEST = {"corrupted": 8, "noise2net": 2, "hybrid_augment": 2}  # sides; all others take a pixel
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_images_of_a_few_pixels_are_trained_on_or_refused(name, narrow, tmp_path) -> None:
     settings = {"ant": {"restart_steps": "1"}, "ant3x3": {"restart_steps": "1"}, **NEEDED}
     settings["groupwise_inhibition"] = {"start": "0", "every": "1"}
+    settings["pix_mix"] = {"fractals": "2"}
     for side in (1, 2):
         data, out = small_data(tmp_path, count=24, side=side), tmp_path / f"out {side}"
         if side < SMALLEST.get(name, 1):

@@ -7,7 +7,8 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
-from hardy.train.methods.augmix_operations import NOTHING, OPERATIONS, operate
+from hardy.train.methods.augmix_operations import operate
+from hardy.train.methods.image_operations import NOTHING, OPERATIONS
 from tests.photos import flat_images, photos, random_images
 
 LEVELS = (0.1, 0.7, 1.3, 1.9, 2.5, 2.99)

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, get_type_hints
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -74,10 +76,20 @@ class Draw:
         """A permutation, on the host; the same in all processes."""
         return torch.randperm(count, generator=self._here)
 
+    def order_of(self, count: int, use: str) -> npt.NDArray[np.int64]:
+        """The permutation for a use, drawn by itself; the same in all processes."""
+        key = _apart(self.seed, f"order, {use}")
+        return np.random.Generator(np.random.Philox(key=key)).permutation(count)
+
+    def beta(self, alpha: float, step: int) -> float:
+        """A share by Beta(α, α) for step 0, 1, ... of the run; the same in all processes."""
+        key = _apart(self.seed, f"mixture in step {step}")
+        return float(np.random.Generator(np.random.Philox(key=key)).beta(alpha, alpha))
+
     @contextmanager
-    def lent(self, epoch: int) -> Iterator[None]:
-        """Torch's own generators, from which a net with dropout draws: seeded by the epoch, so that
-        a resumed run draws the same, and given back as they were."""
+    def lent(self, epoch: int, state: Mapping[str, Tensor] | None = None) -> Iterator[None]:
+        """Torch's own generators, from which a net with dropout draws: seeded by the epoch, or, in
+        an epoch that is resumed, as its `state` has them; and given back as they were."""
         seed = _apart(self.seed, f"net in epoch {epoch}, process {self.ranks.rank}")
         cuda = self.device.type == "cuda"
         with torch.random.fork_rng(devices=[self.device] if cuda else []):
@@ -85,7 +97,17 @@ class Draw:
             if cuda:
                 with torch.cuda.device(self.device):
                     torch.cuda.manual_seed(seed)
+            if state:
+                mine = state[f"{self.ranks.rank}"]
+                torch.cuda.set_rng_state(mine, self.device) if cuda else torch.set_rng_state(mine)
             yield
+
+    def lent_state(self) -> dict[str, Tensor]:
+        """What `lent` takes within an epoch. All processes must ask at once."""
+        cuda = self.device.type == "cuda"
+        mine = torch.cuda.get_rng_state(self.device) if cuda else torch.get_rng_state()
+        states = self.ranks.gather(mine, self.device)
+        return {f"{rank}": state for rank, state in enumerate(states)}
 
     def state(self) -> dict[str, Tensor]:
         """All processes must ask at once."""
@@ -111,7 +133,7 @@ class Method:
     # The loop sets these before it calls `begin`.
     classifier: Classifier
     epochs: int
-    batch = 0  # images of a whole batch
+    batch = 0  # images of a whole batch, or of a part of it where gradients are accumulated
     all_steps: int  # of the whole run
     draw: Draw
     # Set in `begin_epoch`: a step of another phase does other things, and is recorded anew.
@@ -139,7 +161,8 @@ class Method:
         return pixels
 
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-        """The loss, one number, of images uint8 (N, 3, H, W)."""
+        """The loss, one number, of images uint8 (N, 3, H, W). Labels are int64 (N,), or with label
+        smoothing or mixup shares of the classes, float32 (N, classes)."""
         return functional.cross_entropy(model(self.augment(to_pixels(images))), labels)
 
     def has_extra(self, step: int) -> bool:
@@ -150,11 +173,23 @@ class Method:
         """The loss of the second step; needed where `has_extra` is ever true."""
         raise NotImplementedError
 
+    def learned_beside(self) -> dict[str, nn.Parameter]:
+        """What is trained beside the net and is no part of it; `state` has it too."""
+        return {}
+
     def state(self) -> dict[str, Tensor]:
         """The tensors that a resumed run needs beside the settings."""
         return {}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
+        pass
+
+    def epoch_state(self) -> dict[str, Tensor]:
+        """What ends with an epoch, such as what `begin_epoch` made: a run that is resumed within
+        the epoch needs it beside `state`, and does not call `begin_epoch`."""
+        return {}
+
+    def restore_epoch(self, epoch: int, state: Mapping[str, Tensor]) -> None:
         pass
 
 
@@ -213,6 +248,18 @@ def _number(text: str) -> float:
     """A number or a fraction, since papers say 8/255."""
     above, slash, below = text.partition("/")
     return float(above) / float(below) if slash else float(text)
+
+
+def as_shares(labels: Tensor, classes: int, smoothing: float = 0.0) -> Tensor:
+    """Labels (N,) as shares of the classes, float32 (N, classes); `smoothing` of each is shared out
+    evenly among all classes."""
+    certain = functional.one_hot(labels, classes).float()
+    return certain * (1 - smoothing) + smoothing / classes
+
+
+def as_labels(labels: Tensor) -> Tensor:
+    """Labels (N,); of shares the class that has the largest."""
+    return labels if labels.ndim == 1 else labels.argmax(1)
 
 
 def to_pixels(images: Tensor) -> Tensor:

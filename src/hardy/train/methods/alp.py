@@ -43,7 +43,7 @@ class AdversarialLogitPairing(Method):
         logits = model(torch.cat([pixels, self.attack(model, pixels, labels)])).float()
         clean, adversarial = logits.chunk(2)
         apart = functional.mse_loss(adversarial, clean)
-        return functional.cross_entropy(logits, labels.repeat(2)) + self.weight * apart
+        return functional.cross_entropy(logits, torch.cat([labels, labels])) + self.weight * apart
 
     def attack(self, model: nn.Module, pixels: Tensor, labels: Tensor) -> Tensor:
         lowest, highest = (pixels - self.epsilon).clamp(min=0), (pixels + self.epsilon).clamp(max=1)

@@ -22,7 +22,7 @@ from hardy.errors import InputError
 from hardy.train.adversarial_noise import Generator, project, usual_epsilon
 from hardy.train.cuda_graphs import Recorded, can_record
 from hardy.train.method import Batches, Draw, at_rest, need_positive, to_pixels
-from hardy.train.training_data import TakesStylised
+from hardy.train.other_images import TakesStylised
 
 Noise = Callable[[Tensor], Tensor]  # white noise to noise
 
@@ -164,6 +164,27 @@ class Ant(TakesStylised):
     def restore(self, state: Mapping[str, Tensor]) -> None:
         self.history.copy_(state["history"])
         self.kept.copy_(state["kept"])
+
+    def epoch_state(self) -> dict[str, Tensor]:
+        """The current generator, and what its optimiser remembers of each weight."""
+        named = {"rate": self.rate}
+        for number, weight in enumerate(self.weights):
+            named[f"{number}.weight"] = weight
+            named |= {f"{number}.{name}": held for name, held in self.adam.state[weight].items()}
+        return named
+
+    def restore_epoch(self, epoch: int, state: Mapping[str, Tensor]) -> None:
+        self.phase = min(epoch, 1)
+        self.rate.copy_(state["rate"])
+        with torch.no_grad():
+            for number, weight in enumerate(self.weights):
+                weight.copy_(state[f"{number}.weight"])
+                where = self.rate.device if self.adam.defaults["capturable"] else "cpu"
+                self.adam.state[weight] = {
+                    "step": state[f"{number}.step"].to(where),
+                    "exp_avg": state[f"{number}.exp_avg"].to(weight),
+                    "exp_avg_sq": state[f"{number}.exp_avg_sq"].to(weight),
+                }
 
 
 @dataclass

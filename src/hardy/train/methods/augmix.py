@@ -9,12 +9,12 @@ from torch.nn import functional
 from hardy.errors import InputError
 from hardy.train.cuda_graphs import can_record
 from hardy.train.method import Draw, Method, to_pixels
-from hardy.train.methods.augmix_operations import NOTHING, OPERATIONS, operate
+from hardy.train.methods.augmix_operations import LOWEST_LEVEL, draw_levels, draw_signs, operate
+from hardy.train.methods.image_operations import NOTHING, OPERATIONS, SEEN_OPERATIONS
 
-_CHAINS = 3
-_DEEPEST = 3
-_LOWEST_LEVEL = 0.1
-_JSD_WEIGHT = 12.0
+CHAINS = 3
+DEEPEST = 3
+JSD_WEIGHT = 12.0
 
 
 @dataclass
@@ -28,14 +28,10 @@ class AugMix(Method):
     operations is a corruption of -C; four resemble one of NOC, three one of -P."""
 
     severity: float = 3.0
-    seen = (
-        *("noc_rotation", "noc_shear", "noc_translation", "noc_quantization"),
-        *("rotate", "shear", "translate"),
-    )
+    seen = SEEN_OPERATIONS
 
     def __post_init__(self) -> None:
-        if not _LOWEST_LEVEL < self.severity < float("inf"):
-            raise InputError(f"expected severity above {_LOWEST_LEVEL}, got {self.severity}")
+        check_severity(self.severity)
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
         super().begin(draw, shape)
@@ -47,31 +43,45 @@ class AugMix(Method):
         views = torch.cat([to_pixels(images), *self.mixtures(images, 2)])
         return agreement(model(views), labels)
 
+    def view(self, images: Tensor) -> Tensor:
+        """One mixture of each image."""
+        return self.mixtures(images, 1)[0]
+
     def mixtures(self, images: Tensor, views: int) -> Tensor:
         """float (views, N, 3, H, W) in 0..1."""
         count, draw = len(images), self.draw
-        shape = (views, _CHAINS, count)
-        depths = draw.integers(_DEEPEST, *shape).flatten() + 1
-        chains = images.expand(views, _CHAINS, -1, -1, -1, -1).flatten(0, 2)
+        shape = (views, CHAINS, count)
+        depths = draw.integers(DEEPEST, *shape).flatten() + 1
+        chains = images.expand(views, CHAINS, -1, -1, -1, -1).flatten(0, 2)
         change = self.operate if count == self.batch else operate
-        for step in range(_DEEPEST):
+        for step in range(DEEPEST):
             operations = draw.integers(len(OPERATIONS), *shape).flatten()
             operations = torch.where(step < depths, operations, NOTHING)
-            span = self.severity - _LOWEST_LEVEL
-            levels = _LOWEST_LEVEL + span * draw.uniform(*shape).flatten()
-            signs = 1 - 2 * draw.integers(2, *shape).flatten()
+            levels = draw_levels(draw, self.severity, *shape).flatten()
+            signs = draw_signs(draw, *shape).flatten()
             chains = change(chains, operations, levels, signs)
-        # Exponential draws over their sum are uniform on the simplex.
-        parts = -torch.log1p(-draw.uniform(*shape)) + torch.finfo(torch.float32).tiny
-        weights = (parts / parts.sum(1, keepdim=True))[..., None, None, None]
-        mixed = (weights * to_pixels(chains).unflatten(0, shape)).sum(1)
-        return torch.lerp(to_pixels(images)[None], mixed, draw.uniform(views, count, 1, 1, 1))
+        return mix_chains(draw, to_pixels(images), to_pixels(chains).unflatten(0, shape))
+
+
+def check_severity(severity: float) -> None:
+    if not LOWEST_LEVEL < severity < float("inf"):
+        raise InputError(f"expected severity above {LOWEST_LEVEL}, got {severity}")
+
+
+def mix_chains(draw: Draw, pixels: Tensor, chains: Tensor) -> Tensor:
+    """(1 − m) · x + m · Σ wᵢ chainᵢ, of chains (views, chains, N, 3, H, W)."""
+    views, _, count = shape = chains.shape[:3]
+    # Exponential draws over their sum are uniform on the simplex.
+    parts = -torch.log1p(-draw.uniform(*shape)) + torch.finfo(torch.float32).tiny
+    weights = (parts / parts.sum(1, keepdim=True))[..., None, None, None]
+    mixed = (weights * chains).sum(1)
+    return torch.lerp(pixels[None], mixed, draw.uniform(views, count, 1, 1, 1))
 
 
 def agreement(logits: Tensor, labels: Tensor) -> Tensor:
     """The loss of three views, one after the other, of which the first shows the images."""
     clean, first, second = logits.float().chunk(3)
-    return functional.cross_entropy(clean, labels) + _JSD_WEIGHT * jsd(clean, first, second)
+    return functional.cross_entropy(clean, labels) + JSD_WEIGHT * jsd(clean, first, second)
 
 
 def jsd(*logits: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.method import Draw, Method, to_pixels
+from hardy.train.method import Draw, Method, as_labels, to_pixels
 from hardy.train.nets import cut_in_two
 
 MASKED_WEIGHT, ORTHOGONAL_WEIGHT = 0.1, 1e-3
@@ -78,6 +78,7 @@ class GroupwiseInhibition(Method):
     def extra_loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
         classifier = self.classifier
         x = (to_pixels(images) - classifier.mean) / classifier.std
+        labels = as_labels(labels)
         classifier.eval()
         # Not under no_grad: autocast of older versions of torch keeps the copies of the weights it
         # makes there, which pass on no gradients, for what follows.
