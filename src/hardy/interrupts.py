@@ -1,8 +1,9 @@
-"""Ctrl-C at a bad moment: put off, or hidden from those whom it does not concern."""
+"""Ctrl-C at a bad moment: put off, or hidden from those whom it does not concern; and SIGTERM, by
+which a machine is taken away, noted."""
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -39,3 +40,18 @@ def without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def noting_termination() -> Iterator[Callable[[], bool]]:
+    """Note SIGTERM instead of dying of it, for work that then saves what it has: the function says
+    whether it came. Other threads than the main one get no signals, and leave them alone."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+    try:
+        yield lambda: bool(came)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)

@@ -12,7 +12,7 @@ from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
 from hardy.train import NETS
 from hardy.train.blurpool import STRIDES, Halving
 from hardy.train.hyperparameters import Hyperparameters
-from hardy.train.nets import WideResNet
+from hardy.train.nets.wide_resnets import WideResNet
 from hardy.train.training_data import Data, read_data
 
 CPU = torch.device("cpu")

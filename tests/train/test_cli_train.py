@@ -168,7 +168,10 @@ def test_refusals_leave_nothing(run, arguments, message) -> None:
     ("arguments", "message"),
     [
         (("--net", "wrn"), 'unknown net "wrn"'),
-        (("--net", "torch:wrn"), 'a net as "torchvision:NAME" or "timm:NAME", got "torch:wrn"'),
+        (
+            ("--net", "torch:wrn"),
+            '"timm:NAME" or "zoo:NAME", got "torch:wrn"',
+        ),
         (("--net", "torchvision:resnet5"), 'unknown torchvision model "resnet5"'),
         (("--net", "torchvision:resnet18", "--antialias", "3"), "antialias 3 for a net of our own"),
         (("--antialias", "9"), r"antialias as a filter of 1 \(none\) to 7 taps, got 9"),

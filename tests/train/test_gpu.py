@@ -30,6 +30,7 @@ QUICK = {
     "ant": {"restart_steps": "5"},
     "ant3x3": {"restart_steps": "5"},
     "groupwise_inhibition": {"start": "1", "every": "2"},
+    "pix_mix": {"fractals": "8"},
 }
 NEEDED = {"corrupted": {"suite": "cifar10_c", "corruption": "fog"}}
 
@@ -61,6 +62,11 @@ LIKE_PLAIN = {
     "augmix": {},
     "ant": {"restart_steps": "5"},
     "groupwise_inhibition": {"start": "1", "every": "2"},
+    "hybrid_augment": {},
+    "prime": {},
+    "noisy_mix": {},
+    "pix_mix": {"fractals": "8"},
+    "afa": {},
 }
 
 

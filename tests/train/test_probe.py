@@ -244,3 +244,21 @@ def test_the_commands(run: Any) -> None:
     )
     assert code == 0, err
     assert "a linear probe on the 20 outputs of fake:20" in out
+
+
+def test_how_pixels_are_taken_is_kept_in_the_file(here: Path) -> None:
+    probe(preprocess="caffe")
+    model = load_model("linear:probe.safetensors", trust=True)
+    backbone = load_model("torch:net.py:make", trust=True, preprocessing="caffe")
+    assert model.preprocessing == backbone.preprocessing
+    plain = load_model("linear:probe.safetensors", trust=True, preprocessing="none")
+    assert plain.preprocessing != model.preprocessing, "who says otherwise is heeded"
+    with pytest.raises(InputError, match="caffe"):
+        probe(preprocess="coffee")
+
+
+def test_the_command_takes_it_too(here: Path, run: Any) -> None:
+    given = ("torch:net.py:make", "--data", "set.npz", "--out", "probe.safetensors")
+    code, _, err = run("probe", *given, "--preprocess", "tf")
+    assert code == 0, err
+    assert unpacked(Path("probe.safetensors"), "")[1]["preprocess"] == "tf"

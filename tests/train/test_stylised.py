@@ -16,7 +16,8 @@ from hardy.errors import InputError
 from hardy.train.loop import run_training
 from hardy.train.method import Draw, make_method
 from hardy.train.methods.ant import Ant
-from hardy.train.training_data import Data, TakesStylised, give_stylised, need_taker
+from hardy.train.other_images import TakesStylised, give_stylised, need_taker
+from hardy.train.training_data import Data
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 from tests.train.tiny import linear_net, no_waiting
 

@@ -19,7 +19,8 @@ from hardy.errors import InputError
 from hardy.models import load_model
 from hardy.train import loop, training_data
 from hardy.train.loop import run_training
-from hardy.train.training_data import Data, held_out, read_data
+from hardy.train.other_images import held_out
+from hardy.train.training_data import Data, read_data
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from hardy.train import NETS, loop
+from hardy.train import NETS, checkpoint, loop
 from hardy.train.blurpool import Halving
 from hardy.train.loop import Training, run_training
 from hardy.train.method import Draw, make_method
@@ -42,6 +42,7 @@ def main(source: str, out: Path) -> None:
     NETS.add("narrow", make_narrow)
     NETS.add("linear", make_linear)
     loop.SAVE_SECONDS = 0.0
+    checkpoint.WITHIN_SECONDS, checkpoint._AGREE_STEPS = 0.0, 1  # it resumes within an epoch
     recipe = replace(NARROW, deterministic=True)
     with joined("cpu") as ranks:
         data = read_data(source, CPU)

@@ -29,14 +29,38 @@ def train_model(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder to train in; then a model, hardy:DIR.")
     ],
-    net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_40_2.")] = "wrn_40_2",
-    epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 100,
-    lr: options.LearningRate = 0.1,
+    net: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Such as densenet_40:growth=24; or wrn_40_2."),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the data; 100, or fewer with a model's --init.")
+    ] = None,
+    lr: Annotated[
+        float | None, typer.Option(help="First learning rate; 0.1, or lower with a model's --init.")
+    ] = None,
     schedule: Annotated[
         str, typer.Option(help="How it falls: {train.hyperparameters:SCHEDULES}.")
     ] = "cosine",
-    batch: options.TrainBatch = 128,
+    batch: Annotated[
+        int | None, typer.Option(help="Images per step; 128, or fewer with a model's --init.")
+    ] = None,
     weight_decay: Annotated[float, typer.Option(help="Weight decay of all parameters.")] = 5e-4,
+    warmup: Annotated[
+        float, typer.Option(metavar="EPOCHS", help="Epochs in which the learning rate rises.")
+    ] = 0.0,
+    label_smoothing: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of each target, for all classes: 0.1.")
+    ] = 0.0,
+    mixup: Annotated[
+        float, typer.Option(metavar="ALPHA", help="Mix images in pairs, by Beta(α, α): 0.2.")
+    ] = 0.0,
+    ema: Annotated[
+        float, typer.Option(metavar="DECAY", help="Test and write averaged weights: 0.999.")
+    ] = 0.0,
+    accumulate: Annotated[
+        int, typer.Option(metavar="N", help="Each batch in N parts, to save memory.")
+    ] = 1,
     antialias: Annotated[
         int, typer.Option(metavar="N", help="Blur by N taps before down-sampling; 1: do not.")
     ] = 1,
@@ -44,8 +68,11 @@ def train_model(
         bool, typer.Option("--blur-after-conv", help="BlurAfterConv, as we reconstruct it.")
     ] = False,
     init: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Weights to start from: safetensors, or torch's."),
+        str | None,
+        typer.Option(
+            metavar="MODEL|FILE",
+            help="What to fine-tune: zoo:resnet50, hardy:DIR, ..., or a file of weights.",
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -60,9 +87,37 @@ def train_model(
         typer.Option(metavar="SRC", help="Held-out images with labels: accuracy after each epoch."),
     ] = None,
     labels: options.Labels = None,
+    hold_out: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT", help="Of icons: what is left out, such as style:microsoft."),
+    ] = None,
     recipe: Annotated[
-        str, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
-    ] = "none@1",
+        str | None, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
+    ] = None,
+    side: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Cut images to N x N at random scales, as they are read."),
+    ] = None,
+    scale: Annotated[
+        tuple[float, float], typer.Option(metavar="A B", help="With --side: shares of the area.")
+    ] = (0.08, 1.0),
+    ratio: Annotated[
+        tuple[float, float], typer.Option(metavar="A B", help="With --side: width by height.")
+    ] = (3 / 4, 4 / 3),
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--resident",
+            help="Read images while training, or hold all in memory; by default up to 4 GiB.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Threads that read; one per processor.")
+    ] = None,
+    most_unreadable: Annotated[
+        str, typer.Option(metavar="SHARE", help="Of streamed images, that may be damaged.")
+    ] = "0.1%",
     input: Annotated[
         str | None,
         typer.Option(
@@ -87,7 +142,8 @@ def train_model(
     Methods: {methods}.
 
     Nets: {nets}; for larger images those of {models:NET_LIBRARIES},
-    such as timm:NAME.
+    such as timm:NAME. With --init MODEL its net is the net, and gets a new
+    head for your classes: --init zoo:resnet50 fine-tunes on photographs.
 
     The same command resumes what was stopped. DIR then has the weights, a
     log, and run.json, which says how it was trained and which of the
@@ -97,7 +153,7 @@ def train_model(
     or --on ray --processes N, for several machines too.
     """
     with options.resumable(
-        "the same command goes on after the last epoch that was saved, if any was"
+        "the same command goes on after the last step that was saved, if any was"
     ):
         trained = hardy.train(
             method,
@@ -109,6 +165,11 @@ def train_model(
             schedule=schedule,
             batch=batch,
             weight_decay=weight_decay,
+            warmup=warmup,
+            label_smoothing=label_smoothing,
+            mixup=mixup,
+            ema=ema,
+            accumulate=accumulate,
             antialias=antialias,
             blur_after_conv=blur_after_conv,
             init=init,
@@ -116,7 +177,14 @@ def train_model(
             stylised=stylised,
             validation=validation,
             labels=labels,
+            hold_out=hold_out,
             recipe=recipe,
+            side=side,
+            scale=scale,
+            ratio=ratio,
+            stream=stream,
+            workers=workers,
+            most_unreadable=_share(most_unreadable),
             input=input,
             device=device,
             on=on,
@@ -138,14 +206,25 @@ def train_model(
         share = last.get("validation_accuracy")
         right = "" if share is None else f", {share:.1%} of the validation images are right"
         line = (
-            f"trained {net} by {method}{resumed}, the loss is {last['loss']:.4f} after epoch "
-            f"{last['epoch']}{right}; corruptions seen: {_seen(trained)}"
+            f"trained {trained.net} by {method}{resumed}, the loss is {last['loss']:.4f} after "
+            f"epoch {last['epoch']}{right}; corruptions seen: {_seen(trained)}"
         )
     typer.echo(printable(line))
     from hardy.images.datasets import DATA_SETS
 
     own = "" if data in DATA_SETS else ", with --own-classes if these classes are not its own"
     typer.echo(printable(f"next: hardy eval hardy:{out} --suite SUITE --images SRC{own}"))
+
+
+def _share(text: str) -> float:
+    """A share such as 0.001 or 0.1%."""
+    number, percent, rest = text.partition("%")
+    try:
+        return float(number) / (100 if percent else 1) if not rest else float(text)
+    except ValueError:
+        raise InputError(
+            f'expected --most-unreadable as a share such as 0.1%, got "{text}"'
+        ) from None
 
 
 def _seen(trained: TrainingResult) -> str:

@@ -3,36 +3,147 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from hardy.errors import InputError
+from hardy.errors import HardyError, InputError
 from hardy.models.weight_files import packed, unpacked
-from hardy.train.record import check_log, run_hash, write_log, write_whole
+from hardy.train.method import Method
+from hardy.train.record import Log, check_log, run_hash, write_log, write_unreadable, write_whole
+from hardy.train.training_data import TrainingSet
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
 
+# A kill within a long epoch costs no more than this.
+WITHIN_SECONDS = 180.0
+# Several processes agree after so many steps whether it is time: their clocks do not.
+_AGREE_STEPS = 32
 
-def save_checkpoint(training: Training, path: Path) -> None:
-    """Save a checkpoint and the log; all processes must call this at once."""
-    training.check_sound()
-    parts = {
-        "net": training.net.state_dict(),
-        "momentum": _momentum(training),
-        "draw": training.draw.state(),
-        "method": training.method.state(),
+
+def learned_weights(net: nn.Module, method: Method) -> dict[str, nn.Parameter]:
+    """All that is trained: the net's weights, and what the method has beside it."""
+    beside = {f"method {name}": weight for name, weight in method.learned_beside().items()}
+    return dict(net.named_parameters()) | beside
+
+
+class Saver:
+    """Saves checkpoints beside the training: of a copy on the host, by a thread. What goes wrong
+    there is raised by the next call, and at the end."""
+
+    def __init__(self, path: Path, terminated: Callable[[], bool]) -> None:
+        self.path, self.terminated = path, terminated
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="hardy_save")
+        self._writing: Future[None] | None = None
+        self._saved = time.monotonic()
+
+    def after_step(self, training: Training) -> None:
+        """Save within an epoch, now and then, and where this process is told to end."""
+        ranks = training.ranks
+        if ranks.world > 1 and training.step % _AGREE_STEPS:
+            return
+        ends = self.terminated()
+        due = ends or time.monotonic() - self._saved >= WITHIN_SECONDS
+        due, ends = ranks.any_of(due, ends, training.device)
+        if due:
+            training.seconds = time.perf_counter() - training.started
+            self.save(training)
+        if ends:
+            self.wait()
+            raise HardyError(
+                f"stopped by SIGTERM; what was done is saved, and the same command goes on after "
+                f"step {training.step} of {training.steps} in epoch {training.epoch + 1}"
+            )
+
+    def save(self, training: Training) -> None:
+        """Save a checkpoint and the log; all processes must call this at once."""
+        self.wait()
+        training.check_losses()
+        training.check_sound()
+        parts = {
+            "net": training.net.state_dict(),
+            "momentum": _momentum(training),
+            "draw": training.draw.state(),
+            "method": training.method.state(),
+            "average": _average(training),
+            "within": _within(training),
+        }
+        if training.ranks.first:
+            copied = {
+                f"{part}.{name}": tensor.detach().to("cpu", copy=True)
+                for part, held in parts.items()
+                for name, tensor in held.items()
+            }
+            notes = {
+                "log": json.dumps(training.log),
+                "run": run_hash(self.path.parent),
+                "within": json.dumps({"step": training.step, "seconds": training.seconds}),
+            }
+            log = list(training.log)
+            self._writing = self._pool.submit(self._write, copied, notes, log, training.data)
+        training.saved, training.saved_step = training.epoch, training.step
+        self._saved = time.monotonic()
+
+    def _write(
+        self, tensors: Mapping[str, Tensor], notes: Mapping[str, str], log: Log, data: TrainingSet
+    ) -> None:
+        write_tensors(self.path, tensors, notes)
+        write_unreadable(self.path.parent, data)
+        if log:
+            write_log(self.path.parent, log)
+
+    def wait(self) -> None:
+        """Until what is being saved is on the disk."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, where: object) -> None:
+        self._pool.shutdown(wait=True)
+        if error is None:
+            self.wait()
+
+
+def _within(training: Training) -> dict[str, Tensor]:
+    """What ends with an epoch, within one."""
+    if not training.step:
+        return {}
+    seen = torch.tensor(float(training.seen), device=training.device)
+    figures = torch.stack([training.total.double(), seen.double()])
+    parts: dict[str, Mapping[Any, Tensor]] = {
+        "feed": training.feed.state(),
+        "lent": training.draw.lent_state(),
+        "method": training.method.epoch_state(),
+        "figures": dict(enumerate(training.ranks.gather(figures, training.device))),
+        "buffers": dict(enumerate(training.ranks.gather(_buffers(training), training.device))),
     }
-    tensors = {f"{part}.{name}": t for part, held in parts.items() for name, t in held.items()}
-    if training.ranks.first:
-        notes = {"log": json.dumps(training.log), "run": run_hash(path.parent)}
-        write_tensors(path, tensors, notes)
-        write_log(path.parent, training.log)
-    training.saved = training.epoch
+    return {f"{part}.{name}": held for part, all in parts.items() for name, held in all.items()}
+
+
+def _buffers(training: Training) -> Tensor:
+    """What batch norm remembers, which differs between processes until the epoch ends."""
+    every = [held.double().flatten() for held in training.net.buffers()]
+    return torch.cat(every) if every else torch.zeros(0, device=training.device)
+
+
+def checkpoint_part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
+    """What a checkpoint calls by that name and a dot."""
+    start = f"{name}."
+    return {key[len(start) :]: t for key, t in tensors.items() if key.startswith(start)}
+
+
+def _average(training: Training) -> dict[str, Tensor]:
+    return {} if training.average is None else training.average.net.state_dict()
 
 
 def _momentum(training: Training) -> dict[str, Tensor]:
@@ -40,38 +151,59 @@ def _momentum(training: Training) -> dict[str, Tensor]:
     state = training.optimizer.state
     return {
         name: state[weight]["momentum_buffer"] if weight in state else torch.zeros_like(weight)
-        for name, weight in training.net.named_parameters()
+        for name, weight in training.learned.items()
     }
 
 
 def restore(training: Training, path: Path) -> None:
     tensors, notes = read_tensors(path)
-
-    def part(name: str) -> dict[str, Tensor]:
-        start = f"{name}."
-        return {key[len(start) :]: t for key, t in tensors.items() if key.startswith(start)}
-
+    part = partial(checkpoint_part, tensors)
     try:
         if notes["run"] != run_hash(path.parent):
             raise ValueError("it was saved by another")
         net, momentum, own = part("net"), part("momentum"), part("method")
         _check_alike(net, training.net.state_dict())
-        _check_alike(momentum, dict(training.net.named_parameters()))
+        _check_alike(momentum, training.learned)
         _check_alike(own, training.method.state())
+        average = part("average")
+        _check_alike(average, _average(training))
         training.net.load_state_dict(net)
-        for name, weight in training.net.named_parameters():
+        if training.average is not None:
+            training.average.net.load_state_dict(average)
+        for name, weight in training.learned.items():
             buffer = torch.empty_like(weight).copy_(momentum[name])
             training.optimizer.state[weight]["momentum_buffer"] = buffer
         training.method.restore(own)
         training.draw.restore(part("draw"))
-        training.log = check_log(json.loads(notes["log"]))
+        within = json.loads(notes.get("within", "{}"))
+        step, seconds = int(within.get("step", 0)), float(within.get("seconds", 0))
+        rows = json.loads(notes["log"])
+        training.log = check_log(rows) if rows or not step else []
         if len(training.log) > training.hyper.epochs:
             raise ValueError(f"its log is of {len(training.log)} epochs")
+        if step:
+            _restore_within(training, part("within"), step, seconds)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} is no checkpoint of this run ({error!r}); delete it to begin anew"
         ) from error
     training.epoch = training.saved = len(training.log)
+
+
+def _restore_within(
+    training: Training, within: dict[str, Tensor], step: int, seconds: float
+) -> None:
+    if not 0 < step < training.steps or len(training.log) == training.hyper.epochs:
+        raise ValueError(f"it was saved after step {step} of {training.steps}")
+    total, seen = within[f"figures.{training.ranks.rank}"].tolist()
+    mine = within[f"buffers.{training.ranks.rank}"].to(training.device)
+    for held in training.net.buffers():
+        part, mine = mine[: held.numel()], mine[held.numel() :]
+        held.copy_(part.view_as(held))
+    training.total.fill_(total)
+    training.first_bad.fill_(training.steps)
+    training.seen, training.seconds, training.within = int(seen), seconds, within
+    training.step = training.saved_step = step
 
 
 def _check_alike(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:

@@ -10,6 +10,7 @@ from hardy.registry import unknown
 SCHEDULES = ("cosine", "step")
 TRAINING_PRECISIONS = ("float32", "bfloat16")
 LOWEST_LR = 1e-6
+_LARGEST_ALPHA = 1000.0  # beyond it every mixture is half and half
 MOST = 1_000_000  # epochs, or images in a batch
 LARGEST_FLOAT = (2 - 2.0**-23) * 2.0**127  # in float32, as weights and their steps are
 
@@ -32,6 +33,11 @@ class Hyperparameters:
     precision: str = "float32"
     deterministic: bool = False
     seed: int = 0
+    label_smoothing: float = 0.0  # of each target, shared out evenly among all classes
+    mixup: float = 0.0  # α of Beta(α, α), by which images and targets are mixed; 0: not at all
+    warmup: float = 0.0  # epochs in which the learning rate rises to what the schedule says
+    ema: float = 0.0  # how much of the average of the weights a step keeps; 0: no average
+    accumulate: int = 1  # parts in which a batch goes through the net
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -50,6 +56,7 @@ class Hyperparameters:
                     f"expected a {name} of at most {LARGEST_FLOAT:.2g}, float32's largest, got "
                     f"{figure:g}"
                 )
+        self._check_additions()
         for kind, value, known in (
             ("schedule", self.schedule, SCHEDULES),
             ("precision", self.precision, TRAINING_PRECISIONS),
@@ -57,13 +64,35 @@ class Hyperparameters:
             if value not in known:
                 raise unknown(kind, value, known)
 
+    def _check_additions(self) -> None:
+        for name in ("label_smoothing", "ema"):
+            if not 0 <= getattr(self, name) < 1:  # also no number
+                raise InputError(f"expected `{name}` from 0 to below 1, got {getattr(self, name)}")
+        if not 0 <= self.mixup <= _LARGEST_ALPHA:
+            raise InputError(f"expected `mixup` from 0 to {_LARGEST_ALPHA}, got {self.mixup}")
+        if not 0 <= self.warmup < self.epochs:
+            raise InputError(
+                f"expected `warmup` from 0 to below the {self.epochs} epochs, got {self.warmup}"
+            )
+        if not 1 <= self.accumulate <= self.batch:
+            raise InputError(
+                f"expected `accumulate` from 1 to the batch of {self.batch}, got {self.accumulate}"
+            )
+
+
+# What older records do not have: they were written by a loop that had none of it.
+ADDED = ("label_smoothing", "mixup", "warmup", "ema", "accumulate")
+
 
 def learning_rate(hyper: Hyperparameters, step: int, steps: int) -> float:
-    """The learning rate in step 0, 1, ... of `steps` in all."""
+    """The learning rate in step 0, 1, ... of `steps` in all: the schedule's, times a share that
+    rises from 0 to 1 in the epochs of the warm-up."""
+    warm = hyper.warmup * steps / hyper.epochs
+    risen = min(1.0, (step + 1) / warm) if warm else 1.0
     if hyper.schedule == "cosine":
         low = min(LOWEST_LR, hyper.lr)
-        return low + (hyper.lr - low) * (1 + math.cos(math.pi * step / steps)) / 2
-    return hyper.lr * 0.1 ** (3 * step // steps)
+        return risen * (low + (hyper.lr - low) * (1 + math.cos(math.pi * step / steps)) / 2)
+    return risen * hyper.lr * 0.1 ** (3 * step // steps)
 
 
 def best_device(device: str | None, precision: str | None) -> tuple[str, str]:

@@ -2,8 +2,8 @@
 
 A run is a function of its method, data and hyperparameters: whatever is random comes from the
 `Draw` of the run, whose state is part of each checkpoint. So a killed run resumes to the same
-weights; on a GPU with `deterministic` only, because without it the net is compiled there and whole
-steps are recorded and replayed.
+weights, also within an epoch; on a GPU with `deterministic` only, because without it the net is
+compiled there and whole steps are recorded and replayed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import gc
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,21 +20,28 @@ import torch
 from torch import Tensor, nn
 
 from hardy.errors import HardyError, InputError
-from hardy.models.weights import load_checkpoint
+from hardy.interrupts import noting_termination
 from hardy.progress import Track, untracked
 from hardy.train import record
-from hardy.train.checkpoint import restore, save_checkpoint, write_tensors
+from hardy.train.averaging import Average
+from hardy.train.checkpoint import Saver, checkpoint_part, learned_weights, restore, write_tensors
 from hardy.train.cuda_graphs import Recorded, can_record, fitting, running
 from hardy.train.hyperparameters import Hyperparameters, learning_rate
-from hardy.train.method import Classifier, Draw, Method, make_method, to_pixels
+from hardy.train.method import Classifier, Draw, Method, make_method
 from hardy.train.nets import make_net, normalisation
+from hardy.train.other_images import give_stylised, held_out
 from hardy.train.outlook import Outlook
 from hardy.train.processes import ALONE, Ranks
+from hardy.train.softening import batch_parts, softened
+from hardy.train.starts import Start, load_start
+from hardy.train.streaming import StreamFeed
+from hardy.train.tested import Tested
 from hardy.train.trained_model import load_last
 from hardy.train.training import TrainingResult
-from hardy.train.training_data import Data, batches, crop_and_flip, endless, give_stylised, held_out
+from hardy.train.training_data import Data, ResidentFeed, TrainingSet
 from hardy.train.trial import try_out
 
+Feed = ResidentFeed | StreamFeed
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
 # A checkpoint costs less than a second: epochs shorter than this share one.
@@ -44,23 +50,23 @@ SAVE_SECONDS = 10.0
 
 def run_training(
     method: str,
-    data: Data,
+    data: TrainingSet,
     out: Path,
     hyper: Hyperparameters | None = None,
     *,
     settings: Mapping[str, object] | None = None,
-    init: Path | None = None,
+    init: Path | Start | None = None,
     stylised: Data | None = None,
-    validation: Data | None = None,
+    validation: TrainingSet | None = None,
     device: torch.device | None = None,
     ranks: Ranks = ALONE,
     say: record.Say = lambda line: None,
     track: Track = untracked,
 ) -> TrainingResult:
-    """Train by a method, on images that are read, into a folder; the same call resumes.
+    """Train by a method, on images in memory or streamed, into a folder; the same call resumes.
 
-    `init` is a file with the first weights; `stylised` images take a part of each batch of ANT;
-    after each epoch the log gets the accuracy on `validation` images, by which nothing is chosen.
+    `init` has the first weights; `stylised` images take a part of each batch of ANT; after each
+    epoch the log gets the accuracy on `validation` images, by which nothing is chosen.
     """
     hyper = hyper or Hyperparameters()
     device = device or torch.device("cpu")
@@ -70,16 +76,18 @@ def run_training(
             give_stylised(chosen, stylised, data, device)
         training = Training(chosen, data, hyper, device, ranks, validation)
         if init is not None:
-            todo = "start from weights of the same net, made for as many classes as the data has"
-            load_checkpoint(training.net, init, f"{todo}, or leave `init` out")
+            training.new_head = load_start(init, training.net, data.classes, say)
         with record.alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
                 wanted = record.training_record(method, training, init, stylised)
                 record.begin_run(out, wanted, say)
             ranks.wait()
             epochs, log = _train_the_rest(training, out, ranks, say, track)
-            all_seen = init is None or record.seen_before(init) is not None
-            return TrainingResult(out, epochs, log, record.seen_in(out), all_seen, ranks.rank)
+            seen, all_seen = (
+                record.seen_in(out),
+                init is None or record.seen_before(init) is not None,
+            )
+            return TrainingResult(out, epochs, log, seen, all_seen, ranks.rank, hyper.net)
 
 
 def _train_the_rest(
@@ -97,17 +105,19 @@ def _train_the_rest(
     first = training.epoch
     besides = "" if training.validation is None else " and without validation"
     training.outlook = Outlook(say, training.hyper.epochs * training.steps, besides)
-    while training.epoch < training.hyper.epochs:
-        training.run_epoch(track)
-        training.outlook.after_epoch(training.epoch * training.steps, training.describe)
-        # By the sum of the log, which is the same in all processes; a clock is not.
-        elapsed = sum(row["seconds"] for row in training.log[training.saved :])
-        if elapsed >= SAVE_SECONDS:
-            save_checkpoint(training, path)
+    with noting_termination() as terminated, Saver(path, terminated) as training.saver:
+        while training.epoch < training.hyper.epochs:
+            training.run_epoch(track)
+            training.outlook.after_epoch(training.epoch * training.steps, training.describe)
+            # By the sum of the log, which is the same in all processes; a clock is not.
+            elapsed = sum(row["seconds"] for row in training.log[training.saved :])
+            if elapsed >= SAVE_SECONDS:
+                training.saver.save(training)
     training.finish()
     if ranks.first:
+        record.write_unreadable(out, training.data)
         record.write_log(out, training.log)
-        write_tensors(target, training.net.state_dict(), {})
+        write_tensors(target, training.tested.net.state_dict(), {})
         path.unlink(missing_ok=True)
     ranks.wait()
     return training.epoch - first, training.log
@@ -119,20 +129,21 @@ class Training:
     def __init__(
         self,
         method: Method,
-        data: Data,
+        data: TrainingSet,
         hyper: Hyperparameters,
         device: torch.device,
         ranks: Ranks = ALONE,
-        validation: Data | None = None,
+        validation: TrainingSet | None = None,
     ) -> None:
         self.ranks = ranks
         self.validation = None if validation is None else held_out(validation, data)
-        whole, rest = divmod(len(data.images), hyper.batch)
-        self.steps = whole + (rest >= ranks.world)
+        self.draw = Draw(hyper.seed, device, ranks)
+        self.feed: Feed = data.feed(hyper.batch, self.draw)
+        self.steps = self.feed.steps
         if not self.steps or hyper.batch < ranks.world:
             raise InputError(
                 f"expected at least one image in each batch for each of {ranks.world} processes, "
-                f"got {len(data.images)} images in batches of {hyper.batch}"
+                f"got {len(data)} images in batches of {hyper.batch}"
             )
         self.method, self.data, self.hyper, self.device = method, data, hyper, device
         # Nets take their weights from the global generator: that of the host, no GPU's.
@@ -140,22 +151,35 @@ class Training:
             torch.default_generator.manual_seed(hyper.seed)
             self.net = make_net(hyper.net, data.classes, hyper.antialias, hyper.blur_after_conv)
         self.net = self.net.to(device, memory_format=torch.channels_last)
+        # A net may take part in its training: how far it is, and what it adds to the loss.
+        self._at_share = getattr(self.net, "at_share", lambda done: None)
+        self._added_loss = getattr(self.net, "added_loss", lambda labels: 0)
         self.preprocessing = normalisation(hyper.net, self.net)
         self.model = Classifier(self.net, *self.preprocessing).to(device)
+        self.average = Average(self.net, hyper.ema) if hyper.ema else None
+        tested = self.model
+        if self.average is not None:
+            tested = Classifier(self.average.net, *self.preprocessing).to(device)
+        self.tested = Tested(tested, device)
         self.rate = torch.tensor(hyper.lr, device=device)  # a tensor can be changed in a recording
+        method.classifier, method.batch = self.model, -(-hyper.batch // hyper.accumulate)
+        method.epochs, method.all_steps = hyper.epochs, hyper.epochs * self.steps
+        method.begin(self.draw, data.shape)
+        self.learned = learned_weights(self.net, method)
         self.optimizer = torch.optim.SGD(
-            self.net.parameters(),
+            list(self.learned.values()),
             self.rate,
             momentum=hyper.momentum,
             weight_decay=hyper.weight_decay,
             nesterov=True,
             fused=device.type == "cuda",
         )
-        self.draw = Draw(hyper.seed, device, ranks)
-        method.classifier, method.epochs, method.batch = self.model, hyper.epochs, hyper.batch
-        method.all_steps = hyper.epochs * self.steps
-        method.begin(self.draw, data.shape)
+        self.new_head = False  # whether the first weights were for other classes
         self.epoch = self.saved = 0  # finished ones, and those that a checkpoint holds
+        self.step = self.saved_step = 0  # the same within the epoch
+        self.within: dict[str, Tensor] = {}  # what an epoch that is resumed needs
+        self.seen, self.seconds = 0, 0.0  # images of this process and time, within the epoch
+        self.saver: Saver | None = None
         self.log: record.Log = []
         self.outlook = Outlook(lambda line: None, method.all_steps)
         self.total = torch.zeros((), device=device)  # of the losses in the epoch
@@ -167,20 +191,19 @@ class Training:
         try_out(self.net, data, hyper, device, ranks)
 
     def run_epoch(self, track: Track) -> None:
-        """One pass over the images."""
-        started = time.perf_counter()
-        with self.draw.lent(self.epoch):
-            rate, seen = self._all_steps(track)
-        bad = int(self.first_bad)
-        if bad < self.steps:
-            where = f"epoch {self.epoch + 1}, step {bad + 1} of {self.steps}"
-            raise self._gone_wrong(f"the loss was no number in {where}")
-        self.epoch += 1
+        """One pass over the images, or the rest of it."""
+        hyper = self.hyper
+        self.started = time.perf_counter() - self.seconds
+        with self.draw.lent(self.epoch, checkpoint_part(self.within, "lent")):
+            rate = self._all_steps(track)
+        self.check_losses()
+        self.epoch, self.step = self.epoch + 1, 0
         # What evaluation reads; in training each process has its own.
-        self.ranks.take_first(list(self.net.buffers()))
-        elapsed = torch.tensor(time.perf_counter() - started).to(self.total)
-        figures = torch.stack([self.total / seen, elapsed])
-        self.ranks.average([figures], seen)
+        self.ranks.take_first([*self.net.buffers(), *self.tested.net.buffers()])
+        elapsed = torch.tensor(time.perf_counter() - self.started).to(self.total)
+        figures = torch.stack([self.total / self.seen, elapsed])
+        self.ranks.average([figures], self.seen)
+        self.seen, self.seconds = 0, 0.0
         loss_per_image, seconds = figures.tolist()
         self.log.append(
             {
@@ -188,39 +211,65 @@ class Training:
                 "loss": round(loss_per_image, 6),
                 "lr": rate,
                 "seconds": round(seconds, 3),
-                "images_per_second": round(len(self.data.images) / seconds, 1),
+                "images_per_second": round(len(self.data) / seconds, 1),
             }
         )
         if self.validation is not None:
-            self.log[-1][record.VALIDATED] = round(self._validate(self.validation, track), 6)
+            batches = self.validation.in_order(hyper.batch)
+            steps = -(-len(self.validation) // hyper.batch)
+            unit = f"batches of validation after epoch {self.epoch}"
+            share = self.tested.share_right(track(batches, steps, unit))
+            self.log[-1][record.VALIDATED] = round(share, 6)
 
-    def _all_steps(self, track: Track) -> tuple[float, int]:
-        """The steps of an epoch: the last learning rate, and how many images there were. Losses
-        stay on the device, so that the host runs ahead."""
+    def _all_steps(self, track: Track) -> float:
+        """The steps of an epoch that are left: the last learning rate. Losses stay on the device,
+        so that the host runs ahead."""
         hyper = self.hyper
-        data = replace(self.data, images=self.method.epoch_images(self.epoch, self.data.images))
-        self.total.zero_()
-        self.first_bad.fill_(self.steps)
-        self.model.train()
-        self.method.track = track
-        with self.mixed():
-            more = endless(data, hyper.batch, self.draw)
-            self.method.begin_epoch(self.epoch, self.compiled, more)
-        epoch = batches(data, hyper.batch, self.draw)
-        rate, seen = hyper.lr, 0
+        feed = self._begin_epoch(track)
+        rate = hyper.lr
         unit = f"steps of epoch {self.epoch + 1} of {hyper.epochs}"
-        for step, (images, labels) in enumerate(track(epoch, self.steps, unit)):
-            number = self.epoch * self.steps + step
+        batches = feed.epoch(self.epoch, self.step)
+        for images, labels in track(batches, self.steps - self.step, unit):
+            number = self.epoch * self.steps + self.step
             rate = learning_rate(hyper, number, hyper.epochs * self.steps)
             self.rate.fill_(rate)
-            cropped = crop_and_flip(images, self.draw)
-            batch = (cropped, labels, torch.full((), step, device=self.device))
+            self._at_share(number / self.method.all_steps)
+            shown = softened(images, labels, self.data.classes, hyper, self.draw, number)
+            batch = (*shown, torch.full((), self.step, device=self.device))
             self._descend(self.method.loss, True, *batch)
             if self.method.has_extra(number):
                 self._descend(self.method.extra_loss, False, *batch)
-            seen += len(labels)
+            if self.average is not None:
+                self.average.follow(number)
+            self.seen += len(labels)
+            self.step += 1
             self.outlook.after_step(number + 1, self.device.type)
-        return rate, seen
+            if self.saver is not None and self.step < self.steps:
+                self.saver.after_step(self)
+        return rate
+
+    def _begin_epoch(self, track: Track) -> Feed:
+        """Begin an epoch, or go on with one that was saved; the images it shows."""
+        feed = self.feed = self.feed.changed(self.method, self.epoch)
+        self.model.train()
+        self.method.track = track
+        if self.step:
+            self.method.restore_epoch(self.epoch, checkpoint_part(self.within, "method"))
+            feed.restore(checkpoint_part(self.within, "feed"))
+            self.within = {}
+            return feed
+        self.total.zero_()
+        self.first_bad.fill_(self.steps)
+        with self.mixed():
+            self.method.begin_epoch(self.epoch, self.compiled, feed.more(self.epoch))
+        return feed
+
+    def check_losses(self) -> None:
+        """Refuse a loss that is no number; this waits for the device."""
+        bad = int(self.first_bad)
+        if bad < self.steps:
+            where = f"epoch {self.epoch + 1}, step {bad + 1} of {self.steps}"
+            raise self._gone_wrong(f"the loss was no number in {where}")
 
     def _descend(self, loss_of: Loss, counts: bool, *batch: Tensor) -> None:
         """One step down a loss, by a recording where that is possible; `counts` says whether the
@@ -244,22 +293,25 @@ class Training:
         step: Tensor,
     ) -> None:
         """One step down a loss. It never waits for the device, and changes tensors in place."""
-        with self.mixed():
-            loss = loss_of(model, images, labels)
         self.optimizer.zero_grad()
-        loss.backward()
-        slopes = [weight.grad for weight in self.net.parameters() if weight.grad is not None]
+        loss = torch.zeros_like(self.total)
+        for some, theirs in batch_parts(images, labels, self.hyper.accumulate):
+            with self.mixed():
+                part = loss_of(model, some, theirs) + self._added_loss(theirs)
+            if len(some) < len(images):
+                part = part * (len(some) / len(images))
+            part.backward()
+            loss = loss + part.detach().float()
+        slopes = [one.grad for one in self.learned.values() if one.grad is not None]
         self.ranks.average(slopes, len(labels))
         self.optimizer.step()
-        loss = loss.detach().float()
         if counts:
             self.total += loss * len(labels)
         bad = torch.where(torch.isfinite(loss), self.first_bad, step)
         self.first_bad.copy_(torch.minimum(self.first_bad, bad))
 
     def finish(self) -> None:
-        """Check the net, and free the recordings' memory on the GPU: they lie in cycles, which
-        Python would free when it likes."""
+        """Check the net, and free the recordings' memory: they lie in cycles."""
         self.check_sound()
         self._recorded.clear()
         if self.fast:
@@ -267,45 +319,27 @@ class Training:
 
     def check_sound(self) -> None:
         """Refuse a net that gives no numbers; after the last step no loss would tell."""
-        logits = self._logits(self.data.images[:64])
-        if not bool(torch.isfinite(logits).all()):
+        if not self.tested.is_sound(self.data):
             raise self._gone_wrong(f"the net gives no numbers after epoch {self.epoch}")
 
     def describe(self) -> str:
-        """How far it is: the last loss, and the accuracy on validation images. Where none are
-        given, that on a batch of the training images as they are: to hold some of these out would
-        train another net."""
+        """How far it is: the last loss, and the accuracy on validation images; without any, that on
+        training images: to hold some of these out would train another net."""
         if self.validation is not None:
             share = f"{self.log[-1][record.VALIDATED]:.1%}"
-            right = f"{share} right of {len(self.validation.images):,} validation images"
+            right = f"{share} right of {len(self.validation):,} validation images"
         else:
-            some = torch.linspace(0, len(self.data.images) - 1, self.hyper.batch).long().unique()
-            share = f"{self._count_right(self.data, some) / len(some):.0%}"
+            some = torch.linspace(0, len(self.data) - 1, self.hyper.batch).long().unique()
+            share = f"{self.tested.count_right(*self.data.shown(some)) / len(some):.0%}"
             right = f"{share} right of {len(some)} training images"
         loss = self.log[-1]["loss"]
         return f"epoch {self.epoch} of {self.hyper.epochs}: loss {loss:.4f}, {right}"
 
-    def _validate(self, data: Data, track: Track) -> float:
-        """The share of held-out images that the net gets right."""
-        parts = torch.arange(len(data.images)).split(self.hyper.batch)
-        unit = f"batches of validation after epoch {self.epoch}"
-        right = [self._count_right(data, part) for part in track(parts, len(parts), unit)]
-        return sum(right) / len(data.images)
-
-    def _count_right(self, data: Data, some: Tensor) -> int:
-        answers = self._logits(data.images[some]).argmax(1).cpu()
-        return int((answers == data.labels[some].cpu()).sum())
-
-    def _logits(self, images: Tensor) -> Tensor:
-        self.model.eval()
-        with torch.no_grad():
-            logits: Tensor = self.model(to_pixels(images.to(self.device).permute(0, 3, 1, 2)))
-        self.model.train()
-        return logits
-
     def _gone_wrong(self, what: str) -> HardyError:
-        kept = f"what was saved after epoch {self.saved} is kept; try, in another folder,"
-        kept = kept if self.saved else "nothing has been saved yet; try"
+        step = f"step {self.saved_step} of epoch {self.saved + 1}"
+        where = step if self.saved_step else f"epoch {self.saved}"
+        kept = f"what was saved after {where} is kept; try, in another folder,"
+        kept = kept if self.saved or self.saved_step else "nothing has been saved yet; try"
         return HardyError(f"{what}; {kept} a lower learning rate, or milder settings of the method")
 
     def mixed(self) -> Any:

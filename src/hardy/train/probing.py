@@ -52,6 +52,7 @@ def probe(
     validation: str | Path | None = None,
     labels: str | Path | None = None,
     recipe: str = "none@1",
+    preprocess: str | None = None,
     trust: bool = False,
     device: str | None = None,
     seed: int = 0,
@@ -64,6 +65,8 @@ def probe(
     L-BFGS is done with penalties from 1e-6 to 1; the one that is best on the `validation` images,
     or else on a fifth of `data`, is kept. `data` are images with labels, as in `hardy.train`, and
     `recipe` prepares those that differ in size, as suites do: "resize256_crop224@1" for ImageNet.
+    `preprocess` names how the model takes pixels where its file does not say, such as "caffe"; the
+    probe's file keeps it.
 
     ```python
     import hardy
@@ -77,13 +80,14 @@ def probe(
     """
     need("torch", "torch", "a probe")
     from hardy.models.features import load_features
-    from hardy.models.model import Options
+    from hardy.models.model import Options, as_override
 
     if not isinstance(model, str):
         raise InputError(
             'expected a model by name, such as "timm:resnet50", since the probe\'s file names it, '
             f"got {type(model).__name__}"
         )
+    taken = as_override(preprocess)
     target = on_disk(out)
     check_target(target)
     if target.suffix != ".safetensors":
@@ -96,7 +100,8 @@ def probe(
         raise InputError(f"{data}: expected at least 2 classes, got {classes}")
     _check_alike(others, names, classes, f"{validation}: expected the classes of {data}")
     first = next(load_images(source, recipe, batch=1, indices=[0])).images
-    options = Options(model, trust=trust, device=device or "auto", side=first.shape[1])
+    side, where = first.shape[1], device or "auto"
+    options = Options(model, trust=trust, device=where, preprocessing=taken, side=side)
     features = load_features(model, options)
     every = _shown(features.model, source, recipe, track)
     train, held_out = (
@@ -111,6 +116,7 @@ def probe(
         "trained_on": source.describe(),
         "decay": repr(decay),
         **({"classes": json.dumps(names)} if names else {}),
+        **({"preprocess": preprocess} if preprocess else {}),
     }
     from hardy.models.weight_files import packed
 

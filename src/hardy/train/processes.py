@@ -60,6 +60,14 @@ class Ranks:
         distributed.all_gather(all_of_them, mine)
         return [one.cpu() for one in all_of_them]
 
+    def any_of(self, one: bool, other: bool, device: torch.device) -> tuple[bool, bool]:
+        """Whether each is so in any process; all must ask at once."""
+        if self.world == 1:
+            return one, other
+        flags = torch.tensor([one, other], dtype=torch.float32, device=device)
+        distributed.all_reduce(flags)
+        return bool(flags[0]), bool(flags[1])
+
     def wait(self) -> None:
         if self.world > 1:
             distributed.barrier()

@@ -8,6 +8,7 @@ and what a run says as it goes.
 | `checkpoint.safetensors` | while it trains: weights, momentum, random state, the method's own    |
 | `log.csv`, `log.jsonl`   | a line per epoch                                                      |
 | `model.safetensors`      | the weights, once it has finished                                     |
+| `unreadable.txt`         | streamed images that could not be read, and were left out             |
 
 The checkpoint is one file, so that its parts always belong together.
 """
@@ -43,16 +44,20 @@ from hardy.files import (
     write_record,
 )
 from hardy.models.model import hash_files
-from hardy.train.hyperparameters import LARGEST_FLOAT
-from hardy.train.training_data import MOST_CLASSES, Data
+from hardy.train.hyperparameters import ADDED, LARGEST_FLOAT, Hyperparameters
+from hardy.train.streaming import Stream
+from hardy.train.training_data import MOST_CLASSES, Data, TrainingSet
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
+    from hardy.train.starts import Start
 
 FORMAT = 1
 RUN, MODEL = "run.json", "model.safetensors"
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
+UNREADABLE = "unreadable.txt"
 LOCK = ".lock"
+_INIT_MODEL = "init_model"  # what its net and first weights were named by
 Log = list[dict[str, float]]  # a row for each epoch
 Say = Callable[[str], object]
 LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
@@ -60,7 +65,9 @@ VALIDATED = "validation_accuracy"  # a share of 1; the last column where images 
 SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
-_OF_THE_SESSION = ("versions", "device", "data.images", "note", "seen_corruptions")
+_OF_THE_SESSION = (
+    *("versions", "device", "data.images", "data.streamed.decoder", "note", "seen_corruptions"),
+)
 _OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
 ANEW = "train anew in another folder"
 _RECONSTRUCTED = (
@@ -70,7 +77,7 @@ _RECONSTRUCTED = (
 
 
 def training_record(
-    method: str, training: Training, init: Path | None, stylised: Data | None
+    method: str, training: Training, init: Path | Start | None, stylised: Data | None
 ) -> dict[str, Any]:
     """What `run.json` will say."""
     data, (mean, std) = training.data, training.preprocessing
@@ -85,11 +92,13 @@ def training_record(
             "classes": data.classes,
             "names": data.names,
             "sha256": data.sha256,
+            **({"held_out": data.held_out} if isinstance(data, Data) and data.held_out else {}),
+            **({"streamed": data.record()} if isinstance(data, Stream) else {}),
         },
         "input": data.input,
         "stylised": None if stylised is None else stylised.sha256,
         "recipe": asdict(training.hyper),
-        "init": None if init is None else hash_files([init]),
+        "init": hash_files([init]) if isinstance(init, Path) else init and init.sha256,
         "processes": training.ranks.world,
         # A GPU adds up alike however many of the host's threads feed it.
         "threads": torch.get_num_threads() if training.device.type == "cpu" else None,
@@ -97,10 +106,12 @@ def training_record(
         "versions": versions(("numpy", "torch", "safetensors")),
         "device": device_name(training.device),
         **({} if held_out is None else {"validation": held_out.sha256}),
+        **({} if init is None or isinstance(init, Path) else {_INIT_MODEL: init.model}),
+        **({"new_head": True} if training.new_head else {}),
     }
 
 
-def _seen(shown: tuple[str, ...], init: Path | None) -> tuple[str, ...] | None:
+def _seen(shown: tuple[str, ...], init: Path | Start | None) -> tuple[str, ...] | None:
     """The corruptions seen, as far as is known: those of the first weights, then the method's. None
     where nobody says what the first weights had seen and the method adds nothing."""
     before = () if init is None else seen_before(init)
@@ -108,9 +119,11 @@ def _seen(shown: tuple[str, ...], init: Path | None) -> tuple[str, ...] | None:
     return None if before is None and not known else known
 
 
-def seen_before(init: Path) -> list[str] | None:
+def seen_before(init: Path | Start) -> Sequence[str] | None:
     """The corruptions that the first weights were trained on, from the run.json beside them, links
-    resolved; None if there is none."""
+    resolved; None if there is none. A model that was named says so itself."""
+    if not isinstance(init, Path):
+        return init.seen
     real = init.resolve()
     return seen_in(real.parent) if real.name == MODEL else None
 
@@ -175,12 +188,20 @@ def begin_run(folder: Path, wanted: Mapping[str, Any], say: Say = lambda line: N
         begin(
             path,
             wanted,
-            lambda path: read_run(path.parent),
+            lambda path: _with_additions(read_run(path.parent)),
             "a training run",
             of_the_session=of_the_session,
             said=_OTHER_DATA,
         )
     remove_unfinished(folder)
+
+
+def _with_additions(run: dict[str, Any]) -> dict[str, Any]:
+    """An older record, with what its loop did about options that have come since: nothing."""
+    if not schema.TABLE.fits(run.get("recipe")):
+        return run
+    usual = asdict(Hyperparameters())
+    return {**run, "recipe": {name: usual[name] for name in ADDED} | run["recipe"]}
 
 
 def _only_begun(folder: Path) -> bool:
@@ -268,6 +289,17 @@ def check_run(run: Mapping[str, Any], path: Path) -> None:
     schema.expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
 
 
+def fine_tuned_side(run: Mapping[str, Any], path: Path) -> int | None:
+    """The side of the squares that a model with a name was fine-tuned on; None for other nets,
+    which take images as they come."""
+    if _INIT_MODEL not in run:
+        return None
+    shape = run["data"].get("shape")
+    right = isinstance(shape, list) and len(shape) == 3 and all(map(schema.is_whole, shape))
+    schema.expect(right, "three whole numbers as the shape", shape, f"{path}: data", ANEW)
+    return shape[1] if shape[1] == shape[2] else None
+
+
 def read_log(folder: Path) -> Log:
     """The log of a finished run."""
     path = folder / LOG
@@ -301,6 +333,13 @@ def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_whole(folder / "log.csv", table.getvalue().encode())
+
+
+def write_unreadable(folder: Path, data: TrainingSet) -> None:
+    """List the streamed images that could not be read, where there are any."""
+    if isinstance(data, Stream) and data.unreadable.found:
+        lines = sorted(data.unreadable.found.values())
+        write_whole(folder / UNREADABLE, "".join(f"{line}\n" for line in lines).encode())
 
 
 def write_whole(target: Path, content: bytes) -> None:

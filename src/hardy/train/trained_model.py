@@ -7,35 +7,69 @@ from typing import Any
 
 from torch import nn
 
+from hardy import schema
 from hardy.errors import InputError
 from hardy.models.adapters.torch_sources import finish_model
 from hardy.models.defences.input_filters import trained_behind
 from hardy.models.model import AS_TRAINED, Model, ModelFacts, Options, Preprocessing, Trained
 from hardy.models.weights import load_checkpoint
+from hardy.train.net_settings import read_settings
 from hardy.train.nets import make_net
-from hardy.train.record import ANEW, MODEL, RUN, check_run, read_run
+from hardy.train.record import ANEW, MODEL, RUN, check_run, fine_tuned_side, read_run
 
 
 def trained_model(rest: str, options: Options) -> Model:
-    """A folder that `hardy train` wrote: the net, with the filter of its training."""
+    """A folder that `hardy train` wrote: the net, with the filter of its training. A net that can
+    answer in several ways takes settings behind its folder: "hardy:DIR:exit=2"."""
     options.refuse(checkpoint="its weights lie in the folder")
-    folder = Path(rest)
+    folder, settings = _with_settings(rest)
     if folder.is_file():
         raise InputError(
             f"expected a folder that `hardy train` wrote, got the file {folder}; name its folder"
         )
     net, run = trained_net(folder)
+    if settings:
+        net = _answering(net, settings, run["recipe"]["net"])
     figures = run["preprocessing"]
-    own = Preprocessing(tuple(figures["mean"]), tuple(figures["std"]), source=AS_TRAINED)
+    mean, std = tuple(figures["mean"]), tuple(figures["std"])
+    own = Preprocessing(mean, std, fine_tuned_side(run, folder / RUN), source=AS_TRAINED)
     seen, names = run["seen_corruptions"], run["data"]["names"]
     facts = ModelFacts(
         class_names=None if names is None else tuple(names),
         seen_corruptions=None if seen is None else tuple(seen),
         trained_as=trained_as(run),
         trained_on=run["data"]["images"],
+        held_out=_held_out(run, folder),
     )
     model = finish_model(net, replace(options, checkpoint=None), own, facts)
     return trained_behind(model, run["input"]) if run["input"] else model
+
+
+def _with_settings(rest: str) -> tuple[Path, str]:
+    folder, _, settings = rest.rpartition(":")
+    named = folder and "=" in settings and not Path(rest).exists()
+    return (Path(folder), settings) if named else (Path(rest), "")
+
+
+def _answering(net: nn.Module, settings: str, name: str) -> nn.Module:
+    """The net as the settings of its method `answering` have it."""
+    answering = getattr(net, "answering", None)
+    if answering is None:
+        raise InputError(
+            f"expected no settings behind the folder, since {name} has one way to answer, got "
+            f'"{settings}"; leave them out'
+        )
+    made: nn.Module = answering(**read_settings(settings, answering, f"a trained {name}"))
+    return made
+
+
+def _held_out(run: Mapping[str, Any], folder: Path) -> str | None:
+    """What the training left out of icons, if it was of icons."""
+    held_out: str | None = run["data"].get("held_out")
+    spelled = held_out is None or schema.TEXT.fits(held_out)
+    where = f"{folder / RUN}: data"
+    schema.expect(spelled, "what was held out, as text", held_out, where, ANEW)
+    return held_out
 
 
 def trained_net(folder: Path) -> tuple[nn.Module, dict[str, Any]]:

@@ -1,25 +1,31 @@
-"""Training images: bytes on the device where they fit, cropped and flipped there; and stylised ones
-in a part of each batch, as in ANT+SIN (Rusak et al., 2020)."""
+"""Training images: bytes on the device where they fit, cropped and flipped there; or streamed."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from hardy.errors import InputError
+from hardy.execute import count_workers
 from hardy.images import load_images, open_images
 from hardy.images.datasets import DATA_SETS
+from hardy.images.icons50.icon_parts import is_icon_set, read_hold_out, training_part
+from hardy.images.recipes import Recipe
+from hardy.images.source import Source
 from hardy.models.defences.input_filters import input_filter
 from hardy.progress import Track, untracked
-from hardy.train.method import Draw, Method, to_pixels
+from hardy.train.crops import ScaleCrop, ShiftCrop
+from hardy.train.method import Draw, Method
+from hardy.train.streaming import Stream, open_stream
 
 _LARGEST_SHARE = 0.5  # of the device's free memory; the rest is the net's
-_STYLISED_SHARE = 15 / 70  # of a batch
+LARGEST_RESIDENT = 4 * 2**30  # bytes of images that are held in memory
 MOST_CLASSES = 100_000  # the net has an output for each
 
 
@@ -32,11 +38,31 @@ class Data:
     sha256: str  # of images and labels
     input: str | None = None  # what the images have passed through, as they will in a test
     names: tuple[str, ...] | None = None  # of the classes, where the source has names
+    held_out: str | None = None  # what was left out of icons
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """The shape of an image, (3, H, W)."""
         return 3, self.images.shape[1], self.images.shape[2]
+
+    @property
+    def said(self) -> str:
+        """What the images are, in words, when the training begins."""
+        return self.described
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def feed(self, batch: int, draw: Draw) -> "ResidentFeed":
+        return ResidentFeed(self, batch, draw)
+
+    def shown(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Images as they are in a test, and their labels."""
+        there = rows.to(self.images.device)
+        return self.images[there], self.labels[there]
+
+    def in_order(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        return zip(self.images.split(batch), self.labels.split(batch), strict=True)
 
 
 def read_data(
@@ -44,21 +70,97 @@ def read_data(
     device: torch.device,
     *,
     labels: Path | str | None = None,
-    recipe: str = "none@1",
+    recipe: str | Recipe = "none@1",
     input: str | None = None,
     part: str = "train",
     track: Track = untracked,
 ) -> Data:
     """Read all images of a source, or that part of a data set that is known by its name. `input` is
     a filter of `hardy.models.defences` that they pass first."""
-    passed = None if input is None else input_filter(input)
+    source = _opened(where, labels, part)
+    return _resident(source, where, device, recipe, input, track)
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """Whether and how images are read while the net trains.
+
+    They are where crops at random scales are asked for, which need the images as they are on the
+    disk, and where all pixels together take more than 4 GiB; `stream` says otherwise. Not where
+    they do not fit: another machine would then train another net.
+    """
+
+    stream: bool | None = None
+    crop: ScaleCrop | None = None
+    workers: int | None = None
+    most_unreadable: float = 0.001
+
+    def __post_init__(self) -> None:
+        count_workers(self.workers)
+        if self.stream is False and self.crop is not None:
+            raise InputError(
+                f"expected images that are streamed for crops at random scales of `side` "
+                f"{self.crop.side}, got `stream` as False; leave one of them out"
+            )
+
+
+def open_data(
+    where: str,
+    device: torch.device,
+    streaming: Streaming,
+    *,
+    labels: Path | str | None = None,
+    recipe: str = "none@1",
+    input: str | None = None,
+    part: str = "train",
+    hold_out: str | None = None,
+    track: Track = untracked,
+) -> Data | Stream:
+    """The images of a source, read as `read_data` does or to be read while the net trains; of icons
+    those of the training part, without what `hold_out` names."""
+    if hold_out is not None:
+        held_out = read_hold_out(hold_out)
+        icons = _resident(training_part(where, held_out), where, device, recipe, input, track)
+        return replace(icons, held_out=str(held_out))
+    if is_icon_set(where):
+        raise InputError(
+            f"{where}: expected what is held out of icons, by `hold_out`, such as style:microsoft"
+        )
+    source = _opened(where, labels, part)
+    crop: ScaleCrop | ShiftCrop | None = streaming.crop
+    if crop is None and streaming.stream is not False:
+        first = next(load_images(source, recipe, batch=1, indices=[0])).images[0]
+        if streaming.stream or len(source) * first.nbytes > LARGEST_RESIDENT:
+            crop = ShiftCrop(recipe, first.shape[:2])
+    if crop is None:
+        return _resident(source, where, device, recipe, input, track)
+    if input is not None:
+        raise InputError(
+            f"expected images in memory for the filter {input}, got some that are streamed; filter "
+            "them beforehand, or leave `input` out"
+        )
+    classes = _count_classes(source, where)
+    return open_stream(
+        source,
+        crop,
+        device,
+        classes,
+        workers=count_workers(streaming.workers),
+        most_unreadable=streaming.most_unreadable,
+    )
+
+
+def _opened(where: str, labels: Path | str | None, part: str) -> Source:
     source = open_images(f"{where}:{part}" if where in DATA_SETS else where, labels=labels)
     if source.labels is None:
         raise InputError(f"{where} has no labels to train with; bring them by `labels`")
     if not len(source):
         raise InputError(f"{where}: expected images to train with, got none")
-    # One batch, so that images of other sizes are refused by name.
-    batch = next(load_images(source, recipe, batch=len(source), track=track))
+    return source
+
+
+def _count_classes(source: Source, where: str) -> int:
+    assert source.labels is not None
     classes = len(source.classes) if source.classes else int(source.labels.max()) + 1
     if classes > MOST_CLASSES:
         raise InputError(
@@ -67,6 +169,22 @@ def read_data(
         )
     if classes < 2:
         raise InputError(f"{where}: expected at least 2 classes, got {classes}")
+    return classes
+
+
+def _resident(
+    source: Source,
+    where: str,
+    device: torch.device,
+    recipe: str | Recipe,
+    input: str | None,
+    track: Track,
+) -> Data:
+    assert source.labels is not None
+    passed = None if input is None else input_filter(input)
+    # One batch, so that images of other sizes are refused by name.
+    batch = next(load_images(source, recipe, batch=len(source), track=track))
+    classes = _count_classes(source, where)
     digest = hashlib.sha256(batch.images.data)
     digest.update(source.labels.data)
     filtered = passed(batch.images) if passed else batch.images
@@ -79,12 +197,47 @@ def read_data(
     return Data(images, numbers, classes, source.describe(), digest.hexdigest(), input, names)
 
 
-def batches(data: Data, size: int, draw: Draw) -> Iterator[tuple[Tensor, Tensor]]:
-    """The batches of one epoch, in a new order; the last may be smaller. Each of several processes
-    gets its part, and a batch that is too small to be shared out is left out."""
+class ResidentFeed:
+    """Images in memory as the loop takes them; what `hardy.train.streaming.StreamFeed` is for
+    others. Draws go on from where they are, so the order of an epoch that is resumed is kept."""
+
+    def __init__(self, data: Data, batch: int, draw: Draw) -> None:
+        self.data, self.size, self.draw = data, batch, draw
+        whole, rest = divmod(len(data), batch)
+        self.steps = whole + (rest >= draw.ranks.world)
+        self._order = torch.zeros(0, dtype=torch.int64)
+        self._images = data.images
+
+    def changed(self, method: Method, epoch: int) -> Self:
+        """The feed with the images that the method makes of all for an epoch."""
+        self.data = replace(self.data, images=method.epoch_images(epoch, self._images))
+        return self
+
+    def epoch(self, epoch: int, first: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        if not first:
+            self._order = self.draw.order(len(self.data))
+        for images, labels in batches(self.data, self.size, self.draw, self._order, first):
+            yield crop_and_flip(images, self.draw), labels
+
+    def more(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        return endless(self.data, self.size, self.draw)
+
+    def state(self) -> dict[str, Tensor]:
+        return {"order": self._order}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        self._order = state["order"]
+
+
+def batches(
+    data: Data, size: int, draw: Draw, order: Tensor | None = None, first: int = 0
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """The batches of one epoch from step `first` on, in that order or a new one; the last may be
+    smaller. Each of several processes gets its part, and a batch that is too small to be shared out
+    is left out."""
     ranks = draw.ranks
-    order = draw.order(len(data.images)).to(data.images.device)
-    for start in range(0, len(order), size):
+    order = (draw.order(len(data)) if order is None else order).to(data.images.device)
+    for start in range(first * size, len(order), size):
         shared = order[start : start + size]
         if len(shared) < ranks.world:
             return
@@ -114,85 +267,4 @@ def crop_and_flip(images: Tensor, draw: Draw) -> Tensor:
     return padded[first, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
-class TakesStylised(Method):
-    """A method whose batches may end with stylised images."""
-
-    stylised: Data | None = None
-
-    def with_stylised(self, pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The last 15 of 70 images and labels of an assembled batch are replaced, if there are
-        stylised ones, by any of those, cropped and flipped like the others."""
-        if self.stylised is None:
-            return pixels, labels
-        kept = len(labels) - round(len(labels) * _STYLISED_SHARE)
-        rows = self.draw.integers(len(self.stylised.images), len(labels) - kept)
-        drawn = crop_and_flip(self.stylised.images[rows], self.draw)
-        return (
-            torch.cat([pixels[:kept], to_pixels(drawn)]),
-            torch.cat([labels[:kept], self.stylised.labels[rows]]),
-        )
-
-
-def check_stylised(method: Method, where: str | Path | None) -> None:
-    """Refuse stylised images that the method does not take, or that come without labels: the
-    training images' `labels` are not theirs."""
-    if where is None:
-        return
-    need_taker(method)
-    check_labelled(where, "stylised")
-
-
-def check_labelled(where: str | Path, kind: str) -> None:
-    """Refuse images beside the training images that come without labels."""
-    if where not in DATA_SETS and open_images(where).labels is None:
-        raise InputError(
-            f"{where}: expected {kind} images with their labels, got none; put them into one "
-            "folder per class, or labels beside images in the .npz"
-        )
-
-
-def need_taker(method: Method) -> TakesStylised:
-    if isinstance(method, TakesStylised):
-        return method
-    raise InputError(
-        f"expected a method that takes stylised images, such as ant, got {type(method).__name__}"
-    )
-
-
-def give_stylised(method: Method, stylised: Data, data: Data, device: torch.device) -> None:
-    """Hand stylised images to a method that trains on `data`, if they are of its kind."""
-    taker = need_taker(method)
-    _check_alike(stylised, data, "stylised")
-    if stylised.images.device.type != device.type:
-        raise InputError(
-            f"expected stylised images that fit on the {device.type} device beside the others, got "
-            f"{stylised.images.nbytes / 1e9:.1f} GB; bring fewer, or smaller ones"
-        )
-    taker.stylised = stylised
-
-
-def _check_alike(others: Data, data: Data, kind: str) -> None:
-    """Refuse images beside the training images that are not of their kind."""
-    for what in ("classes", "shape", "input"):
-        wanted, came = getattr(data, what), getattr(others, what)
-        if wanted != came:
-            raise InputError(
-                f"expected {kind} images of the {what} of the others, {wanted}, got {came}"
-            )
-    # Classes of other names, whose numbers would fit as well.
-    for number, (its, ours) in enumerate(zip(others.names or (), data.names or (), strict=False)):
-        if its != ours:
-            raise InputError(
-                f"expected {kind} images of the classes of the others, by the same names and in "
-                f"their order: label {number} is {ours!r}, got {its!r}; name the classes alike, or "
-                "bring an array with the numbers of the others as labels"
-            )
-
-
-def held_out(validation: Data, data: Data) -> Data:
-    """Validation images, if they are of the kind of the training images. Of an array the highest
-    label tells the classes, and a few images may lack it."""
-    if validation.names is None and validation.classes < data.classes:
-        validation = replace(validation, classes=data.classes)
-    _check_alike(validation, data, "validation")
-    return validation
+TrainingSet = Data | Stream

@@ -8,19 +8,20 @@ from torch import nn
 from hardy.errors import InputError
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.processes import Ranks
-from hardy.train.training_data import Data
+from hardy.train.training_data import TrainingSet
 
 
 def try_out(
-    net: nn.Module, data: Data, hyper: Hyperparameters, device: torch.device, ranks: Ranks
+    net: nn.Module, data: TrainingSet, hyper: Hyperparameters, device: torch.device, ranks: Ranks
 ) -> None:
     """Refuse a net that cannot take the images, before anything is written.
 
     A copy of the net is given two images in training mode; or one, where a batch, or the last one
     of an epoch, leaves one to a process: a net that ends in one pixel cannot normalise that.
     """
-    whole, last = min(hyper.batch, len(data.images)), len(data.images) % hyper.batch
-    few = 1 if 1 in (whole // ranks.world, last // ranks.world) else 2
+    whole, last = min(hyper.batch, len(data)), len(data) % hyper.batch
+    parts = [size // ranks.world // hyper.accumulate for size in (whole, last)]
+    few = 1 if 1 in parts or (hyper.accumulate > 1 and 0 in parts) else 2
     tried = copy.deepcopy(net).train()
     drawn = [device] if device.type == "cuda" else []  # by dropout
     images = torch.zeros(few, *data.shape, device=device)
@@ -31,7 +32,7 @@ def try_out(
         raise InputError(
             f"{hyper.net} cannot train on {few} of the images, {data.shape[1]} x {data.shape[2]} "
             f"pixels ({error}); choose another net, images of another size, or another batch "
-            f"than {hyper.batch} of {len(data.images)}"
+            f"than {hyper.batch} of {len(data)}"
         ) from error
     if not isinstance(logits, torch.Tensor) or logits.shape != (few, data.classes):
         raise InputError(

@@ -1,0 +1,276 @@
+"""Training images that are read while the net trains: decoded and cut by threads, some batches
+ahead, and moved to the device ahead of use.
+
+The order of an epoch hangs on seed and epoch, a crop on seed, epoch and the image's id: so threads,
+processes and restarts change nothing in what is shown, and any step can be the first.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from hardy.engine.ops import cpu_ops
+from hardy.engine.rng import Draws, derive_key, image_id
+from hardy.errors import HardyError, InputError, sides
+from hardy.execute import Threads
+from hardy.images.loading import load_images
+from hardy.images.source import Source
+from hardy.train.crops import Crop, Drawn
+from hardy.train.method import Draw, Method
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass
+class Unreadable:
+    """The images of a source that could not be read, by row, and how many of them are borne."""
+
+    count: int  # of all images
+    most: float  # a share of them
+    found: dict[int, str] = field(default_factory=dict)
+
+    def add(self, row: int, reason: str) -> None:
+        self.found[row] = reason
+        if len(self.found) > self.most * self.count:
+            raise HardyError(
+                f"{len(self.found):,} of {self.count:,} images cannot be read, which is more than "
+                f"the share of {self.most:g} that is borne: {reason}; mend them, or say a larger "
+                "`most_unreadable`"
+            )
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Images that are read when they are needed; beside them all that `Data` says."""
+
+    source: Source
+    crop: Crop
+    device: torch.device
+    workers: int
+    unreadable: Unreadable
+    labels: Tensor  # on the host
+    classes: int
+    described: str
+    sha256: str  # of names and labels
+    names: tuple[str, ...] | None = None
+    input: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return 3, *self.crop.shape
+
+    @property
+    def said(self) -> str:
+        threads = f"{self.workers} thread{'s' if self.workers > 1 else ''}"
+        how = f"read while the net trains by {threads}, cut to {sides(*self.crop.shape)}"
+        return f"{self.described}, {how}"
+
+    def feed(self, batch: int, draw: Draw) -> "StreamFeed":
+        return StreamFeed(self, batch, draw)
+
+    def shown(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Images uint8 (N, H, W, 3) as they are in a test, and their labels; but those that cannot
+        be read."""
+        batches = list(self._prepared(rows.tolist(), len(rows)))
+        if not batches:
+            return torch.zeros(0, *self.shape[1:], 3, dtype=torch.uint8), self.labels[:0]
+        return batches[0]
+
+    def in_order(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        return self._prepared(range(len(self)), batch)
+
+    def _prepared(self, rows: Any, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        faults: Any = []
+        size = {"batch": batch, "workers": self.workers, "indices": rows, "faults": faults}
+        for found in load_images(self.source, self.crop.tested, **size):
+            yield torch.from_numpy(found.images), self.labels[found.indices]
+        for fault in faults:
+            self.unreadable.add(fault.index, fault.reason)
+
+    def record(self) -> dict[str, Any]:
+        """What `run.json` says beside the names and labels."""
+        return {
+            "crop": self.crop.described(),
+            "decoder": _decoder_versions(),
+            "sha256_of": "names and labels",
+        }
+
+
+def _decoder_versions() -> dict[str, str]:
+    """Who decodes, since other versions may give other bytes."""
+    import PIL
+    from PIL import features
+
+    turbo = "libjpeg_turbo" if features.check_feature("libjpeg_turbo") else "jpg"
+    version = str(features.version(turbo) or "unknown")
+    return {"Pillow": PIL.__version__, turbo: version}
+
+
+def open_stream(
+    source: Source,
+    crop: Crop,
+    device: torch.device,
+    classes: int,
+    *,
+    workers: int,
+    most_unreadable: float,
+) -> Stream:
+    """A source with labels, listed and not yet read."""
+    assert source.labels is not None
+    if not 0 <= most_unreadable < 1:
+        raise InputError(
+            f"expected `most_unreadable` as a share from 0 to below 1, got {most_unreadable}"
+        )
+    digest = hashlib.sha256("\0".join(source.files).encode(errors="surrogateescape"))
+    digest.update(source.labels.data)
+    names = tuple(source.classes) if source.classes else None
+    return Stream(
+        source,
+        crop,
+        device,
+        workers,
+        Unreadable(len(source), most_unreadable),
+        torch.from_numpy(source.labels.copy()),
+        classes,
+        source.describe(),
+        digest.hexdigest(),
+        names,
+    )
+
+
+class _Chunk(NamedTuple):
+    """Some images of a batch, for one thread."""
+
+    into: Tensor  # uint8 (N, H, W, 3) of the batch
+    first: int  # their first place in it
+    rows: Rows
+    drawn: Drawn
+    ends: Rows | None  # the rows of the batch, if these are its last
+
+
+class StreamFeed:
+    """Streamed images as the loop takes them."""
+
+    def __init__(self, stream: Stream, batch: int, draw: Draw) -> None:
+        self.stream, self.size, self.draw = stream, batch, draw
+        whole, rest = divmod(len(stream), batch)
+        self.steps = whole + (rest >= draw.ranks.world)
+
+    def changed(self, method: Method, epoch: int) -> Self:
+        """Refuse a method that changes all images before an epoch."""
+        if type(method).epoch_images is not Method.epoch_images:
+            raise InputError(
+                f"expected images in memory, all of which {type(method).__name__} changes before "
+                "each epoch, got some that are streamed; say that they are not to be, by `stream` "
+                "and without `side`, or choose another method"
+            )
+        return self
+
+    def epoch(self, epoch: int, first: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """The batches of an epoch from step `first` on, uint8 (N, 3, H, W) on the device, with
+        their labels. Each of several processes gets its part."""
+        return self._moved(self._read("shown", epoch, range(first, self.steps)))
+
+    def more(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Whole batches without an end, other ones than those of the epoch."""
+        steps = range(max(1, len(self.stream) // self.size))
+        for again in count():
+            yield from self._moved(self._read(f"more {again}", epoch, steps))
+
+    def state(self) -> dict[str, Tensor]:
+        return {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        pass
+
+    def _read(self, use: str, epoch: int, steps: range) -> Iterator[tuple[Tensor, Tensor]]:
+        stream = self.stream
+
+        def work(chunk: _Chunk) -> tuple[_Chunk, list[tuple[int, str]]]:
+            bad = []
+            for place, (row, drawn) in enumerate(zip(chunk.rows, chunk.drawn, strict=True)):
+                into = chunk.into[chunk.first + place].numpy()
+                try:
+                    into[:] = stream.source.read(int(row), partial(stream.crop.cut, drawn=drawn))
+                except InputError as error:
+                    bad.append((chunk.first + place, str(error)))
+            return chunk, bad
+
+        bad: list[tuple[int, str]] = []
+        chunks = self._chunks(use, epoch, steps)
+        for chunk, found in Threads(stream.workers).run(lambda: work, chunks):
+            bad += found
+            if chunk.ends is not None:
+                yield self._whole(chunk.into, chunk.ends, bad)
+                bad = []
+
+    def _chunks(self, use: str, epoch: int, steps: range) -> Iterator[_Chunk]:
+        stream, ranks = self.stream, self.draw.ranks
+        order = self.draw.order_of(len(stream), f"{use} in epoch {epoch}")
+        key = derive_key(self.draw.seed, f"training, {use}", "crop", epoch)
+        each = max(1, -(-self.size // ranks.world // stream.workers))
+        pinned = stream.device.type == "cuda"
+        for step in steps:
+            rows = order[step * self.size : (step + 1) * self.size][ranks.rank :: ranks.world]
+            ids = np.array([image_id(stream.source.ids[row]) for row in rows], np.uint64)
+            drawn = Draws(cpu_ops(), key, ids).uniform("crop", (stream.crop.numbers,), 0.0, 1.0)
+            shape = (len(rows), *stream.crop.shape, 3)
+            into = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)
+            for first in range(0, len(rows), each):
+                some = slice(first, first + each)
+                last = first + each >= len(rows)
+                yield _Chunk(into, first, rows[some], drawn[some], rows if last else None)
+
+    def _whole(
+        self, images: Tensor, rows: Rows, bad: list[tuple[int, str]]
+    ) -> tuple[Tensor, Tensor]:
+        """A batch without the images that could not be read."""
+        labels = self.stream.labels[rows]
+        if bad:
+            for place, reason in bad:
+                self.stream.unreadable.add(int(rows[place]), reason)
+            kept = torch.ones(len(rows), dtype=torch.bool)
+            kept[[place for place, _ in bad]] = False
+            images, labels = images[kept], labels[kept]
+            if not len(labels):
+                raise HardyError(f"none of {len(rows)} images of a batch can be read: {bad[0][1]}")
+        return images, labels
+
+    def _moved(self, batches: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Batches on the device, NCHW in the memory of NHWC. On a GPU each is copied on a stream of
+        its own while the one before it is used."""
+        device = self.stream.device
+        if device.type != "cuda":
+            for images, labels in batches:
+                yield images.to(device).permute(0, 3, 1, 2), labels.to(device)
+            return
+        aside = torch.cuda.Stream(device)
+        ahead: tuple[Tensor, Tensor, Any] | None = None
+        for images, labels in batches:
+            with torch.cuda.stream(aside):
+                pixels = images.to(device, non_blocking=True)
+                numbers = labels.pin_memory().to(device, non_blocking=True)
+            if ahead is not None:
+                yield self._arrived(*ahead)
+            ahead = pixels, numbers, aside.record_event()
+        if ahead is not None:
+            yield self._arrived(*ahead)
+
+    def _arrived(self, images: Tensor, labels: Tensor, copied: Any) -> tuple[Tensor, Tensor]:
+        """A batch that steps may use: they wait for its copy, and its memory waits for them."""
+        now = torch.cuda.current_stream(self.stream.device)
+        now.wait_event(copied)
+        images.record_stream(now)
+        labels.record_stream(now)
+        return images.permute(0, 3, 1, 2), labels
