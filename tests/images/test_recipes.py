@@ -34,8 +34,9 @@ def by_hand(name: str, image: Image.Image) -> np.ndarray:
         wide, high = int(0.875 * width), int(0.875 * height)
         left, top = int(np.rint((width - wide) / 2)), int(np.rint((height - high) / 2))
         image = image.crop((left, top, left + wide, top + high)).resize((299, 299), BILINEAR)
-    elif name == "resize64_exact@1":
-        image = image.resize((64, 64), BILINEAR)
+    elif name in ("resize64_exact@1", "resize32_exact@1"):
+        side = 64 if name.startswith("resize64") else 32
+        image = image.resize((side, side), BILINEAR)
     return np.asarray(image)
 
 

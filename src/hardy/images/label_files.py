@@ -15,13 +15,15 @@ tell: the development kit's meta.mat or map_clsloc.txt, or a label_map of one's 
 import csv
 import io
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hardy.documents import parse_json, read_document
-from hardy.errors import InputError
+from hardy.errors import InputError, printable
 from hardy.images.image_files import SUFFIXES
 from hardy.images.labels import imagenet_classes
 from hardy.images.source import UNLABELLED, Faults, refuse, stem
@@ -188,17 +190,28 @@ def _read_map(path: Path) -> dict[str, str]:
     return dict((b, a) if b.isdecimal() and not a.isdecimal() else (a, b) for a, b in pairs)
 
 
-def _read_meta(path: Path) -> dict[str, str]:
-    try:
-        from scipy.io import loadmat
+# Reads what is used of a file of MATLAB, and prints it.
+_META = """
+import json, sys
+from scipy.io import loadmat
+synsets = loadmat(sys.argv[1], squeeze_me=True)["synsets"]
+print(json.dumps({str(row["ILSVRC2012_ID"]): str(row["WNID"]) for row in synsets}))
+"""
 
-        synsets = loadmat(path, squeeze_me=True)["synsets"]
-        return {str(row["ILSVRC2012_ID"]): str(row["WNID"]) for row in synsets}
-    except Exception as error:  # no scipy, or anything that a file of MATLAB can be
+
+def _read_meta(path: Path) -> dict[str, str]:
+    """Number -> class, read in a process of its own: scipy dies over some damaged files."""
+    command = [sys.executable, "-I", "-c", _META, str(path.absolute())]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        why = lines[-1][:200] if lines else f"it ended with {done.returncode}"
         raise InputError(
             f"cannot read {path}: expected the meta.mat of ILSVRC's development kit, which scipy "
-            f"reads ({error!r}); or put a label_map.csv in its place, such as 1,n02119789"
-        ) from error
+            f"reads ({printable(why)}); or put a label_map.csv in its place, such as 1,n02119789"
+        )
+    found: dict[str, str] = parse_json(done.stdout)
+    return found
 
 
 def _read_json(path: Path, text: str) -> dict[str, str]:

@@ -164,6 +164,15 @@ for _recipe in (
         crop=_everything,
     ),
     Recipe(
+        "resize32_exact@1",
+        "Pillow's antialiased bilinear filter to exactly 32 x 32, aspect ratio not kept, no crop; "
+        "images of that size stay as they are.",
+        id_rule="relative_path",
+        side=32,
+        base=lambda picture: resize(rgb(picture), 32, 32),
+        crop=_everything,
+    ),
+    Recipe(
         "resize64_crop64@1",
         "Shorter side to 64 by Pillow's antialiased bilinear filter, the longer side truncated to "
         "whole pixels; then the centre 64 x 64, offsets rounded half to even.",

@@ -8,20 +8,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hardy.schema import TABLE, TEXT, WHOLE, Field, all_of, check_table, expect, is_text, one_of
+from hardy.schema import (
+    TABLE,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    all_of,
+    check_table,
+    expect,
+    is_text,
+    one_of,
+)
 
 SHIFTS, OUTLIERS = "shifts", "outliers"  # the kinds of such suites
 SHIFTED = "shifted"  # the one name that counts: its cell is the images themselves
 # What a folder of images is called by: a WordNet name, the number of a class, or a name of the
 # suite's own, which may stand for several classes. Of "labels" a JSON file has the right classes.
-_LAYOUTS = ("wnids", "numbers", "names", "labels")
+_LAYOUTS = ("wnids", "numbers", "names", "labels", "icons")
+# What is held out of icons: styles, some of all icons, subtypes, or paths that have a word in them.
+PROTOCOLS = ("style", "traditional", "subtype", "paths")
 
 _WNIDS = Field(
     "a list of WordNet names in the order of models, each once",
     lambda value: all_of(is_text)(value) and value == sorted(set(value)),
 )
 _SHIFT = {"layout": one_of(_LAYOUTS), "folder": TEXT}
-_SHIFT_TOO = {"count": WHOLE, "kept": _WNIDS, "folders": TABLE, "border": WHOLE}
+_SHIFT_TOO = {
+    "count": WHOLE,
+    "kept": _WNIDS,
+    "folders": TABLE,
+    "border": WHOLE,
+    "protocol": one_of(PROTOCOLS),
+    "words": TEXTS,
+}
 
 
 @dataclass(frozen=True)
@@ -34,12 +54,15 @@ class Shift:
     kept: tuple[str, ...] = ()  # WordNet names of the classes whose logits count; none: all
     folders: Mapping[str, tuple[str, ...]] | None = None  # the classes that each name stands for
     border: int = 0  # pixels that are cut off each side, before anything else
+    protocol: str | None = None  # of icons: what is held out of them
+    words: tuple[str, ...] = ()  # the styles or subtypes that are, unless a run names others
 
     def content(self) -> dict[str, Any]:
         """All that decides a score."""
         named = {name: list(wnids) for name, wnids in (self.folders or {}).items()}
         kept = {"kept": list(self.kept), "folders": named}
-        return {"layout": self.layout, "border": self.border, **kept}
+        held_out = {"protocol": self.protocol, "words": list(self.words)} if self.protocol else {}
+        return {"layout": self.layout, "border": self.border, **kept, **held_out}
 
     def restriction(self, classes: int) -> str:
         """Which logits are compared, in words; nothing where all are."""
@@ -57,6 +80,13 @@ def parse_shift(table: Any, where: str) -> Shift:
     every = sorted(wnid for wnids in folders.values() for wnid in wnids)
     expect(_WNIDS.fits(every), "each class under one name", folders, f"{where}: folders")
     expect(not (named and "kept" in table), "no kept beside folders", "both", f"{where}: kept")
+    icons = table["layout"] == "icons"
+    expect(
+        "protocol" in table if icons else not {"protocol", "words"} & table.keys(),
+        'a protocol if the layout is "icons"',
+        table.get("protocol"),
+        f"{where}: protocol",
+    )
     return Shift(
         table["layout"],
         table["folder"],
@@ -64,4 +94,6 @@ def parse_shift(table: Any, where: str) -> Shift:
         tuple(every if named else table.get("kept", ())),
         {name: tuple(wnids) for name, wnids in folders.items()} if named else None,
         table.get("border", 0),
+        table.get("protocol"),
+        tuple(table.get("words", ())),
     )
