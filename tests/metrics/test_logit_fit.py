@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from scipy.stats import linregress
+from scipy.stats import linregress, t
 
 from hardy.errors import InputError
 from hardy.metrics import Interval, proportion_interval
@@ -55,13 +55,52 @@ def test_too_few_points_and_a_line_that_does_not_rise_are_refused():
 
 def test_what_is_beyond_the_line_varies_as_over_resampled_images_of_both_sets():
     line, random, number = fit_logits(POINTS), np.random.default_rng(0), 1000
+    sure = line._replace(residual=0.0)
     hits, clean_hits = 650, 740
     drawn = random.binomial(number, [hits / number, clean_hits / number], (4000, 2)) / number
     plain = 100 * drawn[:, 0] - [line.predict(100 * one) for one in drawn[:, 1]]
     ends = [proportion_interval(one, number) for one in (clean_hits, hits)]
     clean, right = (Interval(100 * low, 100 * high) for low, high in ends)
-    value, interval = effective_interval(line, (74.0, clean), (65.0, right))
+    value, interval = effective_interval(sure, (74.0, clean), (65.0, right))
     assert value == pytest.approx(65 - line.predict(74.0))
     assert tuple(interval) == pytest.approx(np.quantile(plain, [0.025, 0.975]), abs=0.25)
-    alone = effective_interval(line, (74.0, Interval(74.0, 74.0)), (65.0, right))[1]
+    alone = effective_interval(sure, (74.0, Interval(74.0, 74.0)), (65.0, right))[1]
     assert tuple(alone) == pytest.approx([one - line.predict(74.0) for one in right])
+    wider = effective_interval(line, (74.0, clean), (65.0, right))[1]
+    assert wider.low < interval.low
+    assert interval.high < wider.high
+
+
+def test_the_line_is_as_uncertain_as_a_regression_says():
+    """The formula of every textbook, by way of a matrix; and in logits, then in percent."""
+    line = fit_logits(POINTS)
+    x, y = (np.array([math.log(p[s] / (100 - p[s])) for p in POINTS]) for s in (0, 1))
+    design = np.column_stack([np.ones(len(x)), x])
+    found, rest, *_ = np.linalg.lstsq(design, y, rcond=None)
+    here = np.array([1.0, math.log(74 / 26)])
+    freedom = len(x) - 2
+    error = math.sqrt(rest[0] / freedom * here @ np.linalg.inv(design.T @ design) @ here)
+    half = t.ppf(0.975, freedom) * error
+    ends = [100 / (1 + math.exp(-(here @ found + one))) for one in (-half, half)]
+    assert tuple(line.interval(74.0)) == pytest.approx(ends)
+    assert line.interval(100.0) == (100.0, 100.0)
+
+
+def test_intervals_hold_the_truth_over_lines_that_are_drawn_anew():
+    """Nine models around a line, and one with 2,000 images of each kind, 3 points beyond it."""
+    random, held, rounds, number = np.random.default_rng(1), 0, 400, 2000
+    clean_logits = np.linspace(0.2, 1.6, 9)
+    clean = 100 / (1 + math.exp(-1.0))
+    truth = 100 / (1 + math.exp(0.6 - 0.9)) + 3
+    for _ in range(rounds):
+        logits = -0.6 + 0.9 * clean_logits + random.normal(0, 0.15, 9)
+        sides = [100 / (1 + np.exp(-one)) for one in (clean_logits, logits)]
+        line = fit_logits(zip(*sides, strict=True))
+        counts = [int(random.binomial(number, share / 100)) for share in (clean, truth)]
+        seen = []
+        for hits in counts:
+            low, high = proportion_interval(hits, number)
+            seen.append((100 * hits / number, Interval(100 * low, 100 * high)))
+        low, high = effective_interval(line, *seen)[1]
+        held += low <= 3 <= high
+    assert 0.92 <= held / rounds <= 0.98

@@ -66,11 +66,12 @@ def test_classes_of_the_images_own_are_said_and_not_ranked_with_the_suites(
     results: list[Data], tmp_path: Path
 ) -> None:
     other = deepcopy(results[0])
-    other["model"]["name"] = "on own classes"
+    other["model"]["name"] = "net"
     other["circumstances"]["labels"] = "own"
     board = boards(find_results(write(tmp_path, [*results, other])))[0]
     assert board.others is not None
     assert board.others.rows[0].apart == "different classes (suite and own)"
+    assert board.others.rows[0].name == "net (own classes)"
     alone = find_results(write(tmp_path / "alone", [other]))
     assert not boards(alone)[0].published, "which are of the suite's classes"
     assert "imagenet_c v1 with own classes" in render_leaderboard(alone).decode()

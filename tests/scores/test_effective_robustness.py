@@ -1,5 +1,6 @@
 """Effective robustness: which models predict, what a user adds, and what tables say."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hardy.scores.effective_robustness import (
     read_points,
     refuse_idle,
 )
+from hardy.scores.result_files import read_results
 from hardy.suites import load, published, suite_names
 from hardy.suites.published import parse_file
 from tests.report.stores import write_run, write_shift_run
@@ -111,3 +113,22 @@ def test_a_line_that_is_drawn_out_is_marked(tmp_path):
 def test_corruptions_alone_have_none(tmp_path):
     write_run(tmp_path, "one", "imagenet_c", images=40, worst=False)
     assert "effective" not in str(hardy.score(tmp_path))
+
+
+def test_it_is_among_the_numbers_of_csv_and_json(tmp_path):
+    write_shift_run(tmp_path / "runs", "net", "imagenet_r", right=150, clean=300)
+    scored = hardy.score(tmp_path / "runs")
+    (scores,) = scored
+    known = effective_robustness(scores, published_line(scores.run.suite))
+    text = scored.write(tmp_path / "scores.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    (row,) = [one for one in rows if one["name"] == "effective robustness"]
+    ends = [float(row[name]) for name in ("value", "low", "high")]
+    assert ends == pytest.approx([known.value, *known.interval])
+    assert "the line: Student's t over its models" in row["resampling"]
+    (result,) = read_results(scored.write(tmp_path / "result.json"))
+    kept = result.scores["effective robustness"]
+    assert (kept.value, kept.interval) == (known.value, known.interval)
+    assert not kept.lower_is_better
+    assert any("logit(accuracy) =" in note for note in result.notes)
+    assert "effective robustness" not in result.headline

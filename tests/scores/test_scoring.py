@@ -248,3 +248,9 @@ def test_what_cannot_be_compared_is_said_and_differences_are_points(tmp_path: Pa
     hardy.evaluate("fake:10:2", images=images, **what)
     compared = hardy.compare("fake:10", "fake:10:2", store=tmp_path / "runs")
     assert compared.headline[0].figure().endswith(" points")
+
+
+def test_own_classes_are_said_where_the_number_stands(tmp_path: Path) -> None:
+    for own, title in ((True, "imagenet_c, own classes"), (False, "imagenet_c")):
+        write_run(tmp_path / str(own), errors(images=40), model="net", own_classes=own)
+        assert hardy.score(tmp_path / str(own)).tables()[0].title == title

@@ -38,7 +38,7 @@ def test_a_long_name_folds_and_loses_nothing(
     name = "".join(chr(ord("a") + i % 26) for i in range(90))
     to_terminal([TextTable("t", ("model", "mCE"), [(name, "1.0")])])
     out = capsys.readouterr().out
-    assert "".join(line.split()[0] for line in out.splitlines()[3:6]) == name
+    assert "".join(line.split()[0] for line in out.splitlines()[3:5]) == name
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -65,7 +65,10 @@ def test_a_narrow_terminal_still_gets_every_number(
     assert all(number in out for number in ("1.23 ± 4.5", "2.0", "3.0"))
 
 
-def test_names_break_between_their_words(narrow: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_break_between_their_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "58")
     name = "torchvision:efficientnet_b0.IMAGENET1K_V1"
     to_terminal([TextTable("t", (name, name), [("torch:some/long/folder/net.py:make", "1.0")])])
     out = capsys.readouterr().out
@@ -113,3 +116,36 @@ def test_csv_has_no_formulas(start: str) -> None:
     assert back["model"] == f"'{start}HYPERLINK(1)"
     assert back["names"] == f"'{start}x"
     assert back["value"] == "-0.5", "numbers are numbers"
+
+
+LONG = "timm:vit_base_patch16_clip_224.openai_ft_in12k_in1k"
+
+
+def test_a_name_stays_whole_where_there_is_room_for_it(
+    narrow: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    to_terminal([TextTable("t", ("model", "mCE", "clean"), [(LONG, "1.0", "2.0")])])
+    assert columns(capsys.readouterr().out.splitlines(), LONG)
+
+
+def test_names_in_a_table_of_pieces_have_more_room(
+    narrow: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers = tuple("10.0 ± 1.0" for _ in range(6))
+    to_terminal([TextTable("t", ("model", *"abcdef"), [(LONG[:40], *numbers)])])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(columns(lines, LONG[:40])) == 2, "in each of two pieces"
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_pipe_gets_a_line_per_row(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    numbers = tuple(f"{i}0.0 ± 1.0" for i in range(9))
+    note = "a note of many words " * 9
+    to_terminal([TextTable("t", ("model", *"abcdefghi"), [(LONG, *numbers)], notes=(note,))])
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = columns(lines, LONG)
+    assert all(number in row for number in numbers)
+    assert columns(lines, note.strip())

@@ -238,7 +238,8 @@ def correlate_shifts(
     Pearson's and Spearman's correlation of accuracy drops over models, with
     95 % intervals. Accuracies are shares of 1.
     """
-    from hardy.scores.text_tables import TextTable, to_terminal
+    from hardy.scores.drops import Correlation
+    from hardy.scores.text_tables import to_terminal
 
     found = hardy.correlate(
         results,
@@ -252,20 +253,4 @@ def correlate_shifts(
     if output is not None:
         typer.echo(f"wrote {output}")
         return
-    lines = [
-        (
-            f"{one.first} and {one.second}",
-            str(one.models),
-            str(one.suites),
-            *(
-                f"{value:.2f} [{interval.low:.2f} to {interval.high:.2f}]"
-                for value, interval in (
-                    (one.pearson, one.pearson_interval),
-                    (one.spearman, one.spearman_interval),
-                )
-            ),
-        )
-        for one in found
-    ]
-    header = ("drops on", "models", "suites averaged", "Pearson", "Spearman")
-    to_terminal([TextTable("Correlation of accuracy drops", header, lines)])
+    to_terminal([Correlation.table(found)])

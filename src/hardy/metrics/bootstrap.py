@@ -33,10 +33,12 @@ class Resampling(NamedTuple):
     replicates: int = REPLICATES
     seed: int = 0
     strata: npt.NDArray[np.int64] | None = None  # the class of each image, where that was fixed
+    clusters: npt.NDArray[np.int64] | None = None  # icons: those of one number are drawn together
 
     def __str__(self) -> str:
         within = ", within classes" if self.strata is not None else ""
-        return f"{self.replicates:,} bootstrap replicates over images, seed {self.seed}{within}"
+        over = "icons" if self.clusters is not None else "images"
+        return f"{self.replicates:,} bootstrap replicates over {over}, seed {self.seed}{within}"
 
 
 def resample_means(columns: npt.ArrayLike, how: Resampling | None = None) -> Floats:
@@ -54,6 +56,8 @@ def resample_tables(tables: Sequence[npt.ArrayLike], how: Resampling | None = No
     """`resample_means` of each of several arrays, from one drawing of their images."""
     how = how or Resampling()
     arrays = [np.asarray(table) for table in tables]
+    if how.clusters is not None:
+        arrays = [_by_cluster(values, how.clusters) for values in arrays]
     number = len(arrays[0])
     for values in arrays:
         if len(values) == 1:
@@ -75,6 +79,21 @@ def resample_tables(tables: Sequence[npt.ArrayLike], how: Resampling | None = No
                 found[start:stop] += counts[:, rows].astype(values.dtype) @ values[rows]
         start = stop
     return [found * scale for found, (_, scale) in zip(means, prepared, strict=True)]
+
+
+def _by_cluster(values: npt.NDArray[Any], clusters: npt.NDArray[np.int64]) -> Floats:
+    """A row per cluster in the place of its images, whose mean over clusters is theirs over images.
+
+    With the mean m of all n images, of which cluster c has n_c with the sum S_c, and C clusters, it
+    is m + C (S_c − n_c m) / n: the ratio of two sums over clusters, linearised.
+    """
+    exact = values.astype(np.float64)
+    mean = exact.mean(axis=0)
+    _, places = np.unique(clusters, return_inverse=True)
+    sums = np.zeros((int(places.max()) + 1, exact.shape[1]))
+    np.add.at(sums, places, exact - mean)
+    rows: Floats = mean + len(sums) * sums / len(exact)
+    return rows
 
 
 def freedom(number: int, strata: npt.NDArray[np.int64] | None = None) -> int:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hardy.errors import InputError
-from hardy.metrics.intervals import Interval
+from hardy.metrics.intervals import LEVEL, Interval
+from hardy.metrics.laws import student_quantile
 
 _FEWEST = 5  # of a line whose residuals tell anything
 
@@ -26,6 +27,9 @@ class LogitFit(NamedTuple):
     spread: float  # of their accuracies around the line, in points: √(Σ r² / (n − 2))
     low: float  # the least and the most clean accuracy among them
     high: float
+    middle: float  # the mean of the clean logits, and the sum of squares around it
+    squares: float
+    residual: float  # of the logits around the line: √(Σ r² / (n − 2))
 
     def predict(self, clean: float) -> float:
         """The accuracy, in percent like the clean one; of 0 and 100, which have no logit, the
@@ -33,6 +37,17 @@ class LogitFit(NamedTuple):
         if not 0 < clean < 100:
             return min(100.0, max(0.0, clean))
         return 100 / (1 + math.exp(-self.intercept - self.slope * _logit(clean)))
+
+    def interval(self, clean: float) -> Interval:
+        """Where the line may be at this clean accuracy, in percent: the 95 % interval of a
+        regression's mean, in logits, by Student's law."""
+        if not 0 < clean < 100:
+            return Interval(self.predict(clean), self.predict(clean))
+        away = (_logit(clean) - self.middle) ** 2 / self.squares
+        half = student_quantile(LEVEL, self.number - 2) * self.residual
+        half *= math.sqrt(1 / self.number + away)
+        low, high = (self._replace(intercept=self.intercept + one) for one in (-half, half))
+        return Interval(low.predict(clean), high.predict(clean))
 
     def reach(self) -> str:
         """Where the models are, in words."""
@@ -67,9 +82,12 @@ def fit_logits(points: Iterable[tuple[float, float]]) -> LogitFit:
             "that does not"
         )
     clean = [pair[0] for pair in pairs]
-    line = LogitFit(
-        float(y.mean()) - slope * float(x.mean()), slope, len(pairs), 0.0, min(clean), max(clean)
-    )
+    middle = float(x.mean())
+    intercept = float(y.mean()) - slope * middle
+    rest = y - intercept - slope * x
+    residual = math.sqrt(float(rest @ rest) / (len(pairs) - 2))
+    ends = (min(clean), max(clean))
+    line = LogitFit(intercept, slope, len(pairs), 0.0, *ends, middle, square, residual)
     off = sum((right - line.predict(one)) ** 2 for one, right in pairs)
     return line._replace(spread=math.sqrt(off / (len(pairs) - 2)))
 
@@ -79,15 +97,16 @@ def effective_interval(
 ) -> tuple[float, Interval]:
     """Accuracy beyond the line, in points, and its interval.
 
-    The two accuracies are of different images, so the distances from each to its ends are added in
-    squares (Zou & Donner 2008). The line is taken as it is: how uncertain it is, is not in it.
+    The two accuracies are of different images, and the line of other models: so the distances from
+    each to its ends are added in squares (Zou & Donner 2008).
     """
     (right, ends), predicted = accuracy, line.predict(clean[0])
     least, most = (line.predict(end) for end in clean[1])
+    under, over = line.interval(clean[0])
     beyond = right - predicted
     return beyond, Interval(
-        beyond - math.hypot(right - ends.low, most - predicted),
-        beyond + math.hypot(ends.high - right, predicted - least),
+        beyond - math.hypot(right - ends.low, most - predicted, over - predicted),
+        beyond + math.hypot(ends.high - right, predicted - least, predicted - under),
     )
 
 

@@ -10,7 +10,7 @@ from hardy.report.gathered import ModelEntry, Section, compared
 from hardy.report.scatter import UNNAMED, Spot, choose_labels, spot_series
 from hardy.report.words import not_compared, short
 from hardy.scores.effective_robustness import (
-    OVER_IMAGES,
+    WHAT_VARIES,
     EffectiveRobustness,
     PublishedLine,
     ShiftPoint,
@@ -120,5 +120,5 @@ def _see(own: Sequence[_Found], known: PublishedLine, diagonal: bool) -> str:
     equal = "; the dotted one is equal accuracy" if diagonal else ""
     return (
         f"{sentence} The grey line is what clean accuracy predicts{equal}. Accuracy is "
-        f"{known.describe()}. {OVER_IMAGES}"
+        f"{known.describe()}. {WHAT_VARIES}"
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hardy.report.gathered import ModelEntry, Section, StoreReport
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.words import section_name
-from hardy.scores.effective_robustness import OVER_IMAGES
+from hardy.scores.effective_robustness import WHAT_VARIES
 from hardy.scores.score import Score
 from hardy.scores.side_by_side import Beside, SuiteColumn, clean_note, side_by_side, ways_note
 
@@ -83,7 +83,7 @@ def _effective(report: StoreReport) -> list[BesideTable]:
     )
     notes = tuple(f"{section_name(one)}: {_describe(one)}." for one in sections)
     told = "Accuracy beyond what clean accuracy over the same classes predicts."
-    return [BesideTable("Effective robustness", headings, signed, (told, *notes, OVER_IMAGES))]
+    return [BesideTable("Effective robustness", headings, signed, (told, *notes, WHAT_VARIES))]
 
 
 def _rows(

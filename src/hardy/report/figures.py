@@ -10,7 +10,8 @@ scores were made alike, and yields what to show of them:
 
 The page draws that data by Plotly and `hardy plot` by Matplotlib, so a figure has both forms at
 once; where none of the four kinds fits, it brings both as a `Form`. It is registered by a row of
-`FIGURES`, or by an entry point of a plug-in.
+`FIGURES`, or by an entry point of a plug-in. A figure across suites, `part="store"`, gets the whole
+report instead of a section.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hardy.errors import InputError
+from hardy.metrics.statistics import LEAST
 from hardy.registry import Registry, Row, unknown
 
 if TYPE_CHECKING:
@@ -128,7 +130,7 @@ class Need(NamedTuple):
     """Data that a section must have for a figure to be drawn."""
 
     what: str  # in words, for `hardy plot`
-    there: Callable[[Section], bool]
+    there: Callable[[Any], bool]  # of a section, or of the report for a figure across suites
     note: Callable[[Section], str] = lambda section: ""  # what the page says where it is not there
 
 
@@ -162,34 +164,41 @@ CLEAN_ACCURACY = Need(
     lambda section: any(entry.clean_error for entry in section.entries),
     _no_clean_accuracy,
 )
+SEVERAL_SUITES = Need(
+    f"{LEAST} models or more that were run on the same two suites, and differ on both",
+    lambda report: bool(report.correlations),
+)
 ATTACKS = Need(
     "noise that `hardy eval --attack` learned",
     lambda section: any(entry.attacks for entry in section.entries),
 )
 
 
+_Part = Literal["scores", "attacks", "store"]  # of a section of the page, or before all sections
+
+
 @dataclass(frozen=True)
 class FigureKind:
-    """A function from a section to figures, what it needs, and where its figures stand."""
+    """A function from a section, or a report, to figures, what it needs, and where they stand."""
 
-    make: Callable[[Section], Iterable[Figure]]
+    make: Callable[[Any], Iterable[Figure]]
     needs: tuple[Need, ...]
-    part: Literal["scores", "attacks"]  # of a section of the page
+    part: _Part
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.make.__doc__)
 
-    def __call__(self, section: Section) -> list[Figure]:
+    def __call__(self, shown: Section | StoreReport) -> list[Figure]:
         """The figures; none where something is missing that they need."""
-        return [] if self.missing(section) else list(self.make(section))
+        return [] if self.missing(shown) else list(self.make(shown))
 
-    def missing(self, section: Section) -> list[Need]:
-        return [need for need in self.needs if not need.there(section)]
+    def missing(self, shown: Section | StoreReport) -> list[Need]:
+        return [need for need in self.needs if not need.there(shown)]
 
 
 def figure(
-    *, needs: tuple[Need, ...] = (), part: Literal["scores", "attacks"] = "scores"
-) -> Callable[[Callable[[Section], Iterable[Figure]]], FigureKind]:
+    *, needs: tuple[Need, ...] = (), part: _Part = "scores"
+) -> Callable[[Callable[[Any], Iterable[Figure]]], FigureKind]:
     """Make a function a kind of figure; its docstring's first sentence is what lists say of it."""
     return lambda make: FigureKind(make, needs, part)
 
@@ -200,6 +209,7 @@ FIGURES: Registry[FigureKind] = Registry(
     "hardy.figures",
     of=FigureKind,
     rows={
+        "agreement": Row("hardy.report.agreement:agreement"),
         "bars": Row("hardy.report.bars:bars"),
         "stability": Row("hardy.report.bars:stability"),
         "curves": Row("hardy.report.severity:curves"),
@@ -214,13 +224,27 @@ FIGURES: Registry[FigureKind] = Registry(
 
 def figures(section: Section, part: str | None = None) -> list[Figure]:
     """All figures that the section has data for, in the order of the page, or those of one part."""
-    kinds = [kind for _, kind in FIGURES.usable() if part in (None, kind.part)]
-    return [one for kind in kinds for one in kind(section)]
+    return [
+        one
+        for kind in _kinds("scores", "attacks")
+        if part in (None, kind.part)
+        for one in kind(section)
+    ]
+
+
+def figures_across(report: StoreReport) -> list[Figure]:
+    """The figures that stand before all sections, because they are of several suites."""
+    return [one for kind in _kinds("store") for one in kind(report)]
+
+
+def _kinds(*parts: str) -> list[FigureKind]:
+    return [kind for _, kind in FIGURES.usable() if kind.part in parts]
 
 
 def notes(section: Section) -> list[str]:
     """Sentences that say why a figure is not there, where a reader may look for it."""
-    missing = [need for _, kind in FIGURES.usable() for need in kind.missing(section)]
+    kinds = _kinds("scores", "attacks")
+    missing = [need for kind in kinds for need in kind.missing(section)]
     return list(dict.fromkeys(note for need in missing if (note := need.note(section))))
 
 
@@ -233,9 +257,16 @@ def choose_figure(
     if not sections:
         suites = dict.fromkeys(part.suite.name for part in report.sections)
         raise unknown("suite among these runs", str(suite), suites)
-    made = [(part.suite.name, figure) for part in sections for figure in make(part)]
+    if make.part == "store":
+        made = [("all", figure) for figure in make(report)]
+    else:
+        made = [(part.suite.name, figure) for part in sections for figure in make(part)]
     if not made:
-        there = [name for name, one in FIGURES.usable() if any(map(one, sections))]
+        there = [
+            name
+            for name, one in FIGURES.usable()
+            if (one(report) if one.part == "store" else any(map(one, sections)))
+        ]
         needs = " and ".join(need.what for need in make.needs)
         raise InputError(
             f"expected runs that the plot {kind} can be made of{needs and f': {needs}'}, got "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.metrics.natural_shifts import accuracy
 from hardy.progress import Item, Track, untracked
 from hardy.scores import Scores, score_run
+from hardy.scores.drops import Correlation, ModelDrop, correlate_drops, drop_of, has_drop
 from hardy.scores.effective_robustness import (
     EffectiveRobustness,
     PublishedLine,
@@ -159,6 +161,21 @@ class Section:
 class StoreReport:
     sections: tuple[Section, ...]
     left_out: tuple[str, ...] = ()  # runs without a score, and why
+
+    @cached_property
+    def correlations(self) -> list[Correlation]:
+        """How drops on one suite go with those on another, over models that adapt to nothing. Of
+        runs on a suite that were not made alike, the largest group counts."""
+        rows: list[ModelDrop] = []
+        for section in self.sections:
+            whole = [one for one in section.entries if not one.run.adapted and has_drop(one.scores)]
+            drops = [drop_of(one.scores, one.label) for one in whole]
+            if section.number == 1 and len({one.drop for one in drops}) > 1:
+                rows += drops
+        try:
+            return correlate_drops(rows)
+        except InputError:  # there are too few models, or suites
+            return []
 
 
 def gather(store: Path, *, points: Path | None = None, track: Track = untracked) -> StoreReport:

@@ -18,7 +18,15 @@ from hardy.progress import Track, watch
 from hardy.report.headline import TableCell, cells_of
 from hardy.report.page import render_page
 from hardy.report.submitted import find_results, left_out_of_results, main_score, on_our_suite
-from hardy.report.words import ADAPTED, NOT_STATED, defence_name, defended, short, trained_on
+from hardy.report.words import (
+    ADAPTED,
+    NOT_STATED,
+    OWN_CLASSES,
+    defence_name,
+    defended,
+    short,
+    trained_on,
+)
 from hardy.scores.paired_scores import differences
 from hardy.scores.result_files import ResultFile
 from hardy.scores.score import Circumstances, Score
@@ -36,9 +44,12 @@ class BoardRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name, marked where the model adapts, whatever its maker calls it."""
-        marked = not self.result.model["adapted"] or ADAPTED in self.result.name
-        return self.result.name if marked else f"{self.result.name} {ADAPTED}"
+        """The name, marked where the model adapts and where classes are the images' own, whatever
+        its maker calls it."""
+        own = main_score(self.result).circumstances.labels == "own"
+        marks = {ADAPTED: self.result.model["adapted"], OWN_CLASSES: own}
+        missing = [mark for mark, due in marks.items() if due and mark not in self.result.name]
+        return " ".join([self.result.name, *missing])
 
     @property
     def defence_name(self) -> str:

@@ -14,7 +14,7 @@ from hardy.report import attack_section as attacks
 from hardy.report import headline
 from hardy.report import plotly_figures as plots
 from hardy.report.beside_section import beside_section
-from hardy.report.figures import Figure, figures, notes
+from hardy.report.figures import Figure, figures, figures_across, notes
 from hardy.report.gallery import Gallery
 from hardy.report.gathered import ModelEntry, Section, StoreReport
 from hardy.report.palette import SCALE, style
@@ -46,6 +46,7 @@ def render_report(
         title="Robustness report",
         parts=parts,
         beside=beside_section(report),
+        across=[_figure(one, drawn) for one in figures_across(report)],
         left_out=report.left_out,
         higher=listed(list(higher)),
         figures=drawn,

@@ -16,6 +16,7 @@ _LONGEST = 36  # letters of a name inside a plot
 _LONGEST_TITLE = 120  # letters of what tells a section apart
 LABELS = {"git_commit": "Git commit that was checked out where it was run"}
 NOT_STATED = "not stated"
+OWN_CLASSES = "(own classes)"  # how they end of models whose images have classes of their own
 ADAPTED = "(adapted)"  # how the names of models end that take statistics of the test images
 
 

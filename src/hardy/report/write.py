@@ -13,13 +13,14 @@ from hardy.places import locate
 from hardy.progress import Track, untracked, watch
 from hardy.registry import unknown
 from hardy.report import REPORT_FORMATS
-from hardy.report.figures import Figure, choose_figure, figures
+from hardy.report.figures import Figure, choose_figure, figures, figures_across
 from hardy.report.gallery import make_gallery, sample_photo
 from hardy.report.gathered import StoreReport, gather
 from hardy.report.headline import headline_summary
 from hardy.report.matplotlib_figures import OverviewPart, Print, overview, save_figure
 from hardy.report.page import render_galleries, render_report
 from hardy.report.words import describe_run, section_title
+from hardy.scores.drops import Correlation
 from hardy.scores.effective_robustness import effective_tables
 from hardy.scores.listing import score_tables
 from hardy.scores.scored_cells import suite_of
@@ -193,6 +194,9 @@ def _tables(report: StoreReport) -> Iterator[TextTable]:
     yield from beside_tables(every)
     known = {one.suite.name: one.baseline for one in report.sections if one.baseline}
     yield from effective_tables(every, known)
+    if report.correlations:
+        told = tuple(figure.sees for figure in figures_across(report))
+        yield Correlation.table(report.correlations)._replace(notes=told)
     for section in report.sections:
         first, *others = score_tables([entry.scores for entry in section.entries])
         seen = [f"{figure.title}: {figure.sees}" for figure in figures(section)]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from hardy.errors import InputError
 from hardy.metrics import Interval
 from hardy.metrics.logit_fit import LogitFit, effective_interval, fit_logits, has_logit
+from hardy.metrics.metric import SHIFTS
 from hardy.metrics.natural_shifts import accuracy
 from hardy.registry import unknown
 from hardy.scores.accuracy_files import check_shares, read_accuracies
@@ -20,7 +21,10 @@ from hardy.scores.score import Score, write_figure
 from hardy.scores.text_tables import TextTable
 from hardy.suites import published, suite_names
 
-OVER_IMAGES = "Intervals are over images; how uncertain the line is, is not in them."
+WHAT_VARIES = (
+    "Intervals are over images, and over the models that the line goes by; a single model lies "
+    "further from it."
+)
 
 
 class ShiftPoint(NamedTuple):
@@ -78,6 +82,9 @@ class EffectiveRobustness(NamedTuple):
             interval=self.interval,
             unit="",
             signed=True,
+            metric="",
+            part="",
+            resampling=f"{self.accuracy.resampling}; the line: Student's t over its models",
         )
 
     def figure(self) -> str:
@@ -140,6 +147,21 @@ def effective_robustness(scores: Scores, known: PublishedLine) -> EffectiveRobus
     return EffectiveRobustness(scores, clean, right, predicted, value, interval, beyond)
 
 
+def with_effective(scores: Scores) -> Scores:
+    """The same, and effective robustness among them where there is a line, which is noted."""
+    if scores.kind != SHIFTS:
+        return scores
+    known = published_line(scores.run.suite)
+    if (found := effective_robustness(scores, known)) is None:
+        return scores
+    score = found.as_score()
+    return replace(
+        scores,
+        scores={**scores.scores, score.name: score},
+        notes=(*scores.notes, f"{score.name}: {known.describe()}"),
+    )
+
+
 def effective_tables(
     every: Sequence[Scores], baselines: Mapping[str, PublishedLine]
 ) -> list[TextTable]:
@@ -164,7 +186,7 @@ def effective_tables(
             notes.append(f"{suite}: * the line is drawn out, {known.line.reach()}")
     header = ("model", "suite", "clean accuracy", "accuracy", "predicted", "beyond, in points")
     return (
-        [TextTable("effective robustness", header, rows, notes=(*notes, OVER_IMAGES))]
+        [TextTable("effective robustness", header, rows, notes=(*notes, WHAT_VARIES))]
         if rows
         else []
     )

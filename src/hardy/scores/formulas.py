@@ -54,7 +54,8 @@ def make_scores(
     }
     theirs = reference_places(reference, metrics, circumstances, table)
     means, replicates = table.means(), table.resample(how)
-    drawn = freedom(circumstances.images, how.strata)
+    apart = circumstances.images if how.clusters is None else len(np.unique(how.clusters))
+    drawn = freedom(apart, how.strata)
     scores: dict[str, Score] = {}
     undivided: dict[AnyMetric, list[str]] = {}
     for wanted in wanted_scores(metrics, circumstances, counted, validation):
@@ -81,7 +82,8 @@ def make_scores(
             levels=circumstances.levels if names else (),
             reference=reference.name if reference and metric.is_ratio else None,
         )
-        exact = _proportion(measured[base].clean) if part == "clean" else None
+        alone = part == "clean" and how.clusters is None
+        exact = _proportion(measured[base].clean) if alone else None
         facts: dict[str, Any] = {"metric": metric, "part": part, "freedom": drawn}
         facts |= {"interval": exact, "reach": formula.reach(means, part, index), "unseen": unseen}
         if base in beneath:

@@ -25,7 +25,9 @@ def _headline(group: Sequence[Scores]) -> TextTable:
     lines = zip(_models(group), group, *columns, strict=True)
     rows = [(model, *(_figure(one, scores) for one in line)) for model, scores, *line in lines]
     best = frozenset((row, column + 1) for column, row in _best(columns))
-    return TextTable(group[0].run.suite, ("model", *names), rows, best, tuple(_notes(group)))
+    own = ", own classes" if all(some.run.identity.labels == "own" for some in group) else ""
+    title = f"{group[0].run.suite}{own}"
+    return TextTable(title, ("model", *names), rows, best, tuple(_notes(group)))
 
 
 def _models(group: Sequence[Scores]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,11 +94,14 @@ class Scores(Mapping[str, Score]):
     notes: tuple[str, ...] = ()  # what the scores leave out
     reference: StoredRun | str | None = "suite"  # as `score` was told, and how
     how: Resampling | None = None
+    cells: Collection[Cell] | None = None  # that were to be scored; None: all
     sampled: SampledScores | None = None  # where they are estimated from a sample of the run
 
     def on(self, images: Iterable[Id]) -> Scores:
         """The same, of some of the images, by their ids."""
-        return score_run(self.run, reference=self.reference, how=self.how, images=images)
+        return score_run(
+            self.run, reference=self.reference, how=self.how, images=images, cells=self.cells
+        )
 
     @property
     def model(self) -> str:
@@ -179,13 +182,14 @@ def score_run(
     reference: StoredRun | str | None = "suite",
     how: Resampling | None = None,
     images: Iterable[Id] | None = None,
+    cells: Collection[Cell] | None = None,
     sample: StoredSample | None = None,
 ) -> Scores:
     """All scores of a run, over the images that have every cell.
 
     `reference`: "suite" is the suite's own model where it has one, a run is measured on the same
-    images, None makes no ratios. `images` are the ids of those to score on, if not all; of a
-    sampled run the `sample` is what is there, if not given.
+    images, None makes no ratios. `images` are the ids of those to score on, if not all, and
+    `cells` likewise; of a sampled run the `sample` is what is there, if not given.
     """
     if isinstance(reference, str) and reference != "suite":
         raise InputError(
@@ -202,12 +206,13 @@ def score_run(
     foreign = reference == "suite" and run.identity.labels == "own"
     metrics, left_out = _metrics_for(suite, run)
     thin: tuple[Cell, ...] = ()
-    if sample is None:
+    if sample is None and cells is None:
         stored, thin = choose_sample(run, suite)
         sample = stored if images is None else None
     if sample is not None:
         return _score_sample(run, suite, sample, None if foreign else reference, metrics, left_out)
-    parts, notes = select_cells(run, suite, sorted_places(run, images), thin)
+    others = thin if cells is None else [cell for cell in run.cells if cell not in cells]
+    parts, notes = select_cells(run, suite, sorted_places(run, images), others)
     scores: dict[str, Score] = {}
     for part, measured in zip(parts, measure_images(run, suite, parts, metrics), strict=True):
         divisor, unused = reference_for(run, suite, part, None if foreign else reference, metrics)
@@ -233,7 +238,8 @@ def score_run(
             f"expected predictions of {run.model} on cells of {suite.name}, got only others, such "
             f"as {brief(str(run.cells[0]))}; the same `hardy eval` adds what is missing"
         )
-    return Scores(run, suite.kind, leading | scores, parts[0].images, tuple(notes), reference, how)
+    told = (tuple(notes), reference, how, cells)
+    return Scores(run, suite.kind, leading | scores, parts[0].images, *told)
 
 
 def _score_sample(

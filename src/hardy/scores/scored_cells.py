@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
+from hardy.images.icons50.icon_parts import icon_name
 from hardy.metrics import Resampling
 from hardy.metrics.frame_distance import DIFFICULTIES
 from hardy.scores.score import Circumstances
@@ -281,9 +282,14 @@ def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resamp
     That does not come by chance: benchmarks fix it, and subsets of them do. It is a matter of the
     images alone, so that runs on the same images are resampled alike, however each came by them.
     Any other mix may be chance: it varies too, and if it was fixed, the interval is too wide
-    rather than too narrow. So it is with classes too small to tell how their images vary.
+    rather than too narrow. So it is with classes too small to tell how their images vary. Icons
+    are drawn with all their versions and styles, which are not independent.
     """
     how = how or Resampling()
+    shift = suite_of(run).shift
+    if shift is not None and shift.protocol is not None:
+        names = [icon_name(str(run.ids[place])).icon for place in places]
+        return how._replace(clusters=np.unique(names, return_inverse=True)[1])
     labels = run.labels[places].astype(np.int64)
     sizes = np.unique(labels, return_counts=True)[1]
     alike = len(sizes) > 1 and max(2, sizes.max() - 1) <= sizes.min()

@@ -7,28 +7,39 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hardy.errors import InputError
 from hardy.metrics.metric import SHIFTS
 from hardy.places import locate
 from hardy.progress import Track, watch
 from hardy.registry import unknown
-from hardy.scores.effective_robustness import effective_tables, published_line
+from hardy.scores.effective_robustness import effective_tables, published_line, with_effective
 from hardy.scores.listing import published_tables, score_tables
 from hardy.scores.naming import choose, choose_all, first_run, of_suite, readable_runs
 from hardy.scores.part_of_suite import published_left_out, why_apart
 from hardy.scores.result_files import write_scores
 from hardy.scores.run_scores import Scores, score_run
-from hardy.scores.scored_cells import suite_of
+from hardy.scores.scored_cells import Id, suite_of
 from hardy.scores.side_by_side import beside_tables
 from hardy.scores.text_tables import Shown, TextTable, to_csv, to_html, to_text
 from hardy.store.reader import StoredRun, find_runs
+from hardy.suites.cells import Cell
 
 Tell = Callable[[str], None]
+
+
+class Asked(NamedTuple):
+    """What `hardy.evaluate` was asked for, of a run that may hold more."""
+
+    images: Sequence[Id]
+    cells: tuple[Cell, ...]
+
+    def is_all_of(self, run: StoredRun) -> bool:
+        return len(self.images) >= len(run.ids) and set(self.cells) >= set(run.cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +60,7 @@ class Run:
 
     stored: StoredRun
     faults: tuple[str, ...] = ()  # images that could not be used
+    asked: Asked | None = None  # of it, now; None: all that is stored
 
     @property
     def model(self) -> str:
@@ -72,10 +84,18 @@ class Run:
     def score(self, reference: Run | str | None = "suite") -> Scores:
         """All scores by name; printed, the headline.
 
-        `reference` is what errors are divided by: the suite's own, another run, or None.
+        `reference` is what errors are divided by: the suite's own, another run, or None. A run
+        that `hardy.evaluate` returned is scored on what it was asked for, also where more is
+        stored; `hardy.runs` and `hardy.score` have all of it.
         """
         yardstick = reference.stored if isinstance(reference, Run) else reference
-        return score_run(self.stored, reference=yardstick)
+        stored, asked = self.stored, self.asked
+        if asked is None or asked.is_all_of(stored):
+            return score_run(stored, reference=yardstick)
+        scores = score_run(stored, reference=yardstick, images=asked.images, cells=asked.cells)
+        more = f"{len(stored.cells):,} cells of {len(stored.ids):,} images"
+        note = f"this is what was asked for; the store has {more}, see `hardy score`"
+        return replace(scores, notes=(*scores.notes, note))
 
 
 class StoredRuns(list[Run]):
@@ -191,11 +211,11 @@ class ScoredStore(Shown):
 
     def as_csv(self) -> str:
         """A line per model and score."""
-        return to_csv([row for one in self.scores for row in one.as_dicts()])
+        return to_csv([row for one in self.scores for row in with_effective(one).as_dicts()])
 
     def as_json(self) -> str:
         """A result file, to keep, submit and rank; runs on clean images alone are left out."""
-        return write_scores(self.scores, self.tell)
+        return write_scores(map(with_effective, self.scores), self.tell)
 
 
 def score(

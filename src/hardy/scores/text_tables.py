@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 NOTHING = "–"  # where a table has no number
 _TEXT_FORMATS = ("table", "md", "csv", "json")
-# Widths in a terminal: of the first column, where it need not and where it must fold; of a heading;
-# and between columns.
-FIRST, LEAST, HEADING, GAP = 40, 16, 16, 2
+# Widths in a terminal: of the first column in a table that is split, and the least in one that is
+# not; of a heading; and between columns.
+FIRST, LEAST, HEADING, GAP = 40, 24, 16, 2
 WIDTH = 100  # of a file
 BLUE = "#0072b2"  # of the palette that reports have, for a notebook
 _NUMBER = re.compile(r"[<>≤≥= ]*[-+−±]?\d|–$|$")  # how a cell with a number starts, or is empty
@@ -74,11 +74,15 @@ class Shown(Protocol):
 
 
 def to_terminal(tables: Iterable[TextTable]) -> None:
-    """A table that is too wide comes in several pieces, each with the first column."""
+    """A table that is too wide comes in several pieces, each with the first column. What goes into
+    a pipe or a file has a line per row, as wide as it needs, unless COLUMNS says how wide."""
     from rich.console import Console
 
+    console = Console()
     for table in tables:
-        _print(Console(), table)
+        if not console.is_terminal and "COLUMNS" not in os.environ:
+            console = Console(width=_whole_width(table))
+        _print(console, table)
 
 
 def to_text(tables: Iterable[TextTable]) -> str:
@@ -154,10 +158,18 @@ def _is_text(table: TextTable, column: int) -> bool:
 
 
 def _first_width(widths: Sequence[int], room: int) -> int:
-    """The width of the first column: it is narrowed, down to LEAST, before the table is split."""
+    """The width of the first column: it is narrowed, down to LEAST, before the table is split. In
+    one that is split in any case, names are broken as little as may be."""
     rest = room - sum(width + GAP for width in widths[1:])
     alone = room - max(widths[1:]) - GAP
-    return max(1, min(widths[0], FIRST, max(LEAST, rest), alone))
+    return max(1, min(widths[0], rest if rest >= LEAST else FIRST, alone))
+
+
+def _whole_width(table: TextTable) -> int:
+    """What nothing of it is broken in."""
+    widths = [_width(table, column) for column in range(len(table.header))]
+    lines = (len(printable(text)) for text in (table.title, *table.notes))
+    return max(sum(widths) + GAP * len(widths), *lines)
 
 
 def _pieces(widths: Sequence[int], room: int) -> list[list[int]]:

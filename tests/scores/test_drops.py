@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hardy import evaluate
-from hardy.design.drops import ModelDrop, correlate_drops, drop, read_drops, stored_drops
 from hardy.errors import InputError
 from hardy.metrics.statistics import fisher_interval, pearson, spearman
+from hardy.scores.drops import ModelDrop, correlate_drops, drop, read_drops, stored_drops
 from hardy.store.reader import find_runs
 from hardy.suites.cells import CLEAN, Cell
 from tests.photos import photos

@@ -25,11 +25,11 @@ from hardy.metrics.statistics import LEAST, fisher_interval, pearson, spearman
 from hardy.places import locate
 from hardy.progress import Track, untracked, watch
 from hardy.registry import unknown
-from hardy.scores import score_run
 from hardy.scores.accuracy_files import check_shares, read_accuracies
 from hardy.scores.paired_scores import differences
+from hardy.scores.run_scores import Scores, score_run
 from hardy.scores.score import Score
-from hardy.scores.text_tables import to_csv
+from hardy.scores.text_tables import TextTable, to_csv
 from hardy.store.reader import find_runs
 
 REPLICATES = 1000
@@ -75,6 +75,27 @@ class Correlation(NamedTuple):
                 made[name] = value
         return made
 
+    @staticmethod
+    def table(found: "Sequence[Correlation]") -> TextTable:
+        """Correlations as text, a line per pair."""
+        lines = [
+            (
+                f"{one.first} and {one.second}",
+                str(one.models),
+                str(one.suites),
+                *(
+                    f"{value:.2f} [{interval.low:.2f} to {interval.high:.2f}]"
+                    for value, interval in (
+                        (one.pearson, one.pearson_interval),
+                        (one.spearman, one.spearman_interval),
+                    )
+                ),
+            )
+            for one in found
+        ]
+        header = ("drops on", "models", "suites averaged", "Pearson", "Spearman")
+        return TextTable("Correlation of accuracy drops", header, lines)
+
 
 def drop(clean: float, accuracy: float, what: str) -> float:
     """Clean accuracy minus accuracy; both must be shares of 1, not per cents."""
@@ -116,7 +137,7 @@ def correlate(
         raise InputError(f"cannot write {output}: the results are read from it; name another file")
     rows: list[ModelDrop] = []
     for path in paths:
-        rows += stored_drops(path, track) if path.is_dir() else read_drops(path)
+        rows += stored_drops(path, track, tell) if path.is_dir() else read_drops(path)
     found = correlate_drops(rows, target, family, seed, tell=tell, track=track)
     if output is not None:
         text = to_csv([one.as_dict() for one in found])
@@ -254,31 +275,45 @@ def read_drops(path: Path) -> list[ModelDrop]:
     ]
 
 
-def stored_drops(store: Path, track: Track = untracked) -> list[ModelDrop]:
+def stored_drops(
+    store: Path, track: Track = untracked, tell: Callable[[str], object] = lambda reason: None
+) -> list[ModelDrop]:
     """The drops of all runs in a store: of accuracy, from clean images to others; of sequences the
-    flip probability."""
-    rows = []
+    flip probability. `tell` hears of suites on which no accuracy can drop."""
     runs = find_runs(store)
+    rows = []
+    without: dict[str, None] = {}
     for run in track(runs, len(runs), "runs"):
         scores = score_run(run, reference=None)
-        needed = _NEEDED.get(scores.kind)
-        if needed is None:
-            raise InputError(
-                f"expected suites on which accuracy can drop, got {run.suite} of {run.model}; name "
-                "a store without it"
-            )
-        lacking = [one for one in needed if one not in scores]
-        if lacking:
-            raise InputError(
-                f"expected the {' and '.join(lacking)} of {run.model} on {run.suite}, "
-                "which was not run on what that needs; run it on all of the suite"
-            )
-        made, *clean = (scores[one] for one in needed)
-        lost = made.value / 100
-        if clean:
-            right = [one.value / 100 for one in (*clean, made)]
-            if made.lower_is_better:  # errors
-                right = [1 - share for share in right]
-            lost = drop(right[0], right[1], f"{run.model} on {run.suite}")
-        rows.append(ModelDrop(run.model, run.suite, lost, made))
+        if scores.kind in _NEEDED:
+            rows.append(drop_of(scores, run.model))
+        else:
+            without[run.suite] = None
+    if without:
+        tell(f"{', '.join(without)}, on which no accuracy can drop")
     return rows
+
+
+def has_drop(scores: Scores) -> bool:
+    """Whether a run tells what its model loses: it has clean images too, and classes that can be
+    right, which outliers have not."""
+    return scores.kind in _NEEDED and all(one in scores for one in _NEEDED[scores.kind])
+
+
+def drop_of(scores: Scores, model: str) -> ModelDrop:
+    """What a model loses in a run, whose suite is one on which it can."""
+    run, needed = scores.run, _NEEDED[scores.kind]
+    lacking = [one for one in needed if one not in scores]
+    if lacking:
+        raise InputError(
+            f"expected the {' and '.join(lacking)} of {run.model} on {run.suite}, "
+            "which was not run on what that needs; run it on all of the suite"
+        )
+    made, *clean = (scores[one] for one in needed)
+    lost = made.value / 100
+    if clean:
+        right = [one.value / 100 for one in (*clean, made)]
+        if made.lower_is_better:  # errors
+            right = [1 - share for share in right]
+        lost = drop(right[0], right[1], f"{run.model} on {run.suite}")
+    return ModelDrop(model, run.suite, lost, made)
