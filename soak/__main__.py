@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from soak import fuzz, kills
-from soak.harness import Tally
 
 TARGET = Path("build/soak.md")
 
@@ -24,13 +23,20 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
 
 
-def describe(seconds: float, seed: int, tallies: Sequence[Tally]) -> str:
+def write_figures(
+    target: Path,
+    command: str,
+    seconds: float,
+    seed: int,
+    tables: Sequence[Sequence[Sequence[str]]],
+) -> None:
     """The figures, with how they came about."""
-    damaged, disturbed = tallies
     system = f"{platform.system()}, {platform.machine()}, {os.cpu_count()} processors"
-    head = f"`make soak SECONDS={seconds:g} SEED={seed}`, Python {platform.python_version()} on "
-    tables = (markdown(kills.rows(disturbed)), markdown(damaged.rows()))
-    return "\n".join((f"{head}{system}:\n", *tables))
+    head = f"`make {command} SECONDS={seconds:g} SEED={seed}`, Python {platform.python_version()}"
+    target.parent.mkdir(exist_ok=True)
+    text = "\n".join((f"{head} on {system}:\n", *map(markdown, tables)))
+    target.write_text(text, encoding="utf-8")
+    print(f"\nwrote {target}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,15 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=300.0, help="how long")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
-    tallies = [
-        attack.run(given.seed, seconds=given.seconds / 2, workers=os.cpu_count() or 1)
-        for attack in (fuzz, kills)
-    ]
-    for attack, tally in zip((fuzz, kills), tallies, strict=True):
+    tallies, tables = [], []
+    for attack in (kills, fuzz):  # figures are written in between: an hour is long
+        workers = os.cpu_count() or 1
+        tally = attack.run(given.seed, seconds=given.seconds / 2, workers=workers)
         attack.tell(tally)
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(describe(given.seconds, given.seed, tallies), encoding="utf-8")
-    print(f"\nwrote {TARGET}")
+        tallies.append(tally)
+        tables.append(attack.rows(tally))
+        write_figures(TARGET, "soak", given.seconds, given.seed, tables)
     return 1 if any(tally.failures for tally in tallies) else 0
 
 

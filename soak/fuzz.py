@@ -66,6 +66,11 @@ def run(
     return tally
 
 
+def rows(tally: Tally) -> list[tuple[str, ...]]:
+    """A table: a row for each reader, with its inputs, how many it refused, and its failures."""
+    return tally.rows()
+
+
 def tell(tally: Tally) -> None:
     """Print the figures, and of failures how to see them again."""
     print(as_table(tally.rows()))

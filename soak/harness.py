@@ -21,10 +21,15 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from soak.children import processor_seconds
+
 # Bytes that a worker may add to what it has when it begins: an image of the most pixels that are
 # taken, in colours of its own and in RGB, and a copy of it.
 MEMORY = 3_000_000_000
-SECONDS = 60.0  # that a case may take: generous, since other work may go on beside it
+# Seconds of processors that a case may take, and by the clock, by which one that waits for ever is
+# known: on a machine that is busy with other work, a case that is well takes long.
+SECONDS, WAIT = 60.0, 1200.0
+_BEGINNING = 1200  # seconds that a worker has to import everything
 
 _LONGEST = 300  # letters of a line of what happened
 
@@ -76,7 +81,15 @@ class _Worker:
     process: Any
     pipe: Connection
     case: tuple[str, Any] | None = None
+    began: float = 0.0  # the case, in seconds of processors that the worker had taken
     until: float = 0.0
+
+    def is_over_time(self) -> bool:
+        try:
+            taken = processor_seconds(self.process.pid) - self.began
+        except OSError:  # it has just died
+            return False
+        return taken > SECONDS or time.monotonic() > self.until
 
 
 def run_cases(
@@ -112,8 +125,9 @@ def _collect(
             _replace(worker, work)
         _next(worker, waiting)
     for worker in busy.values():
-        if worker.case is not None and time.monotonic() > worker.until:
-            tally.add(*worker.case, f"took more than {SECONDS:g} s")
+        if worker.case is not None and worker.is_over_time():
+            told = f"took more than {SECONDS:g} s of a processor, or {WAIT:g} s in all"
+            tally.add(*worker.case, told)
             _replace(worker, work)
             _next(worker, waiting)
 
@@ -128,7 +142,8 @@ def _replace(worker: _Worker, work: Callable[[], Work]) -> None:
 def _next(worker: _Worker, waiting: Iterator[tuple[str, Any]]) -> None:
     worker.case = next(waiting, None)
     if worker.case is not None:
-        worker.until = time.monotonic() + SECONDS + 60 * (not worker.process.is_alive())
+        worker.began = processor_seconds(worker.process.pid)
+        worker.until = time.monotonic() + WAIT
         worker.pipe.send(worker.case)
 
 
@@ -138,8 +153,8 @@ def _start(work: Callable[[], Work]) -> _Worker:
     process = context.Process(target=_serve, args=(work, there), daemon=True)
     process.start()
     there.close()
-    if not here.poll(300):
-        raise RuntimeError("a worker did not begin within five minutes")
+    if not here.poll(_BEGINNING):
+        raise RuntimeError(f"a worker did not begin within {_BEGINNING} s")
     here.recv()  # it is ready: the time of a case does not count its imports
     return _Worker(process, here)
 

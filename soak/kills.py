@@ -32,18 +32,10 @@ from typing import Any, NamedTuple
 from soak.calls import GROWING, WRITE, Call, Gate
 from soak.children import Ended, fork
 from soak.harness import REFUSED, Accepted, Tally, Work, as_table, in_words, run_cases
-from soak.operations import (
-    OPERATIONS,
-    Operation,
-    Results,
-    check_partly,
-    check_there,
-    check_whole,
-    hardy,
-    lay_images,
-    make_small,
-)
+from soak.operations import OPERATIONS, Operation, hardy
 from soak.power import Recorder, lay_out, load_events, replace_folder
+from soak.results import Results, check_partly, check_there, check_whole
+from soak.surroundings import lay_images, make_small
 
 SHOWN = 10  # failures
 KILL, FAULT, POWER = "kill", "fault", "power loss"
@@ -153,7 +145,9 @@ class Trials:
                 self._cut(operation, known, work, chance)
             else:
                 refused |= self._disturb(operation, known, case.kind, work, chance)
-        look = fork(lambda: check_partly(operation, known.prepared, known.results), work, told)
+        look = fork(
+            lambda: check_partly(operation.partly, known.prepared, known.results), work, told
+        )
         _no_traceback(look, "the result in between")
         _expect(fork(lambda: hardy(*operation.commands), work, told))
         if operation.sweeps:
@@ -172,7 +166,7 @@ class Trials:
         attack = Attack(way, 0 if moment else at)
         told = work.parent / "told"
         ended = fork(lambda: _attacked(operation, work, attack), work, told, moment)
-        _no_traceback(ended, f"{way} at call {at} of {known.calls}")
+        _no_traceback(ended, f"{way} at call {at} of {known.calls}", operation.listed)
         return ended.code > 0
 
     def _cut(
@@ -232,9 +226,10 @@ def _expect(ended: Ended) -> None:
         raise Accepted(f"expected no failure, got {ended.code}:\n{ended.told[-2000:]}")
 
 
-def _no_traceback(ended: Ended, when: str) -> None:
-    """Whether it was killed, went on, or told of an error in a line."""
-    errors = [line for line in ended.told.splitlines() if line.startswith("error: ")]
+def _no_traceback(ended: Ended, when: str, listed: tuple[str, ...] = ()) -> None:
+    """Whether it was killed, went on, or told of an error in a line, or in a list at its end."""
+    starts = ("error: ", *listed)
+    errors = [line for line in ended.told.splitlines() if line.startswith(starts)]
     fine = ended.code in (0, -signal.SIGKILL) or (ended.code in (1, 2) and len(errors) == 1)
     if not fine or "Traceback" in ended.told:
         raise Accepted(f"{when}, ended with {ended.code}:\n{ended.told[-3000:]}")

@@ -1,5 +1,5 @@
-"""Writes the valid files that are damaged: `python -m soak.make_corpus`, once; the repository keeps
-them, so that a seed means the same inputs wherever it is given."""
+"""Writes the valid files that are damaged: `python -m soak.make_corpus FOLDER ...`, each once; the
+repository keeps them, so that a seed means the same inputs wherever it is given."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import shutil
+import sys
 import tarfile
 from contextlib import chdir
 from pathlib import Path
@@ -34,7 +35,7 @@ def encoded(format: str, image: np.ndarray = PIXELS[0], **options: object) -> by
 
 def pictures(folder: Path) -> None:
     formats = {"png": "PNG", "jpg": "JPEG", "tif": "TIFF", "gif": "GIF", "webp": "WEBP"}
-    formats |= {"bmp": "BMP", "ppm": "PPM", "jp2": "JPEG2000"}
+    formats |= {"bmp": "BMP", "ppm": "PPM", "jp2": "JPEG2000", "avif": "AVIF"}
     for suffix, format in formats.items():
         (folder / f"picture.{suffix}").write_bytes(encoded(format))
 
@@ -84,6 +85,17 @@ def texts(folder: Path) -> None:
     )
     (folder / "matrix.csv").write_text("x,fog,snow,frost\nfog,1,.2,.3\nsnow,.2,1,0\nfrost,.3,0,1\n")
     (folder / "drops.csv").write_text("model,suite,clean,accuracy\na,s,.9,.5\nb,s,.8,.6\n")
+    (folder / "models.txt").write_text("first = fake:10\n# a comment\nfake:10:3\n")
+    (folder / "prompts.txt").write_text("a photo of a {}.\na drawing of the {}, in ink\n")
+    (folder / "points.csv").write_text(
+        "model,suite,clean,accuracy\na,imagenet_r,.7,.3\nb,imagenet_r,.8,.4\nc,imagenet_r,.6,.2\n"
+    )
+    (folder / "README.md").write_text(
+        "---\nlicense: mit  # of the weights\ntags: [a, b]\n"
+        "model-index:\n- name: waves\n  results:\n"
+        "  - task: {type: image-classification}\n    dataset: {type: mine, name: 'Mine'}\n"
+        "    metrics:\n    - {type: accuracy, value: 0.10}\n---\n# Waves\n"
+    )
     cells = [
         f"{one},{s},{0.4 - s / 20:.2f}\n" for one in hardy.corruptions()[:15] for s in range(1, 6)
     ]
@@ -147,10 +159,119 @@ def video(folder: Path) -> None:
     (folder / "clip.mp4").write_bytes(video(frames, "x264:crf=40,preset=ultrafast"))
 
 
+def numbered(folder: Path) -> None:
+    """Labels by number, with the three kinds of maps to classes."""
+    from scipy.io import savemat
+
+    wordnet = ("n01440764", "n01443537")
+    for how in ("csv", "json", "mat"):
+        (folder / how / "images").mkdir(parents=True)
+        for number in (1, 2, 3):
+            name = f"images/ILSVRC2012_val_{number:08}.png"
+            (folder / how / name).write_bytes(encoded("PNG", PIXELS[number]))
+        (folder / how / "numbers.txt").write_text("1\n2\n1\n")
+    (folder / "csv/real.json").write_text("[[0, 5], [], [1]]")
+    (folder / "csv/label_map.csv").write_text(f"1,{wordnet[0]}\n2,{wordnet[1]}\n")
+    (folder / "json/label_map.json").write_text(json.dumps(dict(zip("12", wordnet, strict=True))))
+    rows = np.array(list(enumerate(wordnet, 1)), [("ILSVRC2012_ID", "O"), ("WNID", "O")])
+    savemat(folder / "mat/meta.mat", {"synsets": rows})
+
+
+def sampled(folder: Path) -> None:
+    """A run of which a sample was predicted."""
+    from hardy.progress import untracked
+
+    images = np.random.default_rng(4).integers(0, 256, (200, 8, 8, 3), np.uint8)
+    large = images.repeat(4, axis=1).repeat(4, axis=2)
+    labels = np.arange(200) % 10
+    with chdir(folder):
+        asked = {"images": large, "labels": labels, "only": ["contrast"], "until": 9}
+        hardy.evaluate("fake:10", suite="cifar10_c", store="runs", track=untracked, **asked)
+        (run,) = Path("runs").iterdir()
+        for one in run.iterdir():
+            one.rename(one.name)
+        shutil.rmtree("runs")
+        os.remove("lock")
+
+
+def overlap(folder: Path) -> None:
+    """A finished experiment of tiny nets."""
+    from hardy.progress import untracked
+    from soak.surroundings import make_tiny
+
+    make_tiny()
+    pixels = np.random.default_rng(5).integers(0, 256, (8, 32, 32, 3), np.uint8)
+    with chdir(folder):
+        np.savez("images.npz", images=pixels, labels=np.arange(8) % 2)
+        hardy.overlap(
+            "out",
+            suite="cifar10_c",
+            data="images.npz",
+            images="images.npz",
+            only=["contrast", "brightness"],
+            net="wrn_40_2",
+            epochs=1,
+            batch=4,
+            device="cpu",
+            track=untracked,
+        )
+        kept = ("experiment.json", "features.npz", "models", "predictions")
+        for one in Path("out").iterdir():
+            if one.name in kept:
+                one.rename(one.name)
+        shutil.rmtree("out")
+        for left in (Path("images.npz"), *Path().rglob("lock")):
+            left.unlink()
+
+
+def mirror(folder: Path) -> None:
+    from hardy.progress import untracked
+
+    (folder / "in").mkdir()
+    Image.fromarray(PIXELS[0]).save(folder / "in/0.png")
+    with chdir(folder):
+        hardy.corrupt_files("in", "out", ["contrast:1,3"], edition="cifar", track=untracked)
+
+
+def models(folder: Path) -> None:
+    import zipfile
+
+    import torch
+
+    from hardy.models.weight_files import packed
+    from tests.vision import import_torchvision
+
+    import_torchvision()
+    from tests.models import clip_folders, hf_folders
+
+    weight = np.eye(3, 5, dtype=np.float32)
+    parts = {"weight": weight, "bias": np.zeros(3, np.float32)}
+    texts = {"backbone": np.array("fake:5"), "classes": np.array(["a", "b", "c"])}
+    np.savez(folder / "linear.npz", **parts, **texts)
+    tensors = {name: torch.from_numpy(array) for name, array in parts.items()}
+    notes = {"backbone": "fake:5", "classes": json.dumps(["a", "b", "c"]), "fingerprint": "x"}
+    (folder / "linear.safetensors").write_bytes(packed(tensors, notes, folder))
+    np.savez(folder / "texts.npz", key=np.array("texts"), features=np.eye(3, 8, dtype=np.float32))
+    dense = {"module": "keras.layers", "class_name": "Dense", "config": {"name": "d", "units": 5}}
+    config = {"module": "keras", "class_name": "Sequential", "config": {"layers": [dense]}}
+    with zipfile.ZipFile(folder / "net.keras", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("metadata.json", '{"keras_version": "3.15.1"}')
+        archive.writestr("config.json", json.dumps(config))
+        archive.writestr("model.weights.h5", b"\x89HDF\r\n\x1a\n" + bytes(range(256)) * 8)
+    hf_folders.save(folder / "hf", size=32, **hf_folders.HALF)
+    clip_folders.save(folder / "clip")
+
+
 def main() -> None:
-    shutil.rmtree(CORPUS, ignore_errors=True)
-    for make in (pictures, image_sets, texts, store, weights, video):
+    makers = (
+        *(pictures, image_sets, texts, store, weights, video),
+        *(numbered, sampled, overlap, mirror, models),
+    )
+    for make in makers:
+        if make.__name__ not in sys.argv[1:]:
+            continue
         folder = CORPUS / make.__name__
+        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         make(folder)
 

@@ -80,8 +80,7 @@ def lay_out(events: list[Event], before: Path, after: Path, chance: random.Rando
         elif keep and call.kind in (MAKE, FOLDER):
             names[call.path] = file or None
         elif keep and call.kind == MOVE:
-            names.pop(call.path, None)
-            names[call.to] = file
+            _move(names, call, file)
         elif keep and call.kind == DROP:
             names.pop(call.path, None)
     after.mkdir()
@@ -93,6 +92,16 @@ def lay_out(events: list[Event], before: Path, after: Path, chance: random.Rando
             place.mkdir()
         else:
             place.write_bytes(contents.get(its, b""))
+
+
+def _move(names: dict[str, str | None], call: Call, file: str) -> None:
+    """A file, or a folder with all that is in it."""
+    if file:
+        names.pop(call.path, None)
+        names[call.to] = file
+        return
+    for name in [one for one in names if f"{one}/".startswith(f"{call.path}/")]:
+        names[call.to + name[len(call.path) :]] = names.pop(name)
 
 
 def _change(content: bytearray, call: Call, keep: bool, chance: random.Random) -> None:

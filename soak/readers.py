@@ -17,10 +17,47 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from soak.harness import Accepted, Work
 from soak.mutations import mutate
+from soak.read_images import (
+    read_built,
+    read_built_array,
+    read_built_header,
+    read_clip,
+    read_mirrored,
+    read_numbered,
+    read_picture,
+    read_right_classes,
+    read_set,
+    read_set_around,
+    read_with_labels,
+)
+from soak.read_models import (
+    read_hf,
+    read_image_text_model,
+    read_kept_texts,
+    read_keras,
+    read_linear,
+    read_onnx,
+    read_state,
+    read_tflite,
+)
+from soak.read_records import (
+    read_brought_points,
+    read_card,
+    read_experiment,
+    read_model_drops,
+    read_model_list,
+    read_model_table,
+    read_overlap_matrix,
+    read_performances,
+    read_result,
+    read_sentences,
+    read_stored_run,
+    read_suite,
+    read_trained,
+    read_training_log,
+)
 
 CORPUS = Path(__file__).parent / "corpus"
 BEFORE = Path(__file__).parents[1] / "tests/fixtures/v0_1"
@@ -35,222 +72,85 @@ class Target:
     source: Path  # a file, or the folder that is copied around it
     file: str = ""  # in the folder; a pattern
     sealed: bool = False  # whether it has sums
+    needs: str = ""  # a package, without which it is left out
 
 
-def _image(path: Path) -> None:
-    from hardy.images.image_files import read_image
-
-    read_image(path)
-
-
-def _set(path: Path, **options: Any) -> None:
-    from hardy.images import open_images
-    from hardy.images.labels import classes_of
-    from hardy.suites import load
-
-    for faults in (None, []):
-        source = open_images(path, faults=faults, **options)
-        source.describe()
-        for row in range(min(len(source), 8)):
-            source.read(row)
-    if source.labels is not None:
-        classes_of(load("cifar10_c"), source.labels, source.classes, len(source), own=True)
-
-
-def _beside(name: str) -> Read:
-    """The set of the file's folder, which it belongs to."""
-    return lambda path: _set(path.parent if name == "." else path.parent / name)
-
-
-def _labels(path: Path) -> None:
-    shutil.copy(CORPUS / "image_sets/set.npy", path.parent / "set.npy")
-    _set(path.parent / "set.npy", labels=path)
-
-
-def _suite(path: Path) -> None:
-    from hardy.suites import load
-    from hardy.suites.cells import choose_cells
-
-    suite = load(str(path))
-    suite.content_hash()
-    choose_cells(suite, ["all"])
-
-
-def _models(path: Path) -> None:
-    from hardy.models.model_lists import list_models
-
-    list_models([str(path)])
-
-
-def _run(path: Path) -> Any:
-    from hardy.scores.run_scores import score_run
-    from hardy.store.attack_files import read_attacks
-    from hardy.store.reader import READABLE, open_run
-    from hardy.store.worst_images import read_worst
-
-    folder = next(above for above in path.parents if (above / "run.json").exists())
-    run = open_run(folder)
-    str(run.identity.hash())
-    cells = [cell for cell in run.cells if run.frames(cell) is None]
-    there = np.flatnonzero(run.complete(cells))
-    read = run.read(cells, tuple(READABLE), there)
-    read_worst(folder)
-    read_attacks(run)
-    notes = (run.seen, run.left_out, run.doubts, run.trained)
-    scores = score_run(run)
-    values = {name: read[name].tobytes() for name in read}
-    said = [str(scores[name].value) for name in scores]
-    return cells, there.tolist(), run.labels.tolist(), values, said, notes, run.details
-
-
-def _built(path: Path) -> None:
-    import hardy
-    from hardy.progress import untracked
-    from hardy.variants.stored import open_stored
-
-    hardy.verify(path.parent, track=untracked)
-    stored = open_stored(path.parent)
-    for cell in stored.cells:
-        stored.chunk([0]).make(cell)
-
-
-def _header(path: Path) -> Any:
-    from hardy.variants.disk.build_header import read_header
-
-    header = read_header(path.parent)
-    _built(path)
-    return header
-
-
-def _array(path: Path) -> None:
-    from hardy.suites import load
-    from hardy.variants.stored import open_stored
-
-    for other in (path.parent / "manifest.json", path.parent / "manifest.jsonl"):
-        other.unlink(missing_ok=True)
-    stored = open_stored(path.parent, load("cifar10_c"))
-    for cell in stored.cells:
-        stored.chunk([0]).make(cell)
-
-
-def _video(path: Path) -> None:
-    from hardy.variants.disk.encode import read_video
-
-    read_video(path)
-
-
-def _onnx(path: Path) -> None:
-    from hardy.models import load_model
-
-    load_model(f"onnx:{path}")
-
-
-def _tflite(path: Path) -> None:
-    """What Hardy itself reads of it: LiteRT, which runs it, dies over some damaged files."""
-    from hardy.errors import door
-    from hardy.models.adapters.tflite_file import ends_in_softmax, stated_normalisation
-
-    with door(path):
-        ends_in_softmax(path.read_bytes())
-        stated_normalisation(path.read_bytes())
-
-
-def _weights(path: Path) -> Any:
-    import torch
-
-    from hardy.models.weight_files import read_weights
-    from hardy.models.weights import load_checkpoint
-
-    read = read_weights(path, "take another")
-    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
-    load_checkpoint(net, path, "take another")
-    return {name: tensor.numpy().tobytes() for name, tensor in sorted(read.items())}
-
-
-def _trained(path: Path) -> Any:
-    from hardy.train.record import check_run, read_run, run_hash, seen_in
-    from hardy.train.trained_model import trained_as
-
-    record = read_run(path.parent)
-    run_hash(path.parent)
-    seen_in(path.parent)
-    check_run(record, path)
-    trained_as(record)
-    return record
-
-
-def _log(path: Path) -> None:
-    from hardy.train.record import read_log
-
-    read_log(path.parent)
-
-
-def _results(path: Path) -> None:
-    from hardy.report.submitted import find_results
-
-    find_results([path])
-
-
-def _matrix(path: Path) -> None:
-    from hardy.design.independent_sets import select_independent
-    from hardy.design.matrix import read_matrix
-
-    select_independent(read_matrix(path), 0.5)
-
-
-def _drops(path: Path) -> None:
-    from hardy.design.drops import read_drops
-
-    read_drops(path)
-
-
-def _performances(path: Path) -> None:
-    from hardy.scores.performance import performance
-
-    performance(path).render("table")
-
-
-WEIGHTS = CORPUS / "weights"
+TEXTS, WEIGHTS, MODELS = CORPUS / "texts", CORPUS / "weights", CORPUS / "models"
+NUMBERED = CORPUS / "numbered"
+TORCH, HF = "torch", "transformers"
+SAMPLED, OVERLAP = CORPUS / "sampled", CORPUS / "overlap"
 SETS, RUN, BUILT = CORPUS / "image_sets", CORPUS / "store/run", CORPUS / "store/built"
 TARGETS = {
     **{
-        f"image .{suffix}": Target("head", _image, CORPUS / f"pictures/picture.{suffix}")
-        for suffix in ("png", "jpg", "tif", "gif", "webp", "bmp", "ppm", "jp2")
+        f"image .{suffix}": Target("head", read_picture, CORPUS / f"pictures/picture.{suffix}")
+        for suffix in ("png", "jpg", "tif", "gif", "webp", "bmp", "ppm", "jp2", "avif")
     },
-    "set .npy": Target("npy", _set, SETS / "set.npy"),
-    "set .npz": Target("zip", _set, SETS / "set.npz"),
-    "set .npz, compressed": Target("zip", _set, SETS / "packed.npz"),
-    "set .tar": Target("head", _set, SETS / "set.tar"),
-    "set .parquet": Target("parquet", _set, SETS / "set.parquet"),
-    "set .arrow": Target("head", _beside("."), SETS / "saved", "*.arrow"),
-    "set CIFAR, python": Target("head", _set, SETS / "test_batch"),
-    "set CIFAR, binary": Target("head", _set, SETS / "test_batch.bin"),
-    "labels .npy": Target("npy", _labels, SETS / "labels.npy"),
-    "labels .csv": Target("text", _beside("."), SETS / "named", "labels.csv"),
-    "labels of Tiny ImageNet": Target("text", _beside("."), SETS / "tiny", "val_annotations.txt"),
-    "suite": Target("toml", _suite, CORPUS / "texts/mine.toml"),
-    "models": Target("toml", _models, CORPUS / "texts/models.toml"),
-    "matrix": Target("text", _matrix, CORPUS / "texts/matrix.csv"),
-    "drops": Target("text", _drops, CORPUS / "texts/drops.csv"),
-    "performances": Target("text", _performances, CORPUS / "texts/performances.csv"),
-    "training log": Target("lines", _log, CORPUS / "texts/log.jsonl"),
-    "result": Target("json", _results, CORPUS / "store/result.json"),
-    "run.json": Target("json", _run, RUN, "run.json", sealed=True),
-    "session": Target("json", _run, RUN, "sessions/*.json", sealed=True),
-    "images.parquet": Target("parquet", _run, RUN, "images.parquet", sealed=True),
-    "part": Target("parquet", _run, RUN, "parts/*.parquet", sealed=True),
-    "worst.parquet": Target("parquet", _run, RUN, "worst.parquet"),
-    "run of 0.1.0": Target("json", _run, BEFORE / "runs", "*/run.json"),
-    "attack of 0.1.0": Target("json", _run, BEFORE / "runs", "*/attack-*.json"),
-    "manifest.json": Target("json", _header, BUILT, "manifest.json", sealed=True),
-    "manifest.jsonl": Target("lines", _built, BUILT, "manifest.jsonl"),
-    "files .npy": Target("npy", _array, BUILT, "contrast.npy"),
-    "files .mp4": Target("head", _video, CORPUS / "video/clip.mp4"),
-    "onnx": Target("head", _onnx, WEIGHTS / "net.onnx"),
-    "tflite": Target("head", _tflite, WEIGHTS / "net.tflite"),
-    "weights .safetensors": Target("head", _weights, WEIGHTS / "net.safetensors", sealed=True),
-    "weights .pt": Target("zip", _weights, WEIGHTS / "net.pt"),
-    "training run.json": Target("json", _trained, WEIGHTS / "run.json", sealed=True),
+    "set .npy": Target("npy", read_set, SETS / "set.npy"),
+    "set .npz": Target("zip", read_set, SETS / "set.npz"),
+    "set .npz, compressed": Target("zip", read_set, SETS / "packed.npz"),
+    "set .tar": Target("head", read_set, SETS / "set.tar"),
+    "set .parquet": Target("parquet", read_set, SETS / "set.parquet"),
+    "set .arrow": Target("head", read_set_around, SETS / "saved", "*.arrow"),
+    "set CIFAR, python": Target("head", read_set, SETS / "test_batch"),
+    "set CIFAR, binary": Target("head", read_set, SETS / "test_batch.bin"),
+    "labels .npy": Target("npy", read_with_labels, SETS / "labels.npy"),
+    "labels .csv": Target("text", read_set_around, SETS / "named", "labels.csv"),
+    "labels of Tiny ImageNet": Target("text", read_set_around, SETS / "tiny", "val_*.txt"),
+    "labels, numbered": Target("text", read_numbered, NUMBERED / "csv", "numbers.txt"),
+    "label map .csv": Target("text", read_numbered, NUMBERED / "csv", "label_map.csv"),
+    "label map .json": Target("json", read_numbered, NUMBERED / "json", "label_map.json"),
+    "label map .mat": Target("head", read_numbered, NUMBERED / "mat", "meta.mat", needs="scipy"),
+    "labels of ReaL": Target("json", read_right_classes, NUMBERED / "csv", "real.json"),
+    "suite": Target("toml", read_suite, TEXTS / "mine.toml"),
+    "models": Target("toml", read_model_table, TEXTS / "models.toml"),
+    "models .txt": Target("text", read_model_list, TEXTS / "models.txt"),
+    "prompts": Target("text", read_sentences, TEXTS / "prompts.txt"),
+    "points": Target("text", read_brought_points, TEXTS / "points.csv"),
+    "model card": Target("text", read_card, TEXTS / "README.md", needs="yaml"),
+    "matrix": Target("text", read_overlap_matrix, TEXTS / "matrix.csv"),
+    "drops": Target("text", read_model_drops, TEXTS / "drops.csv"),
+    "performances": Target("text", read_performances, TEXTS / "performances.csv"),
+    "training log": Target("lines", read_training_log, TEXTS / "log.jsonl", needs=TORCH),
+    "result": Target("json", read_result, CORPUS / "store/result.json"),
+    "run.json": Target("json", read_stored_run, RUN, "run.json", sealed=True),
+    "session": Target("json", read_stored_run, RUN, "sessions/*.json", sealed=True),
+    "images.parquet": Target("parquet", read_stored_run, RUN, "images.parquet", sealed=True),
+    "part": Target("parquet", read_stored_run, RUN, "parts/*.parquet", sealed=True),
+    "sampled run.json": Target("json", read_stored_run, SAMPLED, "run.json", sealed=True),
+    "sampled session": Target("json", read_stored_run, SAMPLED, "sessions/*.json", sealed=True),
+    "sampled part": Target("parquet", read_stored_run, SAMPLED, "parts/*.parquet", sealed=True),
+    "overlap experiment": Target(
+        "json", read_experiment, OVERLAP, "experiment.json", needs="torch"
+    ),
+    "overlap features": Target("zip", read_experiment, OVERLAP, "features.npz", needs=TORCH),
+    "corrupted.jsonl": Target("lines", read_mirrored, CORPUS / "mirror/out", "corrupted.jsonl"),
+    "worst.parquet": Target("parquet", read_stored_run, RUN, "worst.parquet"),
+    "run of 0.1.0": Target("json", read_stored_run, BEFORE / "runs", "*/run.json"),
+    "attack of 0.1.0": Target("json", read_stored_run, BEFORE / "runs", "*/attack-*.json"),
+    "manifest.json": Target("json", read_built_header, BUILT, "manifest.json", sealed=True),
+    "manifest.jsonl": Target("lines", read_built, BUILT, "manifest.jsonl"),
+    "files .npy": Target("npy", read_built_array, BUILT, "contrast.npy"),
+    "files .mp4": Target("head", read_clip, CORPUS / "video/clip.mp4", needs="av"),
+    "onnx": Target("head", read_onnx, WEIGHTS / "net.onnx", needs="onnxruntime"),
+    "tflite": Target("head", read_tflite, WEIGHTS / "net.tflite", needs="ai_edge_litert"),
+    "weights .safetensors": Target(
+        "head", read_state, WEIGHTS / "net.safetensors", sealed=True, needs="torch"
+    ),
+    "weights .pt": Target("zip", read_state, WEIGHTS / "net.pt", needs=TORCH),
+    "linear .npz": Target("zip", read_linear, MODELS / "linear.npz"),
+    "linear .safetensors": Target(
+        "head", read_linear, MODELS / "linear.safetensors", sealed=True, needs="torch"
+    ),
+    "keras": Target("zip", read_keras, MODELS / "net.keras"),
+    "text features": Target("zip", read_kept_texts, MODELS / "texts.npz", sealed=True),
+    "hf config": Target("json", read_hf, MODELS / "hf", "config.json", needs=HF),
+    "hf processor": Target("json", read_hf, MODELS / "hf", "pre*.json", needs="transformers"),
+    "clip config": Target(
+        "json", read_image_text_model, MODELS / "clip", "config.json", needs="transformers"
+    ),
+    "training run.json": Target(
+        "json", read_trained, WEIGHTS / "run.json", sealed=True, needs="torch"
+    ),
 }
 
 
@@ -310,15 +210,17 @@ def names() -> tuple[str, ...]:
     """The targets whose libraries are here."""
     from importlib.util import find_spec
 
-    needs = {
-        "files .mp4": "av",
-        "onnx": "onnxruntime",
-        "tflite": "ai_edge_litert",
-        "weights": "torch",
-        "training": "torch",
-    }
-    lacking = [start for start, module in needs.items() if find_spec(module) is None]
-    return tuple(name for name in TARGETS if not name.startswith(tuple(lacking) or "\0"))
+    return tuple(
+        name
+        for name, target in TARGETS.items()
+        if (not target.needs or find_spec(target.needs)) and ("avif" not in name or _has_avif())
+    )
+
+
+def _has_avif() -> bool:
+    from PIL import features
+
+    return bool(features.check("avif"))
 
 
 def make_reading() -> Work:

@@ -16,18 +16,10 @@ from soak.calls import Gate
 from soak.children import Ended, fork
 from soak.harness import Accepted
 from soak.kills import KINDS, Attack, _no_traceback, cases, names, rows, run
-from soak.operations import (
-    OPERATIONS,
-    Operation,
-    check_partly,
-    check_there,
-    check_whole,
-    finished,
-    hardy,
-    lay_images,
-    tree,
-)
+from soak.operations import OPERATIONS, hardy
 from soak.power import Recorder, lay_out, load_events
+from soak.results import check_partly, check_there, check_whole, finished, tree
+from soak.surroundings import lay_images
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
@@ -54,9 +46,9 @@ def test_what_a_manifest_lists_is_counted_on(
     hardy(*operation.commands)
     wanted = operation.results()
     Path("out/contrast/2/1/3.JPEG").write_bytes(b"")
-    assert not _outcome(lambda: check_partly(operation, prepared, wanted))
+    assert not _outcome(lambda: check_partly(operation.partly, prepared, wanted))
     Path("out/manifest.jsonl").write_bytes(lines)
-    assert _outcome(lambda: check_partly(operation, prepared, wanted))
+    assert _outcome(lambda: check_partly(operation.partly, prepared, wanted))
 
 
 def test_every_operation_has_its_turn() -> None:
@@ -151,6 +143,30 @@ def test_a_power_loss_spares_what_was_waited_for(tmp_path: Path) -> None:
     assert seen == {None, b"", bytes(600), b"unsafe" * 100}
 
 
+def test_a_power_loss_moves_folders_whole(tmp_path: Path) -> None:
+    work, log = tmp_path / "work", tmp_path / "log"
+    work.mkdir()
+    (tmp_path / "before").mkdir()
+
+    def child() -> None:
+        recorder = Recorder(work, 100, log)
+        Gate(str(work), recorder).close()
+        os.mkdir("arriving")
+        with open("arriving/file", "xb") as file:
+            file.write(b"content")
+        os.replace("arriving", "there")
+        recorder.fail()
+
+    assert fork(child, work, tmp_path / "told").code == 0
+    seen: set[tuple[str, ...]] = set()
+    for seed in range(40):
+        after = tmp_path / f"after{seed}"
+        lay_out(load_events(log), tmp_path / "before", after, random.Random(seed))
+        seen.add(tuple(sorted(path.relative_to(after).as_posix() for path in after.rglob("*"))))
+    assert {(), ("arriving",), ("there",), ("there", "there/file")} <= seen
+    assert not any("arriving" in names and "there" in names for names in seen)
+
+
 @pytest.mark.parametrize(
     ("code", "told", "fine"),
     [
@@ -170,7 +186,7 @@ def test_only_errors_in_a_line_are_fine(code: int, told: str, fine: bool) -> Non
 
 def test_other_results_are_noticed() -> None:
     wanted = {"a": 1, "b": 2}
-    half = Operation((), dict, partly=lambda: {"a": 1, "left": 5})
+    half = lambda: {"a": 1, "left": 5}  # noqa: E731
     assert _outcome(lambda: check_partly(half, {"a": 1}, wanted))
     assert not _outcome(lambda: check_partly(half, {"b": 2}, wanted))
     assert not _outcome(lambda: check_partly(half, {}, {"a": 3}))
