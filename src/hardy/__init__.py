@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.corrupt.calls import replay as replay
     from hardy.demonstration import demo as demo
     from hardy.design.designed_suite import design as design
-    from hardy.design.drops import correlate as correlate
     from hardy.design.overlap import overlap as overlap
     from hardy.diagnosis import doctor as doctor
     from hardy.evaluation import evaluate as evaluate
@@ -33,6 +32,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.report.serve import view as view
     from hardy.report.write import plot as plot
     from hardy.report.write import write_report
+    from hardy.scores.drops import correlate as correlate
     from hardy.scores.performance import performance as performance
     from hardy.scores.scoring import Run as Run
     from hardy.scores.scoring import runs as runs
@@ -60,7 +60,7 @@ _LATER = {
     "build": "hardy.variants.disk.build",
     "compare": "hardy.comparing",
     "card": "hardy.share.model_card",
-    "correlate": "hardy.design.drops",
+    "correlate": "hardy.scores.drops",
     "corrupt": "hardy.corrupt",
     "corrupt_files": "hardy.variants.mirror",
     "corruptions": "hardy.corrupt.calls",

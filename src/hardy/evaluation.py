@@ -33,7 +33,7 @@ from hardy.run.selection import Images, open_subject
 from hardy.run.shards import read_shard
 from hardy.run.units import Elsewhere, check_travels
 from hardy.scores.sample_looks import Until, plan_sample, with_scores
-from hardy.scores.scoring import Run, StoredRuns
+from hardy.scores.scoring import Asked, Run, StoredRuns
 from hardy.store.reader import StoredRun, open_run
 from hardy.suites import load
 
@@ -276,6 +276,8 @@ def evaluate(
         return evaluation.conduct(announce, warn or warn_user, track)
 
     reasons = [fault.reason for fault in unusable]
+    # A sample is scored as far as it goes, whoever asked for it.
+    asked = None if sampled is not None else Asked(subject.ids, subject.cells)
     if models is not None:
         candidates = [
             Candidate(one.label, load, one.name is not None)
@@ -287,7 +289,7 @@ def evaluate(
             plans: list[RunPlan] = []
             groups.work(lambda evaluation: plans.append(evaluation.plan(announce)))
             return sum_plans(subject, plans, groups.failures)
-        return _run_groups(groups, conduct, reasons, sampled=sampled is not None)
+        return _run_groups(groups, conduct, reasons, asked)
     loaded = tuple(load() for load in loaders)
     shown = mixed(loaded, subject.near(loaded))
     runner.check_different(loaded, shown, own_classes=own_classes)
@@ -300,7 +302,7 @@ def evaluate(
         return evaluation.plan(announce)
     outcome = conduct(evaluation)
     stored = StoredRuns(
-        Run(open_run(folder), (*reasons, *outcome.faults)) for folder in outcome.folders
+        Run(open_run(folder), (*reasons, *outcome.faults), asked) for folder in outcome.folders
     )
     return stored if isinstance(model, list | tuple) else stored[0]
 
@@ -309,8 +311,7 @@ def _run_groups(
     groups: ModelGroups,
     conduct: Callable[[Evaluation], runner.RunOutcome],
     unusable: Sequence[str],
-    *,
-    sampled: bool,
+    asked: Asked | None,
 ) -> ModelRuns:
     folders: list[Path] = []
     faults = dict.fromkeys(unusable)  # of images, which are the same for all
@@ -324,9 +325,9 @@ def _run_groups(
     order = {identity: place for place, identity in enumerate(groups.known)}
     runs = [open_run(folder) for folder in (*groups.complete, *folders)]
     runs.sort(key=lambda run: order[run.details["identity"]])
-    if sampled:
+    if asked is None:
         runs = with_scores(runs, groups.known, groups.failures)
-    found = ModelRuns(Run(_with_ids(run, runs[0].ids), tuple(faults)) for run in runs)
+    found = ModelRuns(Run(_with_ids(run, runs[0].ids), tuple(faults), asked) for run in runs)
     found.failed = dict(groups.failures)
     return found
 

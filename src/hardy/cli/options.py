@@ -51,6 +51,12 @@ Subset = Annotated[
 OwnClasses = Annotated[
     bool, typer.Option("--own-classes", help="Labels are the images' own, not the suite's.")
 ]
+Preprocess = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="How it takes pixels: {models.normalisations:NORMALISATIONS}."
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Another seed gives other randomness.")]
 Device = Annotated[
     str | None, typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out.")

@@ -30,6 +30,7 @@ def probe_model(
     recipe: Annotated[
         str, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
     ] = "none@1",
+    preprocess: options.Preprocess = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Load files that run code, such as joblib's.")
     ] = False,
@@ -51,6 +52,7 @@ def probe_model(
         validation=validation,
         labels=labels,
         recipe=recipe,
+        preprocess=preprocess,
         trust=trust,
         device=device,
         seed=seed,

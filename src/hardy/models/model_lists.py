@@ -10,7 +10,7 @@ from os.path import exists, isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hardy.documents import read_toml
+from hardy.documents import read_document, read_toml
 from hardy.engine.maite_door import follows_maite, gives_floats
 from hardy.errors import InputError, door, printable
 from hardy.models import MODELS, heeds
@@ -165,7 +165,7 @@ def _lines(source: Any) -> Iterator[tuple[str | None, Any]]:
         yield None, given
         return
     with door(f"the models in {given}", "it is a text file with one model on each line"):
-        text = Path(given).read_text(encoding="utf-8-sig")
+        text = read_document(Path(given)).decode("utf-8-sig")
     # A path may have a # in it, a comment stands apart.
     lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()]
     if not any(lines):

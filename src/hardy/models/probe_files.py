@@ -30,6 +30,7 @@ class ProbeFile(NamedTuple):
     classes: tuple[str, ...] | None
     fingerprint: str | None  # of the backbone's weights
     trained_on: str | None
+    preprocess: str | None  # how the backbone takes pixels, where it does not say
 
 
 def read_probe(path: Path) -> ProbeFile:
@@ -66,6 +67,7 @@ def read_probe(path: Path) -> ProbeFile:
         classes,
         notes.get("fingerprint"),
         notes.get("trained_on"),
+        notes.get("preprocess"),
     )
 
 

@@ -13,9 +13,8 @@ from typing import Any
 import torch
 
 from hardy.errors import InputError
-from hardy.models import NET_LIBRARIES
 
-TORCH_LIBRARIES = ("torch", *NET_LIBRARIES)
+TORCH_LIBRARIES = ("torch", "torchvision", "timm")
 _SEED = "/seed_generator_state"  # of Keras' dropout: drawn anew whenever a model is loaded
 
 

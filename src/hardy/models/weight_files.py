@@ -77,11 +77,18 @@ def _has_tensors(found: Mapping[Any, Any]) -> bool:
 
 
 def packed(tensors: Mapping[str, Tensor], notes: Mapping[str, str], target: Path) -> bytes:
-    """The content of a safetensors file."""
+    """The content of a safetensors file, the same bytes for the same tensors and notes."""
     library = need("safetensors.torch", "torch", str(target))
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content: bytes = library.save(ready, metadata={**notes, SUM: _sum(ready, notes)})
-    return content
+    return _in_order(library.save(ready, metadata={**notes, SUM: _sum(ready, notes)}))
+
+
+def _in_order(content: bytes) -> bytes:
+    """A safetensors file whose notes are sorted, where the library has them in any order."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    head = json.dumps(json.loads(content[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)  # tensors begin at a multiple of 8 bytes
+    return len(head).to_bytes(8, "little") + head + content[end:]
 
 
 def unpacked(path: Path, todo: str) -> tuple[dict[str, Tensor], dict[str, str]]:

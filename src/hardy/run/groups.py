@@ -19,9 +19,11 @@ from hardy.run.preflight import rehearse
 from hardy.run.prepared import Evaluation
 from hardy.run.runner import check_different, identify_run
 from hardy.run.subject import Subject
+from hardy.run.worst_choice import keep_worst
 from hardy.store.identity import Identity
 from hardy.store.reader import open_run
 from hardy.store.records import read_details
+from hardy.store.sessions import sweep
 
 
 class Candidate(NamedTuple):
@@ -112,7 +114,11 @@ class ModelGroups:
         check_different([model], subject, own_classes=own_classes, known=self.known)
         replace(self._basis, models=(model,)).check_classes(subject)
         is_complete = self._is_complete(model, named=candidate.named)
-        if not is_complete:
+        if is_complete:  # a kill may have come after the last prediction
+            folder = self._identify(model).folder_in(self._basis.store)
+            sweep(folder)
+            keep_worst(folder, subject, anew=False)
+        else:
             rehearse([model], subject, Failures())
         return model, is_complete
 

@@ -21,12 +21,14 @@ from hardy.models.model import facts_of, in_words
 from hardy.progress import Track
 from hardy.run import runner
 from hardy.run.failures import Failures
+from hardy.run.held_out import check_held_out
 from hardy.run.plan import RunPlan, plan_run
 from hardy.run.preflight import Checked, check, check_not_learnt, check_trained_on
 from hardy.run.sampled_run import SampledRun
 from hardy.run.shards import Shard
 from hardy.run.subject import Subject
 from hardy.run.units import Elsewhere
+from hardy.store.namesakes import describe_namesake
 from hardy.store.provenance import said, session
 from hardy.store.records import read_details
 from hardy.variants.generated import Generated
@@ -88,6 +90,9 @@ class Evaluation:
             lines.append(f"{model.name} on {model.device}, {how}: {taken}")
             if found := facts_of(model).found:
                 lines.append(f"  {found}")
+            identity = runner.identify_run(model, self.subject, own_classes=self.own_classes)
+            if namesake := describe_namesake(identity, self.store):
+                lines.append(f"  {namesake}")
             if defences := facts_of(model).defences:
                 lines.append(f"  behind {in_words(defences)}")
         return lines
@@ -117,8 +122,10 @@ class Evaluation:
         if self.sampled is not None:
             self.sampled.check(self.models, self.subject)
         for model in self.models:
-            known = check_not_learnt(facts_of(model).trained_on, self.subject.variants, model.name)
-            doubts[model.name] += [known] if known else []
+            facts, variants = facts_of(model), self.subject.variants
+            known = check_not_learnt(facts.trained_on, variants, model.name)
+            unseen = check_held_out(facts, variants, model.name)
+            doubts[model.name] += [text for text in (known, unseen) if text]
             doubts[model.name] += facts_of(model).doubts
         announce(self)
         found = self.check()

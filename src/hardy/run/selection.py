@@ -16,7 +16,7 @@ from hardy.images.labels import Classes, classes_of
 from hardy.images.numpy_files import source_of_array
 from hardy.images.source import Fault, Faults
 from hardy.metrics import stratified_subset
-from hardy.run.shift_subject import open_shift
+from hardy.run.shift_subject import open_held_out, open_shift
 from hardy.run.subject import Rows, Subject
 from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
@@ -54,6 +54,15 @@ def open_subject(
     its clean ones, if they are named. If `only` is "clean", nothing is corrupted."""
     named = list(only)
     part = {"size": subset, "per_class": images_per_class}
+    if suite.shift is not None and suite.shift.protocol is not None:
+        if images is not None or labels is not None or own_classes or classes or seed:
+            raise InputError(
+                f"expected `files` alone for {suite.name}: they bring classes, and icons that are "
+                "seen; leave `images`, `labels`, `own_classes`, `classes` and `seed` out"
+            )
+        words = () if named == ["counted"] else tuple(named)
+        opened = open_held_out(suite, files, words, faults)
+        return _chosen(*opened, choose_cells(suite, severities=severities), part)
     if suite.shift is not None:
         cells = choose_cells(suite, named, severities)
         if own_classes or classes or seed:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hardy.documents import read_document
 from hardy.errors import InputError
+from hardy.images.icons50.icon_parts import HeldOut, complete, open_icons, split_icons
 from hardy.images.labels import Classes, classes_of, imagenet_classes
 from hardy.images.readers import check_label_file
 from hardy.images.shift_folders import (
@@ -19,7 +20,7 @@ from hardy.images.shift_folders import (
     open_relabelled,
     open_shifted,
 )
-from hardy.images.source import Faults, Source, part_of
+from hardy.images.source import Faults, Labels, Source, part_of
 from hardy.limits import LISTING
 from hardy.suites.shift import OUTLIERS
 from hardy.suites.suite import Suite
@@ -63,6 +64,36 @@ def open_shift(
     variants = Shifted(suite, tuple(parts), ", ".join(filter(None, made)), kept)
     names = imagenet_classes()
     return variants, Classes(variants.labels.astype(np.int32), names, suite.classes)
+
+
+def open_held_out(
+    suite: Suite, files: Path | None, words: tuple[str, ...], faults: Faults
+) -> tuple[Shifted, Classes]:
+    """The test part of icons, and beside it held-out icons of what a net of the training part has
+    seen. `words` take the place of the suite's."""
+    assert suite.shift is not None
+    assert suite.shift.protocol is not None
+    if files is None:
+        raise InputError(
+            f"expected icons50 as `files` for {suite.name}, which `hardy fetch icons50` brings, or "
+            "the folder of Icons-50, got none"
+        )
+    held_out = complete(HeldOut(suite.shift.protocol, words))
+    source, title = open_icons(files, faults)
+    rows = split_icons(source, held_out)
+    parts = [_icons(source, some, title) for some in (rows.test, rows.beside) if len(some)]
+    usual = held_out == complete(HeldOut(suite.shift.protocol)) and len(held_out.words) > 1
+    made = f"{title}, held out: {held_out.protocol if usual else held_out}"
+    variants = Shifted(suite, tuple(parts), made, (), held_out=str(held_out))
+    return variants, Classes(variants.labels.astype(np.int32), source.classes, suite.classes)
+
+
+def _icons(source: Source, rows: Labels, title: str) -> ShiftedImages:
+    part = part_of(source, rows)
+    assert part.labels is not None
+    right: list[Right] = [(int(label),) for label in part.labels]
+    about = (part.labels, source.classes, source, rows, right)
+    return ShiftedImages("out of", f"{title} ({source.describe()})", part.files, part.ids, *about)
 
 
 def _clean_ones(source: Source, suite: Suite, kept: Right) -> ShiftedImages:

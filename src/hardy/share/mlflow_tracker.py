@@ -66,3 +66,5 @@ class MlflowTracker:
         for name, table in run.tables.items():
             client.log_text(number, table.as_csv(), f"{name}.csv")
         client.log_text(number, run.result, f"{run.suite}/result.json")
+        if run.report is not None:
+            client.log_text(number, run.report, f"{run.suite}/report.html")

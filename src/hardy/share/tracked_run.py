@@ -38,6 +38,7 @@ class TrackedRun(NamedTuple):
     words: list[str]  # what the main score is made of, and notes: nothing is left out quietly
     tables: dict[str, TrackedTable]
     result: str  # a result file
+    report: str | None = None  # a page on this run
 
     @property
     def name(self) -> str:
@@ -46,10 +47,10 @@ class TrackedRun(NamedTuple):
     @property
     def digest(self) -> str:
         """A hash of all there is to tell."""
-        return sha256(self.result.encode()).hexdigest()
+        return sha256(f"{self.result}{self.report or ''}".encode()).hexdigest()
 
 
-def tracked(scores: Scores) -> TrackedRun:
+def tracked(scores: Scores, report: str | None = None) -> TrackedRun:
     run = scores.run
     around = scores.headline[0].circumstances
     suite = plain(run.suite)
@@ -72,6 +73,7 @@ def tracked(scores: Scores) -> TrackedRun:
         [str(scores.headline[0]), *(f"note: {note}" for note in scores.notes)],
         {f"{suite}/{name}": table for name, table in tables.items()},
         json.dumps(result_of(scores), indent=1, ensure_ascii=False) + "\n",
+        report,
     )
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hardy.errors import HardyError, InputError, told
-from hardy.progress import Track, watch
+from hardy.progress import Track, untracked, watch
 from hardy.registry import unknown
+from hardy.report.write import write_report
+from hardy.scores.effective_robustness import with_effective
+from hardy.scores.run_scores import Scores
 from hardy.scores.scoring import Run, score
 from hardy.share.mlflow_tracker import MlflowTracker
 from hardy.share.tracked_run import TrackedRun, tracked
@@ -46,6 +51,7 @@ def log(
     model: str | Sequence[str] = (),
     suite: str | None = None,
     project: str | None = None,
+    report: bool = False,
     track: Track = watch,
     tell: Callable[[str], None] = warnings.warn,
 ) -> LoggedRuns:
@@ -55,7 +61,8 @@ def log(
     `imagenet_c/mCE`, `imagenet_c/mCE_low` and `imagenet_c/mCE_high`, a number per corruption, the
     errors of all cells as a table, the run's identity, versions and notes, and its result file.
     Logged again, a run that has grown is updated, and one that has not is skipped. `project` is the
-    project of W&B or the experiment of MLflow. Where a run is open (`wandb.run`,
+    project of W&B or the experiment of MLflow. With `report`, each has a page about it as an
+    artifact, one HTML file. Where a run is open (`wandb.run`,
     `mlflow.active_run()`), all goes into that.
 
     ```python
@@ -75,7 +82,8 @@ def log(
         raise unknown("tracker", to, TRACKERS)
     tracker = TRACKERS[to](project)
     scored = score(store, model=model, suite=suite, track=track, tell=tell)
-    runs = [tracked(scores) for scores in scored]
+    tell_of = track(scored, len(scored), "pages") if report else scored
+    runs = [tracked(with_effective(one), _page(one, tell) if report else None) for one in tell_of]
     if tracker.joined:
         _refuse_doubles(runs, tracker.label)
     made = LoggedRuns()
@@ -89,6 +97,14 @@ def log(
                 "give the same command again"
             ) from error
     return made
+
+
+def _page(scores: Scores, tell: Callable[[str], None]) -> str:
+    """A report of this one run: it changes with the run alone, whatever else the store has."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report.html"
+        write_report(scores.run.folder, file, track=untracked, tell=tell)
+        return file.read_text(encoding="utf-8")
 
 
 def _refuse_doubles(runs: Sequence[TrackedRun], label: str) -> None:

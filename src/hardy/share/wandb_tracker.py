@@ -10,6 +10,8 @@ from typing import Any
 from hardy.errors import need
 from hardy.share.tracked_run import TrackedRun
 
+_FOLDER = "hardy"  # of a run's files
+
 
 class WandbTracker:
     """Each stored run is a run there, under an id of its own; where the caller has one open, all
@@ -34,8 +36,8 @@ class WandbTracker:
             return "logged", f"the open run {self._wandb.run.name or self._wandb.run.id}"
         known = self._wandb.setup().settings
         before = _kept_offline(Path(known.wandb_dir), run) if known.mode == "offline" else {}
-        for folder, text in before.items():
-            if text == run.result:
+        for folder, digest in before.items():
+            if digest == run.digest:
                 return "skipped", str(folder)
         opened = self._wandb.init(
             project=self._project or known.project or "hardy",
@@ -67,20 +69,23 @@ class WandbTracker:
             for name, one in run.tables.items()
         }
         opened.log({**run.metrics, **tables})
-        file = Path(opened.dir) / _file_of(run)  # what lies in that folder is sent at the end
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(run.result, encoding="utf-8")
-
-
-def _file_of(run: TrackedRun) -> str:
-    return f"hardy/{run.suite}.json"
+        if run.report is not None:
+            page = self._wandb.Artifact(f"hardy-{run.suite}-{run.key}", type="report")
+            with page.new_file("report.html", encoding="utf-8") as file:
+                file.write(run.report)
+            opened.log_artifact(page)
+        folder = Path(opened.dir) / _FOLDER  # what lies in there is sent at the end
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{run.suite}.json").write_text(run.result, encoding="utf-8")
+        # Last: without it, the same command logs the run again.
+        (folder / f"{run.suite}.digest").write_text(run.digest, encoding="utf-8")
 
 
 def _kept_offline(folder: Path, run: TrackedRun) -> dict[Path, str]:
-    """What was logged of this run into a folder, and when it was complete its result file."""
+    """Where this run was logged into a folder, and if that was completed, a hash of what."""
     found: dict[Path, str] = {}
     # Of two within a second, the second one's name ends in -1.
     for one in sorted(folder.glob(f"offline-run-*-{run.key}*")):
-        file = one / "files" / _file_of(run)
+        file = one / "files" / _FOLDER / f"{run.suite}.digest"
         found[one] = file.read_text(encoding="utf-8") if file.is_file() else ""
     return found

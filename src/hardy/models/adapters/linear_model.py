@@ -13,7 +13,16 @@ from hardy.errors import InputError
 from hardy.models.adapters.torch_model import TorchModel
 from hardy.models.class_order import order_classes
 from hardy.models.features import ModelFeatures, load_features
-from hardy.models.model import Logits, Model, ModelFacts, Options, Preprocessing, digest, facts_of
+from hardy.models.model import (
+    Logits,
+    Model,
+    ModelFacts,
+    Options,
+    Preprocessing,
+    as_override,
+    digest,
+    facts_of,
+)
 from hardy.models.probe_files import ProbeFile, read_probe
 
 _RUN_CODE = ("torch", "sklearn")  # kinds whose names say what is to be run
@@ -30,6 +39,8 @@ def linear_model(rest: str, options: Options) -> Model:
             "is a probe itself" if kind == "linear" else "runs code; if you trust it, `trust=True`"
         )
         raise InputError(f"{path}: its backbone {probe.backbone} {why}")
+    if options.preprocessing is None:
+        options = replace(options, preprocessing=as_override(probe.preprocess))
     features = load_features(probe.backbone, options)
     _check(probe, features, path)
     facts = ModelFacts(

@@ -81,11 +81,16 @@ def timm_model(rest: str, options: Options) -> TorchModel:
 
 
 def fresh_module(name: str, classes: int) -> torch.nn.Module:
-    """A net to be trained, by "torchvision:resnet50" or "timm:resnet50", with random weights."""
+    """A net to be trained, by "torchvision:resnet50", "timm:resnet50" or "zoo:resnet50", with
+    random weights."""
     library, _, rest = name.partition(":")
     if library not in NET_LIBRARIES:
         known = " or ".join(f'"{one}:NAME"' for one in NET_LIBRARIES)
         raise InputError(f'expected a net as {known}, got "{name}"')
+    if library == "zoo":
+        from hardy.models.zoo.keeping import net_for
+
+        return net_for(rest, classes)
     need(library, library, name)
     if library == "timm":
         import timm

@@ -8,7 +8,7 @@ the way. In the end the folder goes; who builds on fetches it again.
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from hardy.files import UNFINISHED, hold, let_go, whole_file
 from hardy.images.source import unusable
 from hardy.places import UrlPath
 from hardy.progress import Track
+from hardy.variants.disk import manifest
 from hardy.variants.disk.build_header import HEADER
 from hardy.variants.disk.manifest import LINES, WORKSHOP
 
@@ -60,6 +61,8 @@ def sent_in_the_end(place: UrlPath, track: Track) -> Iterator[Path]:
 def _fetch_build(place: UrlPath, folder: Path, track: Track) -> None:
     """Fetch what lies at the URL, unless a build that was stopped is here: to go on with it, or to
     find that it is another."""
+    arriving = _unfinished(folder)
+    shutil.rmtree(arriving, ignore_errors=True)
     if folder.exists():
         return
     names = sorted(_names(place))
@@ -72,8 +75,6 @@ def _fetch_build(place: UrlPath, folder: Path, track: Track) -> None:
         raise InputError(f"expected names of files in {place}, got {bad!r}; remove it there")
     if not names:
         return
-    arriving = folder.with_name(f"{folder.name}{UNFINISHED}")
-    shutil.rmtree(arriving, ignore_errors=True)
 
     def fetch() -> Callable[[str], None]:
         return lambda name: _fetch(place / name, arriving / name)
@@ -82,6 +83,7 @@ def _fetch_build(place: UrlPath, folder: Path, track: Track) -> None:
         for _ in track(fetched, len(names), "files fetched"):
             pass
     _journal(folder).write_text("".join(map(_line, _files(arriving))), encoding="utf-8")
+    _wait_for_disk(folder)  # else a power loss may leave a folder without what is in it
     arriving.rename(folder)
 
 
@@ -116,8 +118,10 @@ def _send_build(folder: Path, place: UrlPath, track: Track) -> None:
                     lines.flush()
     for name in sent.keys() & there - files.keys():  # arrays that have another name by now
         (place / name).unlink(missing_ok=True)
+    leaving = folder.rename(_unfinished(folder))  # else a kill may leave a part of a build
+    _wait_for_disk(folder)
     journal.unlink()
-    shutil.rmtree(folder)
+    shutil.rmtree(leaving)
 
 
 def _send(folder: Path, place: UrlPath, name: str) -> str:
@@ -134,6 +138,17 @@ def _files(folder: Path) -> Iterator[_Sent]:
             yield _Sent(name, about.st_size, about.st_mtime_ns)
 
 
+def _unfinished(folder: Path) -> Path:
+    """Where it is while it comes or goes, and is no build."""
+    return folder.with_name(f"{folder.name}{UNFINISHED}")
+
+
+def _wait_for_disk(folder: Path) -> None:
+    """Until all that was written beside its journal is on the disk."""
+    with _journal(folder).open("rb+") as file:
+        manifest.sync_disk(file.fileno())
+
+
 def _journal(folder: Path) -> Path:
     """The list of what was sent; beside the folder, which holds what is to be sent alone."""
     return folder.with_name(f"{folder.name}.sent")
@@ -144,10 +159,11 @@ def _line(one: _Sent) -> str:
 
 
 def _read_journal(journal: Path) -> Iterator[tuple[str, _Sent]]:
-    """What was sent; a last line that a crash cut short says nothing."""
+    """What was sent; a line that a kill cut short, or a power loss damaged, says nothing: what it
+    was about is sent again."""
     if not journal.exists():
         return
-    for line in journal.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.endswith("\n"):
-            one = _Sent(*parse_json(line))
+    for line in journal.read_bytes().splitlines():
+        with suppress(ValueError, TypeError):
+            one = _Sent(*parse_json(line.decode()))
             yield one.name, one
