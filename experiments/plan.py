@@ -27,6 +27,11 @@ REPEATED, ANOTHER_SEED = "standard-again", {"seed": 1}
 UNDEFENDED = "standard+none"  # on the images of the defences, some of which are slow
 # As the paper trains by noise: on from a trained net, with a small learning rate.
 FINE_TUNED, FINE = "fine-tuned", {"lr": 1e-3, "weight_decay": 0.0}
+# Newer methods under the paper's schedule, and the views that AFA is combined with; three seeds.
+STUDY, SEEDS = "study", 3
+STUDIED = ("standard", "augmix", "hybrid_augment", "apr", "prime", "noisy_mix", "pix_mix",
+           "trivial_augment", "afa")  # fmt: skip
+COMBINED = ("augmix", "hybrid_augment", "prime", "pix_mix", "trivial_augment")
 # Whom noise is learned against, each time anew.
 ATTACKED = (STANDARD, "gauss_single", "ant", "ant3x3")
 # Shifts: by up to so many pixels, and pairs of them per image.
@@ -62,6 +67,17 @@ def _candidates(method: str) -> Iterable[str]:
 
 def stability(amplitude: float, weight: float) -> dict[str, str]:
     return {"amplitude": str(amplitude), "weight": str(weight)}
+
+
+def _study() -> Iterable[Configuration]:
+    """All of them by one seed, then by the others."""
+    settings = {name: (name, {}) for name in STUDIED}
+    settings |= {f"afa+{name}": ("afa", {"main": name}) for name in COMBINED}
+    for seed in range(SEEDS):
+        again = f"-seed{seed}" if seed else ""
+        for name, (method, given) in settings.items():
+            recipe = {**PAPER, "seed": seed}
+            yield Configuration(f"{STUDY}-{name}{again}", STUDY, method, given, recipe)
 
 
 def plan() -> list[Configuration]:
@@ -112,7 +128,7 @@ def plan() -> list[Configuration]:
         for weight in WEIGHTS
         if (settings := stability(amplitude, weight)) != others["stability"]
     ]  # fmt: skip
-    return found
+    return [*found, *_study()]
 
 
 def select(words: Sequence[str]) -> list[Configuration]:

@@ -15,7 +15,7 @@ import torch
 
 import hardy
 from experiments import measures, score_files
-from experiments.plan import ATTACKED, TUNED, Configuration, chosen
+from experiments.plan import ATTACKED, STUDY, TUNED, Configuration, chosen
 from hardy.attacks.attack import attack
 from hardy.errors import HardyError, InputError
 from hardy.evaluation import Evaluation, Run
@@ -187,7 +187,8 @@ def _measured(configuration: Configuration, place: Place) -> dict[str, Any]:
         images, frames = place.defence_images, place.defence_images // 10
     else:
         images, frames = None, place.frames_images
-    return {"test": test, "cifar10_c": images, "cifar10_p": frames}
+    both = {"test": test, "cifar10_c": images, "cifar10_p": frames}
+    return both | ({"cifar10_c_bar": None} if configuration.group == STUDY else {})
 
 
 def _measures(
@@ -237,6 +238,8 @@ def _measures(
             evaluated("cifar10_p", only=PERTURBED, subset=number["cifar10_p"])
         ),
     }
+    if configuration.group == STUDY:  # gains on -C alone may be tuned to it
+        found["cifar10_c_bar"] = lambda: score_files.of_c_bar(evaluated("cifar10_c_bar"))
     if configuration.of is None:  # a defence is no part of the model
         found["shifts"] = lambda: [
             score_files.keep(measures.shift_flips(folder, place.test, place.device))

@@ -28,6 +28,7 @@ FORMAT = 1
 WITHOUT_NOISE, SHIFT_FLIPS = "error without noise", "shift flips"
 # The first to look at of a run.
 PAIRED = ("clean error", "mean error", "validation error")
+C_BAR_MEAN = "mean error of C̄"
 REPEATED_TUNING, AGAIN = "tuning again", "-again"  # a group, and what its names go on with
 
 Records = Mapping[str, Mapping[str, Any]]  # by name
@@ -63,6 +64,11 @@ def of_corruptions(scores: Scores) -> list[dict[str, Any]]:
         means.append(without_noise(scores))
     singles = [one for one in scores.values() if (one.metric, one.part) == (error.name, "single")]
     return [keep(score) for score in means] + [keep(score, replicates=False) for score in singles]
+
+
+def of_c_bar(scores: Scores) -> list[dict[str, Any]]:
+    """The mean alone, by a name of its own: that of -C has the plain one."""
+    return [keep(replace(scores["mean error"], name=C_BAR_MEAN))]
 
 
 def of_sequences(scores: Scores) -> list[dict[str, Any]]:

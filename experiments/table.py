@@ -34,13 +34,14 @@ from experiments.plan import (
     SHIFT,
     SHIFT_PAIRS,
     STANDARD,
+    STUDY,
     TUNED,
     WEIGHTS,
     chosen,
     plan,
     stability,
 )
-from experiments.score_files import SHIFT_FLIPS, Records, validation_errors
+from experiments.score_files import C_BAR_MEAN, SHIFT_FLIPS, Records, validation_errors
 from experiments.sections import choice, defences, fine_tuned, noise, speed
 from hardy.files import whole_file
 from hardy.scores.paired_scores import ScoreDifference
@@ -67,7 +68,7 @@ def page(records: Records) -> str:
     if bars := [f"* {bar}" for bar in judge(records)]:
         parts.append("\n".join(bars))
     for section in (
-        *(_bands, _methods, _pairs, fine_tuned, defences, noise, choice, _grid, speed),
+        *(_bands, _study, _methods, _pairs, fine_tuned, defences, noise, choice, _grid, speed),
         *(_missing, commands),
     ):
         parts += section(records)
@@ -92,6 +93,30 @@ def _bands(records: Records) -> Iterator[str]:
             "the tolerance."
         )
         head = ["method", "epochs", "band", "mean -C error", "without noise", "clean error"]
+        yield grid(head, rows)
+
+
+def _study(records: Records) -> Iterator[str]:
+    columns = ("clean error", "mean error", C_BAR_MEAN, "flip probability")
+    rows = [
+        [
+            name.removeprefix(f"{STUDY}-").partition("-seed")[0],
+            str(record["recipe"]["seed"]),
+            ", ".join(seen_by(record)) or "-",
+            *row(name, records, columns),
+            source(record, records),
+        ]
+        for name, record in records.items()
+        if record.get("group") == STUDY
+    ]
+    if rows:
+        yield "## Newer methods under the paper's schedule"
+        yield (
+            "WRN-40-2, 100 epochs, a row for each training. afa+NAME shows views of NAME beside "
+            f"its waves. {MARK} marks figures that count a corruption that training images show."
+        )
+        head = ["method", "seed", "seen", "clean error", "mean -C error", "mean -C̄ error",
+                "flip probability", "sources"]  # fmt: skip
         yield grid(head, rows)
 
 

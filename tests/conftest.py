@@ -35,20 +35,9 @@ if sys.platform != "linux":
 
 @pytest.fixture(scope="session")
 def torchvision() -> None:
-    """Lets torchvision, and timm which needs it, be imported beside a CPU build of torch.
+    from tests.vision import import_torchvision
 
-    Their ordinary wheels want two operators that such a build does not have. Classifiers do not
-    use them: declaring them is enough.
-    """
-    import torch
-
-    try:
-        import torchvision
-    except RuntimeError:
-        for name in ("nms", "qnms"):
-            boxes = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-            torch.library.define(f"torchvision::{name}", boxes)
-        import torchvision  # noqa: F401
+    import_torchvision()
 
 
 @pytest.fixture(autouse=True)

@@ -37,7 +37,7 @@ class Objects:
     type_name = "s3"
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         self.folder = folder
         self.inner = SubTreeFileSystem(str(folder), LocalFileSystem())
         self.requests: list[tuple[str, str]] = []

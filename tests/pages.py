@@ -54,8 +54,8 @@ def here_column(name: str) -> list[str]:
 
 
 def make_files(folder: Path) -> None:
-    """What the pages call photo.jpg, photos, imagenet/val, coco, cityscapes, fruit, net.py and
-    model.onnx; CIFAR-10 in `kept`."""
+    """What the pages call photo.jpg, photos, imagenet/val, coco, cityscapes, fruit, shop, net.py
+    and model.onnx; CIFAR-10 in `kept`."""
     draws = np.random.default_rng(0)
     noise = draws.integers(0, 256, (240, 300, 3)).astype(np.uint8)
     Image.fromarray(noise).save(folder / "photo.jpg")
@@ -68,6 +68,10 @@ def make_files(folder: Path) -> None:
     for name in ("apples", "pears", "plums"):
         (folder / "fruit" / name).mkdir(parents=True)
         Image.fromarray(noise).save(folder / "fruit" / name / "image_0001.jpg")
+    for name in ("train/apples", "train/pears", "test/apples", "test/pears"):
+        (folder / "shop" / name).mkdir(parents=True)
+        for number in range(2):
+            Image.fromarray(noise[number:]).save(folder / "shop" / name / f"{number}.jpg")
     (folder / "net.py").write_text(
         next(code for _, code in blocks("docs/start.md") if "def make()" in code)
     )

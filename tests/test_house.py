@@ -22,7 +22,7 @@ BACK_ENDS = [HARDY / "engine" / name for name in ("cpu", "torch", "triton")]
 
 
 # The source of these nets is part of what identifies a trained model: no name in it may change.
-HASHED = ("train/nets.py", "train/blurpool.py")
+HASHED = ("train/nets/", "train/blurpool.py")
 # A docstring that begins so waits for its subject.
 DANGLING = ("Of", "By", "With", "For", "In", "On", "From", "To")
 
@@ -176,7 +176,7 @@ def test_what_only_its_own_module_uses_starts_with_an_underscore() -> None:
     for path, tree in TREES.items():
         shown = {word for node in tree.body for word in signature_words(node)}
         for name in public_names(tree):
-            if places[name] == 1 and name not in shown and place(path) not in HASHED:
+            if places[name] == 1 and name not in shown and not place(path).startswith(HASHED):
                 faults.append(f"{place(path)}: {name}")
     assert faults == []
 

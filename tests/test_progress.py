@@ -13,9 +13,9 @@ from PIL import Image
 
 import hardy
 from hardy import progress
-from hardy.design.drops import stored_drops
 from hardy.progress import in_time, mention, one, untracked, watch
 from hardy.report import write
+from hardy.scores.drops import stored_drops
 
 
 class Piped:

@@ -70,6 +70,39 @@ def test_names_of_the_users_own(run) -> None:
     assert {found.model for found in find_runs(Path("runs"))} == {"new", "old"}, "they last"
 
 
+def test_what_was_asked_for_is_scored_also_where_more_is_stored(run) -> None:
+    assert run("fake:10", *FEW)[0] == 0
+    less = (*FEW, "--severities", "3", "--subset", "20")
+    code, out, err = run("fake:10", *less)
+    assert (code, err) == (0, "")
+    assert "1 corruption, severity 3, 20 of 40 images, cifar10_c v1" in out
+    more = "this is what was asked for; the store has 6 cells of 40 images, see `hardy score`"
+    assert more in out
+    asked = {"suite": "cifar10_c", "images": "rows.npz", "only": "contrast"}
+    (part,) = hardy.evaluate(["fake:10"], **asked, severities=3, subset=20)
+    alone = hardy.evaluate("fake:10", **asked, severities=3, subset=20, store="alone")
+    assert part.score()["mean error"].value == alone.score()["mean error"].value
+    assert part.score().on(part.asked.images).headline[0].circumstances.levels == (3,)
+    whole = hardy.evaluate("fake:10", **asked).score()
+    assert whole["mean error"].circumstances.images == 40
+    assert more not in str(whole)
+    (many,) = hardy.evaluate(models=["fake:10"], **asked, severities=3, subset=20)
+    assert str(many.score()) == str(part.score())
+
+
+def test_a_second_run_of_one_name_says_why_it_is_begun(run) -> None:
+    assert run("fake:10", *FEW)[0] == 0
+    (before,) = find_runs(Path("runs"))
+    assert "a run of its own" not in run("fake:10", *FEW)[1], "it goes on"
+    _, out, _ = run("fake:10", *FEW, "--seed", "7")
+    line = f"a run of its own beside {before.folder.name}, which has its name: the seed 0 there"
+    assert line in out
+    _, out, _ = run("fake:10:1", "--name", "fake:10", *FEW, "--seed", "8")
+    assert "which has its name: the seed" in out
+    _, out, _ = run("fake:10:2", "--name", "fake:10", *FEW)
+    assert "which has its name: weights, layers or code are others" in out
+
+
 def test_models_in_a_file(run) -> None:
     text = '[[model]]\nmodel = "fake:10"\nname = "plain"\n[[model]]\nmodel = "fake:10:1"\n'
     Path("models.toml").write_text(text)

@@ -30,9 +30,11 @@ def options(command: Any) -> dict[str, Any]:
 
 def plain(option: Any) -> Any:
     value = option.default
-    return (
-        value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
-    )
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def test_every_command_is_there() -> None:

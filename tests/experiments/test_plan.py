@@ -36,9 +36,19 @@ def test_the_standard_training_is_repeated_with_another_seed() -> None:
     assert Hyperparameters(**first.recipe).seed != Hyperparameters(**again.recipe).seed
 
 
+def test_the_study_trains_newer_methods_by_the_papers_schedule_with_three_seeds() -> None:
+    study = select(["study"])
+    for seed in range(3):
+        of_seed = [c for c in study if c.recipe["seed"] == seed]
+        newer = {"hybrid_augment", "prime", "noisy_mix", "pix_mix", "trivial_augment", "afa"}
+        assert {c.method for c in of_seed} == {"standard", "augmix", "apr", *newer}
+        assert {c.settings.get("main") for c in of_seed} > {"prime", "augmix", "hybrid_augment"}
+    assert all((c.recipe["net"], c.recipe["epochs"]) == ("wrn_40_2", 100) for c in study)
+
+
 def test_names_are_apart_and_fit_for_files() -> None:
     names = [c.name for c in plan()]
-    assert len(set(names)) == len(names) == 44
+    assert len(set(names)) == len(names) == 44 + 3 * 14
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.+-") for name in names)
 
 

@@ -245,3 +245,31 @@ def test_mlflow_that_cannot_be_reached(mlflow: Any, store: Path, tmp_path: Path)
     with pytest.raises(hardy.HardyError, match=r"^MLflow did not take net on .*TRACKING_URI to a"):
         hardy.log(store, to="mlflow")
     mlflow.set_tracking_uri(None)
+
+
+def test_the_page_of_a_run_is_an_artifact_of_wandb(store: Path, wandb: Any) -> None:
+    (plain,) = hardy.log(store, to="wandb")
+    (logged,) = hardy.log(store, to="wandb", report=True)
+    assert (plain.done, logged.done) == ("logged", "updated")
+    (file,) = Path(logged.where).glob("*.wandb")
+    assert any(b"hardy-imagenet_c-" in one and b"report.html" in one for one in records(file))
+    (again,) = hardy.log(store, to="wandb", report=True)
+    assert again.done == "skipped"
+
+
+def test_the_page_of_a_run_is_an_artifact_of_mlflow(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="needs mlflow: make test-extras")
+    mlflow.set_tracking_uri("sqlite:///mlflow.db")
+    try:
+        hardy.log(store, to="mlflow", report=True)
+        client = mlflow.MlflowClient()
+        experiment = client.get_experiment_by_name("hardy").experiment_id
+        (run,) = client.search_runs([experiment])
+        file = client.download_artifacts(run.info.run_id, "imagenet_c/report.html")
+        hardy.report(store, "report.html")
+        assert Path(file).read_bytes() == Path("report.html").read_bytes()
+        assert [one.done for one in hardy.log(store, to="mlflow", report=True)] == ["skipped"]
+    finally:
+        mlflow.set_tracking_uri(None)

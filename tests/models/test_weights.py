@@ -1,16 +1,19 @@
+import json
 import os
 import pickle
 import re
 from collections import OrderedDict
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load, save_file
 
 from hardy.errors import InputError
 from hardy.models import load_model
 from hardy.models.model import IMAGENET_MEAN, IMAGENET_STD
+from hardy.models.weight_files import packed
 from hardy.models.weights import load_checkpoint
 from hardy.train.nets import make_net
 from tests.models.tiny import IMAGES, tiny
@@ -227,3 +230,16 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_a_module_that_is_lent_takes_no_checkpoint(tmp_path):
     with pytest.raises(InputError, match="Tiny takes no checkpoint: load the weights into the mod"):
         load_model(tiny(), checkpoint=tmp_path / "weights.pt")
+
+
+def test_the_same_weights_are_the_same_bytes():
+    """The library has notes in an order that differs from process to process."""
+    notes = {letter: letter for letter in "they are in no order of their own"}
+    content = packed(WEIGHTS, notes, Path("x"))
+    end = 8 + int.from_bytes(content[:8], "little")
+    assert end % 8 == 0
+    head = json.loads(content[8:end])
+    assert list(head["__metadata__"]) == sorted(head["__metadata__"])
+    assert content == packed(dict(reversed(WEIGHTS.items())), notes, Path("x"))
+    found = load(content)
+    assert all(torch.equal(found[name], tensor) for name, tensor in WEIGHTS.items())

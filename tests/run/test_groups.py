@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hardy.run import subject as subjects
 from hardy.run.memory_room import MemoryRoom
 from hardy.run.selection import open_subject
 from hardy.store.reader import open_run
+from hardy.store.worst_images import WORST, read_worst
 from hardy.suites import load
 from hardy.variants.generated import Generated
 from tests.run.runs import Counting, load_model
@@ -225,3 +227,14 @@ def test_models_in_one_way(given: dict[str, Any]) -> None:
 def test_a_single_model_fails_as_before(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="asleep"):
         evaluate([Broken("fake:10", 5, ValueError("asleep")), "fake:10:1"], **given)
+
+
+def test_what_a_kill_after_the_last_prediction_left_is_mended(given: dict[str, Any]) -> None:
+    first, _ = evaluate(models=NAMES[:2], **given)
+    whole, left = read_worst(first.folder), first.folder / "parts" / f"{'a' * 32}.parquet"
+    (first.folder / WORST).unlink()
+    left.write_bytes(b"listed by nobody")
+    os.utime(left, (0, 0))
+    evaluate(models=NAMES[:2], **given)
+    assert read_worst(first.folder) == whole != []
+    assert not left.exists()

@@ -62,6 +62,8 @@ def test_images_that_a_later_call_has_no_labels_for_are_not_counted_twice(tmp_pa
         (folder / "labels.csv").write_text("".join(labels[:number]))
         score = one(evaluate("fake:10", images=folder, store=tmp_path / "runs", **FEW)).score()
         assert ("5 of 6 images" in str(score)) == (number == 5)
+    assert "4 of 6 images" in str(score), "as were asked for"
+    score = hardy.runs(tmp_path / "runs")[0].score()
     assert ", 6 images," in str(score)
     assert not any("left out" in note for note in score.notes)
 

@@ -3,6 +3,7 @@ is what is not."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ def how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def run_of(how: dict[str, Any], *only: str, **more: Any) -> hardy.Run:
-    return one(evaluate("fake:10", only=list(only), **{**how, **more}))
+    """The run with all that the store has of it, whatever was asked for last."""
+    run = one(evaluate("fake:10", only=list(only), **{**how, **more}))
+    return replace(run, asked=None)
 
 
 def scored(run: hardy.Run) -> tuple[str, ...]:

@@ -220,3 +220,11 @@ def test_a_folder_of_offline_runs_is_not_taken_for_the_package(run, tmp_path: Pa
         sys.modules.pop("wandb", None)
     assert code == 2
     assert "pip install" in err
+
+
+def test_a_page_changes_what_there_is_to_tell(tmp_path: Path) -> None:
+    scores = score_run(net(tmp_path))
+    assert tracked(scores).report is None
+    paged = tracked(scores, "<html>")
+    assert paged.report == "<html>"
+    assert paged.digest != tracked(scores).digest

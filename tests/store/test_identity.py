@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import asdict, fields
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hardy.store.identity import Identity, slug
@@ -59,3 +61,22 @@ def test_a_readable_name(tmp_path: Path) -> None:
     name = run.folder_in(Path("store")).name
     assert name == f"timm-vit_base_patch16_224.augreg--imagenet_c--{run.hash()[:8]}"
     assert extend(tmp_path, [1]).identity == identity()
+
+
+def test_another_torch_is_told_where_a_model_of_one_name_is_another(tmp_path, monkeypatch):
+    import hardy
+    from hardy.store import namesakes
+
+    images = np.zeros((4, 32, 32, 3), np.uint8)
+    asked = {"images": images, "labels": [0] * 4, "only": "fog", "store": tmp_path}
+    run = hardy.evaluate("fake:10", suite="cifar10_c", **asked)
+    monkeypatch.setattr(namesakes, "versions", lambda names: {"numpy": "99.0"})
+    other = dataclasses.replace(run.stored.identity, model_identity="0" * 64)
+    line = namesakes.describe_namesake(other, tmp_path)
+    assert line is not None
+    assert f"beside {run.folder.name}, which has its name: weights, layers or code are" in line
+    assert line.endswith(f"(numpy {np.__version__} there, 99.0 now)")
+    assert namesakes.describe_namesake(run.stored.identity, tmp_path) is None
+    assert namesakes.describe_namesake(other, tmp_path / "none") is None
+    renamed = dataclasses.replace(other, model="another")
+    assert namesakes.describe_namesake(renamed, tmp_path) is None

@@ -15,6 +15,7 @@ from tests.objects import Objects
 from tests.suites.helpers import write_rows
 
 OUT = "s3://bucket/suites/c"
+SENT = ("open_output_stream",)
 
 
 @pytest.fixture
@@ -135,3 +136,35 @@ def test_another_build_is_refused(built: dict[str, Any], objects: Objects) -> No
     hardy.build("cifar10_c", out=OUT, **built)
     with pytest.raises(InputError, match="holds another build: seed is 1 and was 0"):
         hardy.build("cifar10_c", out=OUT, seed=1, **built)
+
+
+def test_a_damaged_list_of_what_was_sent_says_nothing(
+    built: dict[str, Any], objects: Objects, tmp_path: Path
+) -> None:
+    """As a power loss may leave it."""
+    objects.fails = lambda what, key: "cut" if what in SENT and "manifest" in key else None
+    with pytest.raises(Unreachable):
+        hardy.build("cifar10_c", out=OUT, **built)
+    (journal,) = (tmp_path / "cache/builds").glob("*.sent")
+    journal.write_bytes(journal.read_bytes() + b"\0\0\0\n[1]\n{}\n\xff\n")
+    objects.fails = lambda what, key: None
+    hardy.build("cifar10_c", out=OUT, **built)
+    assert hardy.verify(OUT).fine
+    assert left(tmp_path) == []
+
+
+def test_a_kill_while_the_folder_is_removed(
+    built: dict[str, Any], objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(folder: Path, **_: Any) -> None:
+        if (folder / "manifest.json").exists():
+            (folder / "manifest.json").unlink()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hardy.variants.disk.sent_build.shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            hardy.build("cifar10_c", out=OUT, **built)
+    hardy.build("cifar10_c", out=OUT, **built)
+    assert hardy.verify(OUT).fine
+    assert left(tmp_path) == []
