@@ -149,7 +149,8 @@ def folder(tmp_path, monkeypatch, torchvision):
     monkeypatch.setattr(datasets, "folder", lambda: tmp_path / "kept")
     monkeypatch.setattr(keeping, "zoo_folder", lambda: tmp_path / "zoo")
     came = {"package": ZOO["squeezenet1_1"].parcel.package}
-    weights_of = lively_net("squeezenet1_1").state_dict()
+    torch.manual_seed(0)
+    weights_of = keeping.blank_net(ZOO["squeezenet1_1"]).state_dict()
     write_file(keeping.net_file("squeezenet1_1"), packed(weights_of, came, tmp_path))
     monkeypatch.setattr(datasets, "faults", lambda split=None: [])
     write_icons(tmp_path / "icons/free", ("acme", "microsoft", "openmoji-black"))
@@ -163,17 +164,6 @@ def folder(tmp_path, monkeypatch, torchvision):
     write_shifts(tmp_path / "natural.csv")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def lively_net(name: str) -> torch.nn.Module:
-    """A net of the zoo that learns: with torch's usual weights signals fade from layer to layer."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        net = keeping.blank_net(ZOO[name])
-        for layer in net.modules():
-            if isinstance(layer, torch.nn.Conv2d):
-                torch.nn.init.kaiming_normal_(layer.weight)
-    return net
 
 
 def write_shifts(path: Path) -> None:
