@@ -69,6 +69,15 @@ AtMost = Annotated[
     str | None,
     typer.Option(metavar="N", help="With --until: so many predictions, or a time as 10m."),
 ]
+Like = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        metavar="NAME",
+        help="A training of a paper: see `hardy ls trainings`.",
+        autocompletion=complete("trainings"),
+    ),
+]
 TrainPrecision = Annotated[
     str | None,
     typer.Option(
@@ -99,7 +108,7 @@ def numbers(text: str | None) -> list[int] | None:
 
 
 # Where an option is not called as the argument of the Python function is.
-_SPELLED = {"settings": "--set", "preprocessing": "--preprocess"}
+_SPELLED = {"like": "--as", "settings": "--set", "preprocessing": "--preprocess"}
 
 
 def in_options(text: str) -> str:

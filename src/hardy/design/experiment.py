@@ -55,7 +55,8 @@ from hardy.suites.cells import CLEAN, NONE, choose_cells
 from hardy.suites.suite import Suite
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import run_training
-from hardy.train.record import MODEL, device_name, wait_until_free
+from hardy.train.record import device_name, wait_until_free
+from hardy.train.run_folder import MODEL
 from hardy.train.training_data import Data, read_data
 from hardy.variants.carried_textures import with_textures
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from hardy.errors import HardyError, InputError
 from hardy.interrupts import noting_termination
 from hardy.progress import Track, untracked
-from hardy.train import record
+from hardy.train import record, run_folder
 from hardy.train.averaging import Average
 from hardy.train.checkpoint import Saver, checkpoint_part, learned_weights, restore, write_tensors
 from hardy.train.cuda_graphs import Recorded, can_record, fitting, running
@@ -55,6 +55,7 @@ def run_training(
     hyper: Hyperparameters | None = None,
     *,
     settings: Mapping[str, object] | None = None,
+    like: Mapping[str, object] | None = None,
     init: Path | Start | None = None,
     stylised: Data | None = None,
     validation: TrainingSet | None = None,
@@ -65,7 +66,8 @@ def run_training(
 ) -> TrainingResult:
     """Train by a method, on images in memory or streamed, into a folder; the same call resumes.
 
-    `init` has the first weights; `stylised` images take a part of each batch of ANT; after each
+    `like` is what the record says of a published training that this one is like; `init` has the
+    first weights; `stylised` images take a part of each batch of ANT; after each
     epoch the log gets the accuracy on `validation` images, by which nothing is chosen.
     """
     hyper = hyper or Hyperparameters()
@@ -79,7 +81,7 @@ def run_training(
             training.new_head = load_start(init, training.net, data.classes, say)
         with record.alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
-                wanted = record.training_record(method, training, init, stylised)
+                wanted = record.training_record(method, training, init, stylised, like)
                 record.begin_run(out, wanted, say)
             ranks.wait()
             epochs, log = _train_the_rest(training, out, ranks, say, track)
@@ -87,19 +89,19 @@ def run_training(
                 record.seen_in(out),
                 init is None or record.seen_before(init) is not None,
             )
-            return TrainingResult(out, epochs, log, seen, all_seen, ranks.rank, hyper.net)
+            return TrainingResult(out, epochs, log, seen, all_seen, ranks.rank, hyper.net, method)
 
 
 def _train_the_rest(
     training: Training, out: Path, ranks: Ranks, say: record.Say, track: Track
-) -> tuple[int, record.Log]:
+) -> tuple[int, run_folder.Log]:
     """Train the epochs after the last one that was saved; how many these were, and the log."""
-    path, target = out / record.CHECKPOINT, out / record.MODEL
+    path, target = out / run_folder.CHECKPOINT, out / run_folder.MODEL
     if target.exists():
         load_last(training.net, out)
         if ranks.first:
             path.unlink(missing_ok=True)  # a kill just after the last save leaves it
-        return 0, record.read_log(out)
+        return 0, run_folder.read_log(out)
     if path.exists():
         restore(training, path)
     first = training.epoch
@@ -116,7 +118,7 @@ def _train_the_rest(
     training.finish()
     if ranks.first:
         record.write_unreadable(out, training.data)
-        record.write_log(out, training.log)
+        run_folder.write_log(out, training.log)
         write_tensors(target, training.tested.net.state_dict(), {})
         path.unlink(missing_ok=True)
     ranks.wait()
@@ -171,7 +173,7 @@ class Training:
             self.rate,
             momentum=hyper.momentum,
             weight_decay=hyper.weight_decay,
-            nesterov=True,
+            nesterov=hyper.nesterov,
             fused=device.type == "cuda",
         )
         self.new_head = False  # whether the first weights were for other classes
@@ -180,7 +182,7 @@ class Training:
         self.within: dict[str, Tensor] = {}  # what an epoch that is resumed needs
         self.seen, self.seconds = 0, 0.0  # images of this process and time, within the epoch
         self.saver: Saver | None = None
-        self.log: record.Log = []
+        self.log: run_folder.Log = []
         self.outlook = Outlook(lambda line: None, method.all_steps)
         self.total = torch.zeros((), device=device)  # of the losses in the epoch
         self.first_bad = torch.zeros((), device=device)  # step in which the loss was no number
@@ -219,7 +221,7 @@ class Training:
             steps = -(-len(self.validation) // hyper.batch)
             unit = f"batches of validation after epoch {self.epoch}"
             share = self.tested.share_right(track(batches, steps, unit))
-            self.log[-1][record.VALIDATED] = round(share, 6)
+            self.log[-1][run_folder.VALIDATED] = round(share, 6)
 
     def _all_steps(self, track: Track) -> float:
         """The steps of an epoch that are left: the last learning rate. Losses stay on the device,
@@ -326,7 +328,7 @@ class Training:
         """How far it is: the last loss, and the accuracy on validation images; without any, that on
         training images: to hold some of these out would train another net."""
         if self.validation is not None:
-            share = f"{self.log[-1][record.VALIDATED]:.1%}"
+            share = f"{self.log[-1][run_folder.VALIDATED]:.1%}"
             right = f"{share} right of {len(self.validation):,} validation images"
         else:
             some = torch.linspace(0, len(self.data) - 1, self.hyper.batch).long().unique()
