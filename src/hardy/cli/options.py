@@ -84,8 +84,6 @@ TrainPrecision = Annotated[
         help="{train.hyperparameters:TRAINING_PRECISIONS}; bfloat16 on a GPU if left out."
     ),
 ]
-TrainBatch = Annotated[int, typer.Option(help="Images per step.")]
-LearningRate = Annotated[float, typer.Option(help="Learning rate at the start.")]
 
 
 def words(text: str) -> list[str]:
@@ -111,6 +109,10 @@ def numbers(text: str | None) -> list[int] | None:
 _SPELLED = {"like": "--as", "settings": "--set", "preprocessing": "--preprocess"}
 
 
+def _spelled(name: str) -> str:
+    return _SPELLED.get(name, f"--{name.replace('_', '-')}")
+
+
 def in_options(text: str) -> str:
     """A message of a Python function for a terminal: the arguments that it names, such as
     `own_classes=True`, are spelled as options, --own-classes."""
@@ -119,7 +121,7 @@ def in_options(text: str) -> str:
 
 def _option(argument: re.Match[str]) -> str:
     name, value = argument.groups()
-    option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
+    option = _spelled(name)
     return option if value in (None, "True") else f"{option} {value}"
 
 
@@ -128,7 +130,7 @@ def refuse_given(context: typer.Context, reason: str, *names: str) -> None:
     for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise InputError(f"expected no --{name.replace('_', '-')} {reason}")
+            raise InputError(f"expected no {_spelled(name)} {reason}")
 
 
 def tell(reason: str) -> None:

@@ -1,8 +1,11 @@
 """The hyperparameters of a run: net, optimiser, length, precision; and the learning rate."""
 
+import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from hardy import schema
 from hardy.engine.keys import check_seed
 from hardy.errors import InputError
 from hardy.registry import unknown
@@ -97,6 +100,15 @@ HYPERPARAMETERS = tuple(
 )
 # What older records do not have: they were written by a loop that had none of it.
 ADDED = ("label_smoothing", "mixup", "warmup", "ema", "accumulate", "nesterov", "drops")
+
+
+def with_additions(recipe: Any) -> Any:
+    """The recipe of an older record, with what its loop did about options that have come since: as
+    if nothing had been said."""
+    if not schema.TABLE.fits(recipe):
+        return recipe
+    usual = json.loads(json.dumps(asdict(Hyperparameters())))  # tuples are lists, as in files
+    return {name: usual[name] for name in ADDED} | recipe
 
 
 def learning_rate(hyper: Hyperparameters, step: int, steps: int) -> float:

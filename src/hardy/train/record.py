@@ -31,7 +31,7 @@ from hardy.files import (
 )
 from hardy.models.model import hash_files
 from hardy.train import METHODS
-from hardy.train.hyperparameters import ADDED, Hyperparameters
+from hardy.train.hyperparameters import with_additions
 from hardy.train.run_folder import (
     ANEW,
     FORMAT,
@@ -190,12 +190,9 @@ def begin_run(folder: Path, wanted: Mapping[str, Any], say: Say = lambda line: N
 
 
 def _with_additions(run: dict[str, Any]) -> dict[str, Any]:
-    """An older record, with what its loop and method did about options that have come since: as if
-    nothing had been said."""
-    recipe, method = run.get("recipe"), run.get("method")
-    if schema.TABLE.fits(recipe):
-        usual = json.loads(json.dumps(asdict(Hyperparameters())))
-        run = {**run, "recipe": {name: usual[name] for name in ADDED} | recipe}
+    """An older record, with what its method did about settings that have come since too."""
+    run = {**run, "recipe": with_additions(run.get("recipe"))}
+    method: Any = run.get("method")
     if schema.TABLE.fits(method) and method.get("name") in METHODS:
         every: Any = dataclasses.fields(METHODS[method["name"]])  # type: ignore[arg-type]
         since = {one.name: one.default for one in every if one.default is not dataclasses.MISSING}
