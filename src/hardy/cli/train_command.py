@@ -104,6 +104,17 @@ def train_model(
         str | None,
         typer.Option(metavar="SRC", help="Held-out images with labels: accuracy after each epoch."),
     ] = None,
+    robust: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SUITE",
+            help="Error of the validation images under its corruptions, by a sample.",
+            autocompletion=options.complete("suites"),
+        ),
+    ] = None,
+    every: Annotated[
+        str, typer.Option(metavar="N", help="Measure after N epochs, or minutes such as 30m.")
+    ] = "1",
     labels: options.Labels = None,
     hold_out: Annotated[
         str | None,
@@ -203,6 +214,8 @@ def train_model(
             settings=_settings(settings or []),
             stylised=stylised,
             validation=validation,
+            robust=robust,
+            every=every,
             labels=labels,
             hold_out=hold_out,
             recipe=recipe,
@@ -232,6 +245,8 @@ def train_model(
         resumed = f" on from epoch {before}" if before else ""
         share = last.get("validation_accuracy")
         right = "" if share is None else f", {share:.1%} of the validation images are right"
+        if "robust_error" in last:
+            right += f", {1 - last['robust_error']:.1%} under {robust}"
         line = (
             f"trained {trained.net} by {trained.method}{resumed}, the loss is {last['loss']:.4f} "
             f"after epoch {last['epoch']}{right}; corruptions seen: {_seen(trained)}"

@@ -30,8 +30,9 @@ from hardy.train.hyperparameters import Hyperparameters, learning_rate
 from hardy.train.method import Classifier, Draw, Method, make_method
 from hardy.train.nets import make_net, normalisation
 from hardy.train.other_images import give_stylised, held_out
-from hardy.train.outlook import Outlook
+from hardy.train.outlook import Outlook, how_far
 from hardy.train.processes import ALONE, Ranks
+from hardy.train.robust_errors import EACH_EPOCH, Every, RobustErrors, RobustOn
 from hardy.train.softening import batch_parts, softened
 from hardy.train.starts import Start, load_start
 from hardy.train.streaming import StreamFeed
@@ -59,6 +60,8 @@ def run_training(
     init: Path | Start | None = None,
     stylised: Data | None = None,
     validation: TrainingSet | None = None,
+    robust: RobustOn | None = None,
+    every: Every = EACH_EPOCH,
     device: torch.device | None = None,
     ranks: Ranks = ALONE,
     say: record.Say = lambda line: None,
@@ -67,8 +70,9 @@ def run_training(
     """Train by a method, on images in memory or streamed, into a folder; the same call resumes.
 
     `like` is what the record says of a published training that this one is like; `init` has the
-    first weights; `stylised` images take a part of each batch of ANT; after each
-    epoch the log gets the accuracy on `validation` images, by which nothing is chosen.
+    first weights; `stylised` images take a part of each batch of ANT; after epochs, as
+    `every` has it, the log gets the accuracy on `validation` images, and their error under
+    corruptions, if `robust` says of which suite; nothing is chosen by it.
     """
     hyper = hyper or Hyperparameters()
     device = device or torch.device("cpu")
@@ -76,7 +80,9 @@ def run_training(
         chosen = make_method(method, settings)
         if stylised is not None:
             give_stylised(chosen, stylised, data, device)
-        training = Training(chosen, data, hyper, device, ranks, validation)
+        training = Training(chosen, data, hyper, device, ranks, validation, every)
+        if robust is not None:
+            training.robust = RobustErrors(robust, training, out)
         if init is not None:
             training.new_head = load_start(init, training.net, data.classes, say)
         with record.alone_in(out) if ranks.first else nullcontext():
@@ -110,7 +116,8 @@ def _train_the_rest(
     with noting_termination() as terminated, Saver(path, terminated) as training.saver:
         while training.epoch < training.hyper.epochs:
             training.run_epoch(track)
-            training.outlook.after_epoch(training.epoch * training.steps, training.describe)
+            told = partial(how_far, training)
+            training.outlook.after_epoch(training.epoch * training.steps, told)
             # By the sum of the log, which is the same in all processes; a clock is not.
             elapsed = sum(row["seconds"] for row in training.log[training.saved :])
             if elapsed >= SAVE_SECONDS:
@@ -136,8 +143,10 @@ class Training:
         device: torch.device,
         ranks: Ranks = ALONE,
         validation: TrainingSet | None = None,
+        every: Every = EACH_EPOCH,
     ) -> None:
-        self.ranks = ranks
+        self.ranks, self.every = ranks, every
+        self.robust: RobustErrors | None = None
         self.validation = None if validation is None else held_out(validation, data)
         self.draw = Draw(hyper.seed, device, ranks)
         self.feed: Feed = data.feed(hyper.batch, self.draw)
@@ -216,12 +225,16 @@ class Training:
                 "images_per_second": round(len(self.data) / seconds, 1),
             }
         )
-        if self.validation is not None:
-            batches = self.validation.in_order(hyper.batch)
-            steps = -(-len(self.validation) // hyper.batch)
-            unit = f"batches of validation after epoch {self.epoch}"
-            share = self.tested.share_right(track(batches, steps, unit))
-            self.log[-1][run_folder.VALIDATED] = round(share, 6)
+        if self.validation is not None and self.every.is_due(self.log, hyper.epochs):
+            self.log[-1] |= self._measured(self.validation, track)
+
+    def _measured(self, validation: TrainingSet, track: Track) -> dict[str, float]:
+        """What the log says of the net as it is; no weight changes, and nothing is drawn."""
+        size = self.hyper.batch
+        unit = f"batches of validation after epoch {self.epoch}"
+        batches = track(validation.in_order(size), -(-len(validation) // size), unit)
+        found = {run_folder.VALIDATED: round(self.tested.share_right(batches), 6)}
+        return found if self.robust is None else found | self.robust.measure(self)
 
     def _all_steps(self, track: Track) -> float:
         """The steps of an epoch that are left: the last learning rate. Losses stay on the device,
@@ -323,19 +336,6 @@ class Training:
         """Refuse a net that gives no numbers; after the last step no loss would tell."""
         if not self.tested.is_sound(self.data):
             raise self._gone_wrong(f"the net gives no numbers after epoch {self.epoch}")
-
-    def describe(self) -> str:
-        """How far it is: the last loss, and the accuracy on validation images; without any, that on
-        training images: to hold some of these out would train another net."""
-        if self.validation is not None:
-            share = f"{self.log[-1][run_folder.VALIDATED]:.1%}"
-            right = f"{share} right of {len(self.validation):,} validation images"
-        else:
-            some = torch.linspace(0, len(self.data) - 1, self.hyper.batch).long().unique()
-            share = f"{self.tested.count_right(*self.data.shown(some)) / len(some):.0%}"
-            right = f"{share} right of {len(some)} training images"
-        loss = self.log[-1]["loss"]
-        return f"epoch {self.epoch} of {self.hyper.epochs}: loss {loss:.4f}, {right}"
 
     def _gone_wrong(self, what: str) -> HardyError:
         step = f"step {self.saved_step} of epoch {self.saved + 1}"

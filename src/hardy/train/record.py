@@ -99,6 +99,7 @@ def training_record(
         "device": device_name(training.device),
         **({} if like is None else {"like": like}),
         **({} if held_out is None else {"validation": held_out.sha256}),
+        **({} if training.robust is None else {"robust": training.robust.described}),
         **({} if init is None or isinstance(init, Path) else {_INIT_MODEL: init.model}),
         **({"new_head": True} if training.new_head else {}),
     }

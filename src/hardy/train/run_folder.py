@@ -33,7 +33,11 @@ CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 UNREADABLE = "unreadable.txt"
 Log = list[dict[str, float]]  # a row for each epoch
 LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
-VALIDATED = "validation_accuracy"  # a share of 1; a column where images are held out
+# Shares of 1, in rows after which the net was measured.
+VALIDATED = "validation_accuracy"
+ROBUST = ("robust_error", "robust_error_low", "robust_error_high")
+MEASURED = (VALIDATED, *ROBUST)
+_ROWS = [(*LOG_COLUMNS, *more) for more in ((), (VALIDATED,), MEASURED)]
 SHOWN = 100  # characters of what is wrong with a log
 ANEW = "train anew in another folder"
 
@@ -73,7 +77,7 @@ def read_log(folder: Path) -> Log:
 def check_log(rows: Any) -> Log:
     """Check that the log has a row of numbers for each of the epochs 1, 2, ..."""
     for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
-        whole = isinstance(row, dict) and tuple(row) in (LOG_COLUMNS, (*LOG_COLUMNS, VALIDATED))
+        whole = isinstance(row, dict) and tuple(row) in _ROWS
         if not whole or row["epoch"] != number or not all(map(is_figure, row.values())):
             raise ValueError(f"its log has no numbers of epoch {number}")
     if not rows:
@@ -85,7 +89,8 @@ def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     write_whole(folder / LOG, lines.encode())
     table = io.StringIO()
-    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
+    columns = max((list(row) for row in rows), key=len)  # some epochs may not be measured
+    writer = csv.DictWriter(table, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_whole(folder / "log.csv", table.getvalue().encode())

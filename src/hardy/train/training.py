@@ -17,8 +17,8 @@ class TrainingResult(NamedTuple):
 
     folder: Path
     epochs: int  # of this call; 0 where the run was finished before
-    # A row for each epoch: epoch, loss, lr, seconds, images_per_second, and with validation images
-    # validation_accuracy.
+    # A row for each epoch: epoch, loss, lr, seconds, images_per_second; where it was measured,
+    # validation_accuracy too, and robust_error with its interval, robust_error_low and _high.
     log: list[dict[str, float]]
     seen: list[str] | None  # the benchmarks' corruptions it was trained on; None: nobody says
     all_seen: bool  # False where nothing says what the weights of `init` had seen
@@ -53,6 +53,8 @@ def train(
     settings: Mapping[str, object] | None = None,
     stylised: str | Path | None = None,
     validation: str | Path | None = None,
+    robust: str | None = None,
+    every: int | str = 1,
     labels: str | Path | None = None,
     hold_out: str | None = None,
     recipe: str | None = None,
@@ -78,11 +80,13 @@ def train(
     `hardy.names("methods")` and `hardy.names("nets")` list what there is; `settings` are those of
     the method, such as {"sigma": 0.2}. `data` are images with labels, as in `hardy.evaluate`;
     `stylised` ones take a fifth of each batch of ant; `validation` ones, which bring their labels,
-    tell the accuracy after each epoch, and nothing is chosen by it. `like` names a training of a
-    paper, such as "rusak2020" (`hardy.names("trainings")`): its method, net, schedule and all else
-    are those of this one where nothing else is said. The learning rate, by SGD of a `momentum` that
-    is Nesterov's or not, follows a `schedule`: along a cosine, or in steps, to a tenth after each
-    third of the epochs or after those in `drops`. It rises for
+    tell the accuracy after each epoch, and nothing is chosen by it; nor by `robust`, a suite whose
+    corruptions they are shown under: a sample tells the mean error to ± 2 points. Both are measured
+    after so many epochs as `every` says, or so many minutes ("30m"), and after the last. `like`
+    names a training of a paper, such as "rusak2020" (`hardy.names("trainings")`): its method, net,
+    schedule and all else are those of this one where nothing else is said. The learning rate, by
+    SGD of a `momentum` that is Nesterov's or not, follows a `schedule`: along a cosine, or in
+    steps, to a tenth after each third of the epochs or after those in `drops`. It rises for
     `warmup` epochs; targets are softened by `label_smoothing`, images mixed by `mixup`, the α of
     Beta(α, α); with `ema`, such as 0.999, the average of the weights is tested and written; a batch
     passes in `accumulate` parts, for which there is memory. Of icons (docs/icons50.md), `hold_out`
@@ -125,6 +129,7 @@ def train(
     from hardy.train.other_images import check_labelled, check_stylised
     from hardy.train.processes import joined
     from hardy.train.published_trainings import choose_training, told_like
+    from hardy.train.robust_errors import choose_robust, read_every
     from hardy.train.starts import Start, find_start, fine_tuning, usual_recipe
     from hardy.train.training_data import Streaming, open_data, read_data
 
@@ -156,6 +161,7 @@ def train(
     check_stylised(made, stylised)
     if validation is not None:
         check_labelled(validation, "validation")
+    robust_on, how_often = choose_robust(robust, validation, input), read_every(every)
     if hold_out is not None and (init is not None or labels is not None):
         raise InputError(
             "expected `hold_out` without `init` and `labels`: icons bring their classes, and "
@@ -196,6 +202,8 @@ def train(
             "settings": settings,
             "stylised": stylised,
             "validation": validation,
+            "robust": robust,
+            "every": every,
             "labels": labels,
             "hold_out": hold_out,
             "workers": workers,
@@ -247,6 +255,8 @@ def train(
             init=start,
             stylised=others,
             validation=held_out,
+            robust=robust_on,
+            every=how_often,
             device=where,
             ranks=ranks,
             say=say if ranks.first else lambda line: None,
