@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from hardy.design.heat_map import draw_heat, heat_map
 from hardy.design.results import OverlapResults, summarise, write_overlap
@@ -77,7 +78,8 @@ def overlap(
     """
     out = on_disk(out)
     if suite is None and data is not None and like is not None:
-        suite = TRAININGS[like].settings.get("suite")
+        own = TRAININGS[like].settings.get("suite")
+        suite = None if own is None else str(own)
     if suite is not None and data is not None:
         need("torch", "torch", "training")
         from hardy.design.experiment import run_overlap
@@ -90,7 +92,7 @@ def overlap(
         device, precision = best_device(device, precision)
         asked = {"net": net, "epochs": epochs, "batch": batch, "lr": lr, "side": side}
         chosen = choose_training(like, _METHOD, None, asked)
-        said = chosen.options if like else _USUAL | chosen.options
+        said: dict[str, Any] = chosen.options if like else {**_USUAL, **chosen.options}
         crop = None
         if "side" in said:
             parts = {name: tuple(said[name]) for name in ("scale", "ratio") if name in said}

@@ -84,7 +84,8 @@ class RobustErrors:
     def __init__(self, asked: RobustOn, training: Training, folder: Path) -> None:
         suite = load(asked.suite)
         self.title, self._key = suite.title, f"{suite.name}/{error.mean.replace(' ', '_')}"
-        self._store, mean, std = folder / _STORE, *training.preprocessing
+        self._store = folder / _STORE
+        mean, std = training.preprocessing
         self._errors = EpochErrors(
             asked.suite,
             every=1,
