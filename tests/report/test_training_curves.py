@@ -63,7 +63,7 @@ def test_the_curves(store: Path, tmp_path: Path) -> None:
     assert [panel.title for panel in drawn.panels] == [
         "Loss",
         "Accuracy on validation images (%)",
-        "Error under corruptions (cifar10_c) (%)",
+        "Error under cifar10_c (%)",
     ]
     loss, right, wrong = drawn.panels
     assert [one.x for one in loss.series] == [(1, 2, 3, 4), (1, 2, 3)]

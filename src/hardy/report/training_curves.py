@@ -20,11 +20,11 @@ def training(report: StoreReport) -> Iterator[Figure]:
     """Loss, accuracy on validation images and error under corruptions, epoch by epoch."""
     curves = report.trainings
     suites = dict.fromkeys(one.suite for one in curves if one.suite)
-    under = f" ({', '.join(suites)})" if suites else ""
+    under = ", ".join(suites) or "corruptions"
     wanted = (
         ("Loss", "loss", 1.0, ""),
         ("Accuracy on validation images (%)", VALIDATED, 100.0, "%"),
-        (f"Error under corruptions{under} (%)", ROBUST[0], 100.0, "%"),
+        (f"Error under {under} (%)", ROBUST[0], 100.0, "%"),
     )
     panels = [
         Panel(title, tuple(_series(curves, name, factor)), unit=unit)

@@ -53,10 +53,8 @@ def read_trainings(folders: Sequence[Path], styles: Mapping[str, int]) -> list[T
     curves = []
     for folder, name in zip(folders, names, strict=True):
         run = read_run(folder)
-        parts = (run.get(part) for part in ("recipe", "method", "robust"))
-        tables: list[dict[str, Any]] = [one if TABLE.fits(one) else {} for one in parts]
-        recipe, method, robust = tables
-        epochs, suite = recipe.get("epochs"), robust.get("suite")
+        recipe, method, robust = (_table(run.get(part)) for part in ("recipe", "method", "robust"))
+        epochs, suite = recipe.get("epochs", 0), robust.get("suite")
         own = known.pop(name, None)
         curves.append(
             TrainingCurve(
@@ -72,3 +70,8 @@ def read_trainings(folders: Sequence[Path], styles: Mapping[str, int]) -> list[T
         )
         free += own is None
     return curves
+
+
+def _table(found: Any) -> dict[str, Any]:
+    """A part of a record, which may have been edited."""
+    return found if TABLE.fits(found) else {}
