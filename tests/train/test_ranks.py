@@ -18,7 +18,7 @@ from hardy.train.method import Draw, make_method
 from hardy.train.processes import ALONE, Ranks, joined
 from hardy.train.training_data import batches
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
-from tests.train.two_processes import make_linear, unequal_parts
+from tests.train.two_processes import make_linear, streamed, unequal_parts
 
 __all__ = ["narrow"]
 
@@ -44,6 +44,8 @@ def test_two_processes_make_one_net_and_resume_to_it(tmp_path, monkeypatch) -> N
     assert json.loads((tmp_path / "whole/run.json").read_text())["processes"] == 2
     monkeypatch.setitem(NETS._objects, "linear", make_linear)
     alone = unequal_parts(small_data(tmp_path), ALONE)
+    read = streamed(str(source), ALONE)
+    assert first["streamed"] == second["streamed"] == pytest.approx(read, rel=1e-4, abs=1e-5)
     assert first["unequal"] == second["unequal"] == pytest.approx(alone, rel=1e-5, abs=1e-6)
 
 

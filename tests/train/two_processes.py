@@ -12,10 +12,11 @@ import torch
 
 from hardy.train import NETS, checkpoint, loop
 from hardy.train.blurpool import Halving
+from hardy.train.crops import ScaleCrop
 from hardy.train.loop import Training, run_training
 from hardy.train.method import Draw, make_method
 from hardy.train.processes import Ranks, joined
-from hardy.train.training_data import Data, batches, read_data
+from hardy.train.training_data import Data, Streaming, batches, open_data, read_data
 from tests.train.small import CPU, NARROW, make_narrow
 from tests.train.test_loop import killed_in
 from tests.train.tiny import linear_net
@@ -36,6 +37,20 @@ def unequal_parts(data: Data, ranks: Ranks) -> list[float]:
     training.run_epoch(lambda steps, total, unit: steps)
     weights = torch.cat([weight.flatten() for weight in training.net.parameters()])
     return [training.log[0]["loss"], *weights[-9:].tolist()]
+
+
+def streamed(source: str, ranks: Ranks) -> list[float]:
+    """The losses of two epochs of images that are cut and corrupted as they are read, in batches of
+    35 and 29, and some of the weights: as in one process, since crops and noise hang on the image.
+    """
+    data = open_data(source, CPU, Streaming(True, ScaleCrop(16), workers=ranks.rank + 1))
+    recipe = replace(NARROW, net="linear", batch=35)
+    method = make_method("corrupted", {"corruption": "gaussian_noise"})
+    training = Training(method, data, recipe, CPU, ranks)
+    for _ in range(2):
+        training.run_epoch(lambda steps, total, unit: steps)
+    weights = torch.cat([weight.flatten() for weight in training.net.parameters()])
+    return [*(row["loss"] for row in training.log), *weights[-9:].tolist()]
 
 
 def main(source: str, out: Path) -> None:
@@ -75,6 +90,7 @@ def main(source: str, out: Path) -> None:
             "averaged": mine.tolist(),
             "weighted": weighted.item(),
             "unequal": unequal_parts(data, ranks),
+            "streamed": streamed(source, ranks),
             "noise": noise.tolist(),
             "weights": float((weights * torch.arange(len(weights))).sum()),
             "resumed": resumed.epochs,
