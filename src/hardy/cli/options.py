@@ -69,6 +69,9 @@ AtMost = Annotated[
     str | None,
     typer.Option(metavar="N", help="With --until: so many predictions, or a time as 10m."),
 ]
+MostUnreadable = Annotated[
+    str, typer.Option(metavar="SHARE", help="Of the images that are read, may be damaged.")
+]
 TrainPrecision = Annotated[
     str | None,
     typer.Option(
@@ -77,6 +80,17 @@ TrainPrecision = Annotated[
 ]
 TrainBatch = Annotated[int, typer.Option(help="Images per step.")]
 LearningRate = Annotated[float, typer.Option(help="Learning rate at the start.")]
+
+
+def share(text: str) -> float:
+    """A share such as 0.001 or 0.1%."""
+    number, percent, rest = text.partition("%")
+    try:
+        return float(number) / (100 if percent else 1) if not rest else float(text)
+    except ValueError:
+        raise InputError(
+            f'expected --most-unreadable as a share such as 0.1%, got "{text}"'
+        ) from None
 
 
 def words(text: str) -> list[str]:

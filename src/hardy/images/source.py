@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Protocol
 
 import numpy as np
@@ -128,6 +129,14 @@ def part_of(source: Source, rows: Labels) -> SourcePart:
     labels = None if source.labels is None else source.labels[rows]
     files, ids = ([some[row] for row in rows] for some in (source.files, source.ids))
     return SourcePart("", "", files, ids, labels, source.classes, source, rows)
+
+
+def listing_hash(source: Source) -> str:
+    """SHA-256 of names and labels, by which images are known that are too many to be read."""
+    digest = sha256("\0".join(source.files).encode(errors="surrogateescape"))
+    if source.labels is not None:
+        digest.update(source.labels.data)
+    return digest.hexdigest()
 
 
 def refuse(faults: Faults, reason: str, index: int | None = None, **facts: Any) -> None:

@@ -43,10 +43,11 @@ from hardy.files import (
     write_file,
     write_record,
 )
+from hardy.images.damaged import UNREADABLE
 from hardy.models.model import hash_files
 from hardy.train.hyperparameters import ADDED, LARGEST_FLOAT, Hyperparameters
 from hardy.train.streaming import Stream
-from hardy.train.training_data import MOST_CLASSES, Data, TrainingSet
+from hardy.train.training_data import MOST_CLASSES, Data, TrainingSet, data_record
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 RUN, MODEL = "run.json", "model.safetensors"
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
-UNREADABLE = "unreadable.txt"
 LOCK = ".lock"
 _INIT_MODEL = "init_model"  # what its net and first weights were named by
 Log = list[dict[str, float]]  # a row for each epoch
@@ -66,7 +66,8 @@ SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
 _OF_THE_SESSION = (
-    *("versions", "device", "data.images", "data.streamed.decoder", "note", "seen_corruptions"),
+    *("versions", "device", "data.images", "data.packed.source", "data.streamed.decoder"),
+    *("note", "seen_corruptions"),
 )
 _OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
 ANEW = "train anew in another folder"
@@ -86,15 +87,7 @@ def training_record(
         "format": FORMAT,
         "method": {"name": method, **training.method.described()},
         "seen_corruptions": _seen(training.method.seen, init),
-        "data": {
-            "images": data.described,
-            "shape": data.shape,
-            "classes": data.classes,
-            "names": data.names,
-            "sha256": data.sha256,
-            **({"held_out": data.held_out} if isinstance(data, Data) and data.held_out else {}),
-            **({"streamed": data.record()} if isinstance(data, Stream) else {}),
-        },
+        "data": data_record(data),
         "input": data.input,
         "stylised": None if stylised is None else stylised.sha256,
         "recipe": asdict(training.hyper),
@@ -338,8 +331,7 @@ def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
 def write_unreadable(folder: Path, data: TrainingSet) -> None:
     """List the streamed images that could not be read, where there are any."""
     if isinstance(data, Stream) and data.unreadable.found:
-        lines = sorted(data.unreadable.found.values())
-        write_whole(folder / UNREADABLE, "".join(f"{line}\n" for line in lines).encode())
+        write_whole(folder / UNREADABLE, data.unreadable.listed())
 
 
 def write_whole(target: Path, content: bytes) -> None:
