@@ -153,8 +153,9 @@ def test_listings_that_lie(case, pack) -> None:
 def test_shapes_that_lie(pack) -> None:
     if read_pack_header(pack).encoding == "jpeg":
         pytest.skip("JPEG has its own")
-    for shape, reason in (([2**20, 2**20], "pixels in an image"), ([8, 8], "8 x 8 x 3 bytes")):
-        change(pack / "00000.json", first("shapes", shape))
+    lies = {2**31 - 1: "pixels in an image", 9: "3 bytes for each pixel", 7: "numbers from 8 to"}
+    for height, reason in lies.items():
+        change(pack / "00000.json", first("heights", height))
         with pytest.raises(InputError, match=reason):
             open_images(pack)
 

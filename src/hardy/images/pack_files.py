@@ -13,6 +13,7 @@ and `pack.json` alone, and a pack that was stopped goes on with the next shard.
 
 import json
 from itertools import accumulate
+from operator import mul
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,20 +47,23 @@ FEWEST_IN_SHARD = 2048
 _AGAIN = "pack the images again"
 _LARGEST_LABEL = 2**63 - 1
 _LARGEST_SUM = 2**32 - 1
+_LONGEST = 2**31 - 1  # side
 
 
-def _wholes(most: int) -> Field:
-    """Whole numbers from 0 to `most`."""
-    expected = f"a list of whole numbers from 0 to {most:,}"
-    return Field(expected, all_of(lambda value: is_whole(value, 0) and value <= most))
+def _is_list_of(value: Any, kind: type) -> bool:
+    """Said at once of a list, of which a large pack has a million entries."""
+    return isinstance(value, list) and {*map(type, value)} <= {kind}
 
 
-def _is_shape(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(is_whole(one, SMALLEST_SIDE) for one in value)
-    )
+def _wholes(most: int, least: int = 0) -> Field:
+    """Whole numbers from `least` to `most`."""
+
+    def fits(value: Any) -> bool:
+        if not _is_list_of(value, int):
+            return False
+        return min(value, default=least) >= least and max(value, default=most) <= most
+
+    return Field(f"a list of whole numbers from {least:,} to {most:,}", fits)
 
 
 def _is_left_out(value: Any) -> bool:
@@ -83,11 +87,12 @@ _HEADER = {
 _LISTING = {
     "pack": TEXT,
     "shard": at_least(0),
-    "files": TEXTS,
+    "files": Field("a list of texts", lambda value: _is_list_of(value, str)),
     "labels": or_null(_wholes(_LARGEST_LABEL)),
     "sizes": _wholes(2**40),
     "sums": _wholes(_LARGEST_SUM),
-    "shapes": or_null(Field("a list of heights and widths", all_of(_is_shape))),
+    "heights": or_null(_wholes(_LONGEST, SMALLEST_SIDE)),
+    "widths": or_null(_wholes(_LONGEST, SMALLEST_SIDE)),
     "unreadable": Field("a list of places and reasons", all_of(_is_left_out)),
 }
 
@@ -132,7 +137,8 @@ class ShardListing(NamedTuple):
     labels: list[int] | None
     sizes: list[int]
     sums: list[int]  # CRC-32 of the bytes of each
-    shapes: list[list[int]] | None  # of raw pixels, (H, W)
+    heights: list[int] | None  # of raw pixels
+    widths: list[int] | None
     unreadable: list[list[Any]]  # place in the span, and the reason
 
     @property
@@ -216,7 +222,8 @@ def _check_counts(listing: ShardListing, header: PackHeader, path: Path) -> None
     expect(right, f"{span:,} images, with those left out", count, f"{path}: files", _AGAIN)
     lists: dict[str, Any] = {"sizes": listing.sizes, "sums": listing.sums}
     lists |= {"labels": listing.labels} if header.labelled else {}
-    lists |= {"shapes": listing.shapes} if header.encoding == "raw" else {}
+    if header.encoding == "raw":
+        lists |= {"heights": listing.heights, "widths": listing.widths}
     for name, some in lists.items():
         got = None if some is None else len(some)
         expect(got == count, f"{count:,} entries", got, f"{path}: {name}", _AGAIN)
@@ -226,10 +233,11 @@ def _check_values(listing: ShardListing, header: PackHeader, path: Path) -> None
     if header.classes is not None and listing.labels:
         most, top = len(header.classes) - 1, max(listing.labels)
         expect(top <= most, f"at most {most:,}", top, f"{path}: labels", _AGAIN)
-    for (height, width), size in zip(listing.shapes or (), listing.sizes, strict=False):
-        PIXELS.check(height * width, path)
-        right = height * width * 3 == size
-        expect(right, f"{height} x {width} x 3 bytes", size, f"{path}: sizes", _AGAIN)
+    if header.encoding == "raw":
+        pixels = [*map(mul, listing.heights or (), listing.widths or ())]
+        PIXELS.check(max(pixels, default=0), path)
+        right = [3 * count for count in pixels] == listing.sizes
+        expect(right, "3 bytes for each pixel", listing.sizes, f"{path}: sizes", _AGAIN)
 
 
 def offsets(sizes: list[int]) -> list[int]:

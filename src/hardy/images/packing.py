@@ -231,6 +231,7 @@ class _Packing:
             ) from error
         labels = self.images.labels
         raw = self.header.encoding == "raw"
+        heights, widths = ([shape[axis] for _, _, shape in made] for axis in (0, 1))
         written = ShardListing(
             pack=self.header.sum,
             shard=number,
@@ -238,7 +239,8 @@ class _Packing:
             labels=None if labels is None else labels[rows].tolist(),
             sizes=[size for size, _, _ in made],
             sums=[sum for _, sum, _ in made],
-            shapes=[list(shape) for _, _, shape in made] if raw else None,
+            heights=heights if raw else None,
+            widths=widths if raw else None,
             unreadable=left_out,
         )
         write_file(listing, listing_bytes(written))

@@ -43,7 +43,8 @@ class _PackSource(Listing):
     starts: Numbers  # of the images, in their shards
     sizes: Numbers
     sums: Numbers
-    shapes: Numbers | None  # (N, 2), of raw pixels
+    heights: Numbers  # of raw pixels; of others there are none
+    widths: Numbers
     _maps: dict[int, mmap.mmap] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -61,9 +62,10 @@ class _PackSource(Listing):
                 f"cannot read {name}: its bytes are not those that were packed, by their sum; "
                 "remove the shard, and give the same `hardy pack` again"
             )
-        if self.shapes is None:
+        if self.header.encoding != "raw":
             return decode_image(bytes(data), name, convert)
-        pixels = np.frombuffer(data, np.uint8).reshape(*self.shapes[index], 3)
+        shape = int(self.heights[index]), int(self.widths[index]), 3
+        pixels = np.frombuffer(data, np.uint8).reshape(shape)
         made = convert(pixels)
         return np.array(made) if np.may_share_memory(made, pixels) else made
 
@@ -120,7 +122,8 @@ class _PackReader(Reader):
             np.concatenate([np.array(offsets(one.sizes), np.int64) for one in listings]),
             _joined(listings, "sizes"),
             _joined(listings, "sums"),
-            _joined(listings, "shapes") if header.encoding == "raw" else None,
+            _joined(listings, "heights"),
+            _joined(listings, "widths"),
         )
 
 

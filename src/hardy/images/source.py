@@ -208,6 +208,9 @@ def identify(
 
 def unusable(path: str) -> str | None:
     """Why no file below a folder can have this name, on any system: what is built later has it."""
+    # Nearly all names end here, and there may be millions.
+    if ".." not in path and path[1:2] != ":" and path[:1] not in "/\\" and "\0" not in path:
+        return None
     if "\0" in path:
         return "the name has a NUL character in it"
     parts = path.replace("\\", "/").split("/")
