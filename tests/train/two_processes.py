@@ -6,6 +6,8 @@ import json
 import os
 import sys
 from dataclasses import replace
+from hashlib import sha256
+from itertools import count, islice
 from pathlib import Path
 
 import torch
@@ -53,6 +55,17 @@ def streamed(source: str, ranks: Ranks) -> list[float]:
     return [*(row["loss"] for row in training.log), *weights[-9:].tolist()]
 
 
+def streamed_images(source: str, ranks: Ranks) -> list[list[str]]:
+    """Sums of the images of the first 50 batches that this process gets, read while it trains."""
+    stream = open_data(source, CPU, Streaming(True, ScaleCrop(8), workers=2))
+    feed = stream.feed(11, Draw(0, CPU, ranks))
+    every = (images for epoch in count() for images, _ in feed.epoch(epoch))
+    return [
+        [sha256(image.numpy().tobytes()).hexdigest() for image in images]
+        for images in islice(every, 50)
+    ]
+
+
 def main(source: str, out: Path) -> None:
     NETS.add("narrow", make_narrow)
     NETS.add("linear", make_linear)
@@ -92,6 +105,7 @@ def main(source: str, out: Path) -> None:
             "unequal": unequal_parts(data, ranks),
             "streamed": streamed(source, ranks),
             "noise": noise.tolist(),
+            "streamed_images": streamed_images(source, ranks),
             "weights": float((weights * torch.arange(len(weights))).sum()),
             "resumed": resumed.epochs,
         }

@@ -78,12 +78,26 @@ Like = Annotated[
         autocompletion=complete("trainings"),
     ),
 ]
+MostUnreadable = Annotated[
+    str, typer.Option(metavar="SHARE", help="Of the images that are read, may be damaged.")
+]
 TrainPrecision = Annotated[
     str | None,
     typer.Option(
         help="{train.hyperparameters:TRAINING_PRECISIONS}; bfloat16 on a GPU if left out."
     ),
 ]
+
+
+def share(text: str) -> float:
+    """A share such as 0.001 or 0.1%."""
+    number, percent, rest = text.partition("%")
+    try:
+        return float(number) / (100 if percent else 1) if not rest else float(text)
+    except ValueError:
+        raise InputError(
+            f'expected --most-unreadable as a share such as 0.1%, got "{text}"'
+        ) from None
 
 
 def words(text: str) -> list[str]:

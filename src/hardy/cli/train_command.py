@@ -146,9 +146,7 @@ def train_model(
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Threads that read; one per processor.")
     ] = None,
-    most_unreadable: Annotated[
-        str, typer.Option(metavar="SHARE", help="Of streamed images, that may be damaged.")
-    ] = "0.1%",
+    most_unreadable: options.MostUnreadable = "0.1%",
     input: Annotated[
         str | None,
         typer.Option(
@@ -224,7 +222,7 @@ def train_model(
             ratio=ratio,
             stream=stream,
             workers=workers,
-            most_unreadable=_share(most_unreadable),
+            most_unreadable=options.share(most_unreadable),
             input=input,
             device=device,
             on=on,
@@ -256,17 +254,6 @@ def train_model(
 
     own = "" if data in DATA_SETS else ", with --own-classes if these classes are not its own"
     typer.echo(printable(f"next: hardy eval hardy:{out} --suite SUITE --images SRC{own}"))
-
-
-def _share(text: str) -> float:
-    """A share such as 0.001 or 0.1%."""
-    number, percent, rest = text.partition("%")
-    try:
-        return float(number) / (100 if percent else 1) if not rest else float(text)
-    except ValueError:
-        raise InputError(
-            f'expected --most-unreadable as a share such as 0.1%, got "{text}"'
-        ) from None
 
 
 def _epochs(text: str) -> list[float]:

@@ -109,6 +109,7 @@ READERS: Registry[Reader] = Registry(
         "npy": Row("hardy.images.numpy_files:NPY"),
         "npz": Row("hardy.images.numpy_files:NPZ"),
         "CIFAR": Row("hardy.images.cifar:READER"),
+        "pack": Row("hardy.images.packs:READER"),
         "tar": Row("hardy.images.tars:READER"),
         "Hugging Face": Row("hardy.images.parquet:SAVED"),
         "Parquet": Row("hardy.images.parquet:READER"),

@@ -29,21 +29,13 @@ from hardy.files import (
     write_file,
     write_record,
 )
+from hardy.images.damaged import UNREADABLE
 from hardy.models.model import hash_files
 from hardy.train import METHODS
 from hardy.train.hyperparameters import with_additions
-from hardy.train.run_folder import (
-    ANEW,
-    FORMAT,
-    MODEL,
-    RUN,
-    UNREADABLE,
-    is_figure,
-    read_run,
-    write_whole,
-)
+from hardy.train.run_folder import ANEW, FORMAT, MODEL, RUN, is_figure, read_run, write_whole
 from hardy.train.streaming import Stream
-from hardy.train.training_data import MOST_CLASSES, Data, TrainingSet
+from hardy.train.training_data import MOST_CLASSES, Data, TrainingSet, data_record
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
@@ -55,7 +47,8 @@ Say = Callable[[str], object]
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
 _OF_THE_SESSION = (
-    *("versions", "device", "data.images", "data.streamed.decoder", "note", "seen_corruptions"),
+    *("versions", "device", "data.images", "data.packed.source", "data.streamed.decoder"),
+    *("note", "seen_corruptions"),
 )
 _OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
 _RECONSTRUCTED = (
@@ -78,15 +71,7 @@ def training_record(
         "format": FORMAT,
         "method": {"name": method, **training.method.described()},
         "seen_corruptions": _seen(training.method.seen, init),
-        "data": {
-            "images": data.described,
-            "shape": data.shape,
-            "classes": data.classes,
-            "names": data.names,
-            "sha256": data.sha256,
-            **({"held_out": data.held_out} if isinstance(data, Data) and data.held_out else {}),
-            **({"streamed": data.record()} if isinstance(data, Stream) else {}),
-        },
+        "data": data_record(data),
         "input": data.input,
         "stylised": None if stylised is None else stylised.sha256,
         "recipe": asdict(training.hyper),
@@ -282,5 +267,4 @@ def fine_tuned_side(run: Mapping[str, Any], path: Path) -> int | None:
 def write_unreadable(folder: Path, data: TrainingSet) -> None:
     """List the streamed images that could not be read, where there are any."""
     if isinstance(data, Stream) and data.unreadable.found:
-        lines = sorted(data.unreadable.found.values())
-        write_whole(folder / UNREADABLE, "".join(f"{line}\n" for line in lines).encode())
+        write_whole(folder / UNREADABLE, data.unreadable.listed())

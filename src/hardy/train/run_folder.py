@@ -30,7 +30,6 @@ from hardy.train.hyperparameters import LARGEST_FLOAT
 FORMAT = 1
 RUN, MODEL = "run.json", "model.safetensors"
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
-UNREADABLE = "unreadable.txt"
 Log = list[dict[str, float]]  # a row for each epoch
 LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
 # Shares of 1, in rows after which the net was measured.

@@ -5,9 +5,8 @@ The order of an epoch hangs on seed and epoch, a crop on seed, epoch and the ima
 processes and restarts change nothing in what is shown, and any step can be the first.
 """
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, Self
@@ -21,31 +20,16 @@ from hardy.engine.ops import cpu_ops
 from hardy.engine.rng import Draws, derive_key, image_id
 from hardy.errors import HardyError, InputError, sides
 from hardy.execute import Threads
+from hardy.images.damaged import Unreadable
+from hardy.images.image_files import decoder_versions
 from hardy.images.loading import load_images
-from hardy.images.source import Source
+from hardy.images.packs import packed_facts
+from hardy.images.source import Source, listing_hash
 from hardy.train.crops import Crop, Drawn
 from hardy.train.method import Draw, Method
 
 Rows = npt.NDArray[np.int64]
 _Batch = tuple[Tensor, Tensor, Rows]  # images, labels, and which of the source's images they are
-
-
-@dataclass
-class Unreadable:
-    """The images of a source that could not be read, by row, and how many of them are borne."""
-
-    count: int  # of all images
-    most: float  # a share of them
-    found: dict[int, str] = field(default_factory=dict)
-
-    def add(self, row: int, reason: str) -> None:
-        self.found[row] = reason
-        if len(self.found) > self.most * self.count:
-            raise HardyError(
-                f"{len(self.found):,} of {self.count:,} images cannot be read, which is more than "
-                f"the share of {self.most:g} that is borne: {reason}; mend them, or say a larger "
-                "`most_unreadable`"
-            )
 
 
 @dataclass(frozen=True)
@@ -99,23 +83,18 @@ class Stream:
         for fault in faults:
             self.unreadable.add(fault.index, fault.reason)
 
+    @property
+    def packed(self) -> dict[str, Any] | None:
+        """What was done to the images before, if they come from a pack."""
+        return packed_facts(self.source)
+
     def record(self) -> dict[str, Any]:
         """What `run.json` says beside the names and labels."""
         return {
             "crop": self.crop.described(),
-            "decoder": _decoder_versions(),
+            "decoder": decoder_versions(),
             "sha256_of": "names and labels",
         }
-
-
-def _decoder_versions() -> dict[str, str]:
-    """Who decodes, since other versions may give other bytes."""
-    import PIL
-    from PIL import features
-
-    turbo = "libjpeg_turbo" if features.check_feature("libjpeg_turbo") else "jpg"
-    version = str(features.version(turbo) or "unknown")
-    return {"Pillow": PIL.__version__, turbo: version}
 
 
 def open_stream(
@@ -129,12 +108,6 @@ def open_stream(
 ) -> Stream:
     """A source with labels, listed and not yet read."""
     assert source.labels is not None
-    if not 0 <= most_unreadable < 1:
-        raise InputError(
-            f"expected `most_unreadable` as a share from 0 to below 1, got {most_unreadable}"
-        )
-    digest = hashlib.sha256("\0".join(source.files).encode(errors="surrogateescape"))
-    digest.update(source.labels.data)
     names = tuple(source.classes) if source.classes else None
     return Stream(
         source,
@@ -145,7 +118,7 @@ def open_stream(
         torch.from_numpy(source.labels.copy()),
         classes,
         source.describe(),
-        digest.hexdigest(),
+        listing_hash(source),
         names,
     )
 
