@@ -54,12 +54,12 @@ def here_column(name: str) -> list[str]:
 
 
 def make_files(folder: Path) -> None:
-    """What the pages call photo.jpg, photos, imagenet/val, coco, cityscapes, fruit, shop, net.py
-    and model.onnx; CIFAR-10 in `kept`."""
+    """What the pages call photo.jpg, photos, paintings, imagenet/val, coco, cityscapes, fruit,
+    shop, net.py and model.onnx; CIFAR-10 in `kept`."""
     draws = np.random.default_rng(0)
     noise = draws.integers(0, 256, (240, 300, 3)).astype(np.uint8)
     Image.fromarray(noise).save(folder / "photo.jpg")
-    for name in ("photos", "imagenet/val/n01440764", "imagenet/val/n01443537"):
+    for name in ("photos", "paintings", "imagenet/val/n01440764", "imagenet/val/n01443537"):
         (folder / name).mkdir(parents=True)
         Image.fromarray(noise).save(folder / name / f"{name[-4:]}.jpg")
     for name in ("coco/val2017/000000000139.jpg", "cityscapes/leftImg8bit/val/ulm.png"):
