@@ -9,6 +9,7 @@ from hardy.registry import unknown
 
 SCHEDULES = ("cosine", "step")
 TRAINING_PRECISIONS = ("float32", "bfloat16")
+POLICIES = ("cifar", "imagenet")  # of AutoAugment
 LOWEST_LR = 1e-6
 _LARGEST_ALPHA = 1000.0  # beyond it every mixture is half and half
 MOST = 1_000_000  # epochs, or images in a batch
@@ -38,6 +39,7 @@ class Hyperparameters:
     warmup: float = 0.0  # epochs in which the learning rate rises to what the schedule says
     ema: float = 0.0  # how much of the average of the weights a step keeps; 0: no average
     accumulate: int = 1  # parts in which a batch goes through the net
+    autoaugment: str | None = None  # the policy that all images pass
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -63,6 +65,8 @@ class Hyperparameters:
         ):
             if value not in known:
                 raise unknown(kind, value, known)
+        if self.autoaugment is not None and self.autoaugment not in POLICIES:
+            raise unknown("policy of AutoAugment", self.autoaugment, POLICIES)
 
     def _check_additions(self) -> None:
         for name in ("label_smoothing", "ema"):
@@ -81,7 +85,7 @@ class Hyperparameters:
 
 
 # What older records do not have: they were written by a loop that had none of it.
-ADDED = ("label_smoothing", "mixup", "warmup", "ema", "accumulate")
+ADDED = ("label_smoothing", "mixup", "warmup", "ema", "accumulate", "autoaugment")
 
 
 def learning_rate(hyper: Hyperparameters, step: int, steps: int) -> float:

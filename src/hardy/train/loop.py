@@ -32,9 +32,10 @@ from hardy.train.nets import make_net, normalisation
 from hardy.train.other_images import give_stylised, held_out
 from hardy.train.outlook import Outlook
 from hardy.train.processes import ALONE, Ranks
-from hardy.train.softening import batch_parts, softened
+from hardy.train.softening import Softening, batch_parts
 from hardy.train.starts import Start, load_start
 from hardy.train.streaming import StreamFeed
+from hardy.train.teacher import Teacher
 from hardy.train.tested import Tested
 from hardy.train.trained_model import load_last
 from hardy.train.training import TrainingResult
@@ -58,6 +59,7 @@ def run_training(
     init: Path | Start | None = None,
     stylised: Data | None = None,
     validation: TrainingSet | None = None,
+    teacher: Teacher | None = None,
     device: torch.device | None = None,
     ranks: Ranks = ALONE,
     say: record.Say = lambda line: None,
@@ -66,7 +68,8 @@ def run_training(
     """Train by a method, on images in memory or streamed, into a folder; the same call resumes.
 
     `init` has the first weights; `stylised` images take a part of each batch of ANT; after each
-    epoch the log gets the accuracy on `validation` images, by which nothing is chosen.
+    epoch the log gets the accuracy on `validation` images, by which nothing is chosen; the answers
+    of a `teacher` are learned beside the labels.
     """
     hyper = hyper or Hyperparameters()
     device = device or torch.device("cpu")
@@ -74,7 +77,7 @@ def run_training(
         chosen = make_method(method, settings)
         if stylised is not None:
             give_stylised(chosen, stylised, data, device)
-        training = Training(chosen, data, hyper, device, ranks, validation)
+        training = Training(chosen, data, hyper, device, ranks, validation, teacher)
         if init is not None:
             training.new_head = load_start(init, training.net, data.classes, say)
         with record.alone_in(out) if ranks.first else nullcontext():
@@ -83,10 +86,8 @@ def run_training(
                 record.begin_run(out, wanted, say)
             ranks.wait()
             epochs, log = _train_the_rest(training, out, ranks, say, track)
-            seen, all_seen = (
-                record.seen_in(out),
-                init is None or record.seen_before(init) is not None,
-            )
+            seen = record.seen_in(out)
+            all_seen = init is None or record.seen_before(init) is not None
             return TrainingResult(out, epochs, log, seen, all_seen, ranks.rank, hyper.net)
 
 
@@ -134,12 +135,14 @@ class Training:
         device: torch.device,
         ranks: Ranks = ALONE,
         validation: TrainingSet | None = None,
+        teacher: Teacher | None = None,
     ) -> None:
         self.ranks = ranks
         self.validation = None if validation is None else held_out(validation, data)
         self.draw = Draw(hyper.seed, device, ranks)
         self.feed: Feed = data.feed(hyper.batch, self.draw)
         self.steps = self.feed.steps
+        self.softened = Softening(hyper, data.classes, self.draw, teacher)
         if not self.steps or hyper.batch < ranks.world:
             raise InputError(
                 f"expected at least one image in each batch for each of {ranks.world} processes, "
@@ -188,7 +191,7 @@ class Training:
         self.fast = can_record(device, ranks)
         self.compiled = torch.compile(self.model, dynamic=False) if self.fast else self.model
         self._recorded: dict[tuple[bool, int], Recorded] = {}
-        try_out(self.net, data, hyper, device, ranks)
+        try_out(self.net, data, hyper, device, ranks, teacher)
 
     def run_epoch(self, track: Track) -> None:
         """One pass over the images, or the rest of it."""
@@ -234,7 +237,7 @@ class Training:
             rate = learning_rate(hyper, number, hyper.epochs * self.steps)
             self.rate.fill_(rate)
             self._at_share(number / self.method.all_steps)
-            shown = softened(images, labels, self.data.classes, hyper, self.draw, number)
+            shown = self.softened(images, labels, number)
             batch = (*shown, torch.full((), self.step, device=self.device))
             self._descend(self.method.loss, True, *batch)
             if self.method.has_extra(number):

@@ -55,8 +55,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 RUN, MODEL = "run.json", "model.safetensors"
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
-UNREADABLE = "unreadable.txt"
-LOCK = ".lock"
+UNREADABLE, LOCK = "unreadable.txt", ".lock"
 _INIT_MODEL = "init_model"  # what its net and first weights were named by
 Log = list[dict[str, float]]  # a row for each epoch
 Say = Callable[[str], object]
@@ -67,6 +66,7 @@ SHOWN = 100  # characters of what is wrong with a log
 # the first weights, which may not; but these may since have left the record that lay beside them.
 _OF_THE_SESSION = (
     *("versions", "device", "data.images", "data.streamed.decoder", "note", "seen_corruptions"),
+    "teacher.model",  # where it lay
 )
 _OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
 ANEW = "train anew in another folder"
@@ -80,12 +80,11 @@ def training_record(
     method: str, training: Training, init: Path | Start | None, stylised: Data | None
 ) -> dict[str, Any]:
     """What `run.json` will say."""
-    data, (mean, std) = training.data, training.preprocessing
-    held_out = training.validation
+    data, held_out, (mean, std) = training.data, training.validation, training.preprocessing
     return {
         "format": FORMAT,
         "method": {"name": method, **training.method.described()},
-        "seen_corruptions": _seen(training.method.seen, init),
+        "seen_corruptions": _seen((*training.method.seen, *training.softened.seen), init),
         "data": {
             "images": data.described,
             "shape": data.shape,
@@ -108,6 +107,7 @@ def training_record(
         **({} if held_out is None else {"validation": held_out.sha256}),
         **({} if init is None or isinstance(init, Path) else {_INIT_MODEL: init.model}),
         **({"new_head": True} if training.new_head else {}),
+        **training.softened.record(),
     }
 
 

@@ -42,9 +42,12 @@ def train(
     mixup: float = 0.0,
     ema: float = 0.0,
     accumulate: int = 1,
+    autoaugment: str | None = None,
     antialias: int = 1,
     blur_after_conv: bool = False,
     init: str | Path | None = None,
+    teacher: str | None = None,
+    teacher_weight: float = 1.0,
     settings: Mapping[str, object] | None = None,
     stylised: str | Path | None = None,
     validation: str | Path | None = None,
@@ -76,17 +79,19 @@ def train(
     tell the accuracy after each epoch, and nothing is chosen by it. The learning rate rises for
     `warmup` epochs; targets are softened by `label_smoothing`, images mixed by `mixup`, the α of
     Beta(α, α); with `ema`, such as 0.999, the average of the weights is tested and written; a batch
-    passes in `accumulate` parts, for which there is memory. Of icons (docs/icons50.md), `hold_out`
-    says what is left out, to be tested on: "style:microsoft". Images are held in memory; with a
-    `side` they are read while the net trains, and cut to it at random: areas within `scale`,
-    aspects within `ratio`. So are those that take more than 4 GiB, or if `stream` is True: by as
-    many threads as `workers` says, and at most a share of `most_unreadable` may be damaged, which
-    unreadable.txt lists. `input` names a filter of `hardy.names("defences")` that all images pass,
-    in tests too. The device and the precision are the best there are, if left out. `out` then has
-    the weights, a log, and run.json, the record of the run. Processes that torchrun started share
-    each batch; so do those that are started by `on` on the machines of a Ray cluster
-    ("ray://HOST:PORT", "auto", or "ray" for one of its own), as many as `processes` says: the
-    weights are the same.
+    passes in `accumulate` parts, for which there is memory. All images pass a policy of
+    `autoaugment`, "cifar" or "imagenet". The answers of a `teacher`, a model such as "hardy:DIR",
+    are learned beside the labels, and count `teacher_weight` times as much. Of icons
+    (docs/icons50.md), `hold_out` says what is left out, to be tested on: "style:microsoft". Images
+    are held in memory; with a `side` they are read while the net trains, and cut to it at random:
+    areas within `scale`, aspects within `ratio`. So are those that take more than 4 GiB, or if
+    `stream` is True: by as many threads as `workers` says, and at most a share of `most_unreadable`
+    may be damaged, which unreadable.txt lists. `input` names a filter of `hardy.names("defences")`
+    that all images pass, in tests too. The device and the precision are the best there are, if left
+    out. `out` then has the weights, a log, and run.json, the record of the run. Processes that
+    torchrun started share each batch; so do those that are started by `on` on the machines of a Ray
+    cluster ("ray://HOST:PORT", "auto", or "ray" for one of its own), as many as `processes` says:
+    the weights are the same.
 
     `init` is a file of weights to start from, or a model to fine-tune: "zoo:resnet50",
     "torchvision:NAME", "timm:NAME" or "hardy:DIR". Its net is then the net, with a new head if the
@@ -115,6 +120,7 @@ def train(
     from hardy.train.other_images import check_labelled, check_stylised
     from hardy.train.processes import joined
     from hardy.train.starts import Start, find_start, fine_tuning, usual_recipe
+    from hardy.train.teacher import load_teacher
     from hardy.train.training_data import Streaming, open_data, read_data
 
     # What is wrong without a look at the images is said before they are read.
@@ -162,7 +168,10 @@ def train(
             "mixup": mixup,
             "ema": ema,
             "accumulate": accumulate,
+            "autoaugment": autoaugment,
             "init": None if init is None else str(init),
+            "teacher": teacher,
+            "teacher_weight": teacher_weight,
             "settings": settings,
             "stylised": stylised,
             "validation": validation,
@@ -199,11 +208,15 @@ def train(
             mixup=mixup,
             ema=ema,
             accumulate=accumulate,
+            autoaugment=autoaugment,
             precision=precision,
             deterministic=deterministic,
             seed=seed,
             **paced,
         )
+        taught_by = None
+        if teacher is not None:
+            taught_by = load_teacher(teacher, teacher_weight, where, precision)
         track = track if ranks.first else untracked
         if recipe is None:
             recipe = usual_recipe(start, str(data), labels) if crop is None else "none@1"
@@ -236,6 +249,7 @@ def train(
             init=start,
             stylised=others,
             validation=held_out,
+            teacher=taught_by,
             device=where,
             ranks=ranks,
             say=say if ranks.first else lambda line: None,
