@@ -32,6 +32,7 @@ from hardy.train.methods.image_operations import (
     NUMBER,
     SEEN_ENHANCEMENTS,
     SEEN_OPERATIONS,
+    Amounts,
     change,
     enhance,
 )
@@ -138,14 +139,11 @@ def operate_at(
     of_imagenet: bool,
 ) -> Tensor:
     """uint8 (N, 3, H, W) to the same, by numbers of operations and whole levels."""
-    amounts = amounts_at(levels.double(), signs, *images.shape[2:])
+    dropped, threshold, *others = amounts_at(levels.double(), signs, *images.shape[2:])
     if of_imagenet:
-        amounts = amounts._replace(
-            dropped=8 - (levels * 4) // 10,
-            threshold=(levels * 256) // 10,
-        )
+        dropped, threshold = 8 - (levels * 4) // 10, (levels * 256) // 10
     # To invert is to solarise from black on.
-    amounts = amounts._replace(threshold=torch.where(inverts, 0, amounts.threshold))
+    amounts = Amounts(dropped, torch.where(inverts, 0, threshold), *others)
     return enhance(change(images, operations, amounts), operations, 0.1 + 0.18 * levels)
 
 
