@@ -55,13 +55,13 @@ def here_column(name: str) -> list[str]:
 
 
 def make_files(folder: Path) -> None:
-    """What the pages call photo.jpg, photos, imagenet, coco, cityscapes, fruit, shop, net.py
-    and model.onnx; CIFAR-10 in `kept`."""
+    """What the pages call photo.jpg, photos, paintings, imagenet, coco, cityscapes, fruit, shop,
+    net.py and model.onnx; CIFAR-10 in `kept`."""
     draws = np.random.default_rng(0)
     noise = draws.integers(0, 256, (240, 300, 3)).astype(np.uint8)
     Image.fromarray(noise).save(folder / "photo.jpg")
     for name in (
-        "photos",
+        *("photos", "paintings"),
         *(f"imagenet/{part}/{kind}" for part in ("val", "train") for kind in WNIDS),
     ):
         (folder / name).mkdir(parents=True)

@@ -44,6 +44,7 @@ from tests.pages import (
     not_run,
     page,
 )
+from tests.stylise.tiny_adain import use_tiny
 from tests.train.small import NEEDED, make_narrow, narrow, write_arrays
 
 __all__ = ["narrow"]
@@ -137,7 +138,8 @@ def test_few_blocks_are_not_run_and_these_have_the_options_they_name() -> None:
 @pytest.fixture
 def folder(tmp_path, monkeypatch, torchvision):
     """An empty folder but for the files that the pages speak of; CIFAR-10 and icons are few, nets
-    are narrow, noise is learned in two steps, and weights of torchvision and the zoo are random."""
+    are narrow, noise is learned in two steps, and weights of torchvision, the zoo and AdaIN are
+    random."""
     import torchvision
 
     make_files(tmp_path)
@@ -152,6 +154,7 @@ def folder(tmp_path, monkeypatch, torchvision):
     torch.manual_seed(0)
     weights_of = keeping.blank_net(ZOO["squeezenet1_1"]).state_dict()
     write_file(keeping.net_file("squeezenet1_1"), packed(weights_of, came, tmp_path))
+    use_tiny(tmp_path / "adain", monkeypatch)
     monkeypatch.setattr(datasets, "faults", lambda split=None: [])
     write_icons(tmp_path / "icons/free", ("acme", "microsoft", "openmoji-black"))
     monkeypatch.setattr(icon_parts, "icons_folder", lambda: tmp_path / "icons")

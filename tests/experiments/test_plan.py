@@ -46,9 +46,16 @@ def test_the_study_trains_newer_methods_by_the_papers_schedule_with_three_seeds(
     assert all((c.recipe["net"], c.recipe["epochs"]) == ("wrn_40_2", 100) for c in study)
 
 
+def test_stylised_images_are_mixed_in_beside_noise_of_the_chosen_norm() -> None:
+    (mixed,) = (c for c in plan() if c.stylised)
+    plain = select(["ant"])[0]
+    assert (mixed.name, mixed.method, mixed.chosen_for) == ("ant+stylised", "ant", "ant")
+    assert (mixed.group, mixed.settings, mixed.recipe) == (plain.group, {}, plain.recipe)
+
+
 def test_names_are_apart_and_fit_for_files() -> None:
     names = [c.name for c in plan()]
-    assert len(set(names)) == len(names) == 44 + 3 * 14
+    assert len(set(names)) == len(names) == 45 + 3 * 14
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.+-") for name in names)
 
 

@@ -10,6 +10,7 @@ import torch
 from hardy.train import METHODS, loop
 from hardy.train.cuda_graphs import WARM_UP, Recorded, running
 from hardy.train.loop import run_training
+from hardy.train.teacher import load_teacher
 from hardy.train.training_data import read_data
 from tests.train.small import NARROW, narrow, write_arrays
 from tests.train.test_dropout import DROPPING, dropping
@@ -129,3 +130,19 @@ def test_what_nets_draw_by_themselves_is_seeded_too(tmp_path, dropping) -> None:
     log = run_training("standard", data, tmp_path / "recorded", recorded, device=GPU).log
     assert log[-1]["loss"] < 0.9 * log[0]["loss"]
     assert torch.equal(torch.cuda.get_rng_state(), before)
+
+
+def test_autoaugment_and_a_teacher(tmp_path, narrow) -> None:
+    data = read_data(str(write_arrays(tmp_path, count=24 * 6 + 5)), GPU)
+    run_training("standard", data, tmp_path / "teacher", NARROW, device=GPU)
+    teacher = load_teacher(f"hardy:{tmp_path / 'teacher'}", 1.0, GPU, "float32")
+    given = {"device": GPU, "teacher": teacher}
+    recipe = replace(NARROW, autoaugment="cifar", mixup=0.2)
+    log = run_training("augmix", data, tmp_path / "recorded", recipe, **given).log
+    plain = replace(recipe, deterministic=True)
+    whole = run_training("augmix", data, tmp_path / "whole", plain, **given).log
+    assert log[0]["loss"] == pytest.approx(whole[0]["loss"], rel=0.02)
+    with pytest.raises(KeyboardInterrupt):
+        run_training("augmix", data, tmp_path / "cut", plain, **given, track=killed_in(2))
+    run_training("augmix", data, tmp_path / "cut", plain, **given)
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))

@@ -79,6 +79,10 @@ def train_model(
     accumulate: Annotated[
         int | None, typer.Option(metavar="N", help="Each batch in N parts, to save memory.")
     ] = None,
+    autoaugment: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY", help="Of AutoAugment: {train.hyperparameters:POLICIES}."),
+    ] = None,
     antialias: Annotated[
         int, typer.Option(metavar="N", help="Blur by N taps before down-sampling; 1: do not.")
     ] = 1,
@@ -92,6 +96,15 @@ def train_model(
             help="What to fine-tune: zoo:resnet50, hardy:DIR, ..., or a file of weights.",
         ),
     ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Whose answers are learned too: hardy:DIR, zoo:resnet50, ..."
+        ),
+    ] = None,
+    teacher_weight: Annotated[
+        float, typer.Option(metavar="W", help="How much they count beside the labels.")
+    ] = 1.0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="One setting of the method: step=2/255."),
@@ -206,9 +219,12 @@ def train_model(
             mixup=mixup,
             ema=ema,
             accumulate=accumulate,
+            autoaugment=autoaugment,
             antialias=antialias,
             blur_after_conv=blur_after_conv,
             init=init,
+            teacher=teacher,
+            teacher_weight=teacher_weight,
             settings=_settings(settings or []),
             stylised=stylised,
             validation=validation,

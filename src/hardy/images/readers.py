@@ -108,6 +108,7 @@ READERS: Registry[Reader] = Registry(
         "data set": Row("hardy.images.datasets:READER"),
         "npy": Row("hardy.images.numpy_files:NPY"),
         "npz": Row("hardy.images.numpy_files:NPZ"),
+        "folder of arrays": Row("hardy.images.array_folders:READER"),
         "CIFAR": Row("hardy.images.cifar:READER"),
         "pack": Row("hardy.images.packs:READER"),
         "tar": Row("hardy.images.tars:READER"),

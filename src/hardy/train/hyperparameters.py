@@ -12,6 +12,7 @@ from hardy.registry import unknown
 
 SCHEDULES = ("cosine", "step")
 TRAINING_PRECISIONS = ("float32", "bfloat16")
+POLICIES = ("cifar", "imagenet")  # of AutoAugment
 LOWEST_LR = 1e-6
 _LARGEST_ALPHA = 1000.0  # beyond it every mixture is half and half
 MOST = 1_000_000  # epochs, or images in a batch
@@ -43,6 +44,7 @@ class Hyperparameters:
     accumulate: int = 1  # parts in which a batch goes through the net
     nesterov: bool = True  # his kind of momentum
     drops: tuple[float, ...] = ()  # epochs after which the learning rate falls to a tenth
+    autoaugment: str | None = None  # the policy that all images pass
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "drops", tuple(self.drops))  # of a file, it is a list
@@ -69,6 +71,8 @@ class Hyperparameters:
         ):
             if value not in known:
                 raise unknown(kind, value, known)
+        if self.autoaugment is not None and self.autoaugment not in POLICIES:
+            raise unknown("policy of AutoAugment", self.autoaugment, POLICIES)
 
     def _check_additions(self) -> None:
         for name in ("label_smoothing", "ema"):
@@ -99,7 +103,16 @@ HYPERPARAMETERS = tuple(
     if name not in ("antialias", "blur_after_conv", "precision", "deterministic", "seed")
 )
 # What older records do not have: they were written by a loop that had none of it.
-ADDED = ("label_smoothing", "mixup", "warmup", "ema", "accumulate", "nesterov", "drops")
+ADDED = (
+    "label_smoothing",
+    "mixup",
+    "warmup",
+    "ema",
+    "accumulate",
+    "nesterov",
+    "drops",
+    "autoaugment",
+)
 
 
 def with_additions(recipe: Any) -> Any:

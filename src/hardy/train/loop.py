@@ -33,9 +33,10 @@ from hardy.train.other_images import give_stylised, held_out
 from hardy.train.outlook import Outlook, how_far
 from hardy.train.processes import ALONE, Ranks
 from hardy.train.robust_errors import EACH_EPOCH, Every, RobustErrors, RobustOn
-from hardy.train.softening import batch_parts, softened
+from hardy.train.softening import Softening, batch_parts
 from hardy.train.starts import Start, load_start
 from hardy.train.streaming import StreamFeed
+from hardy.train.teacher import Teacher
 from hardy.train.tested import Tested
 from hardy.train.trained_model import load_last
 from hardy.train.training import TrainingResult
@@ -62,6 +63,7 @@ def run_training(
     validation: TrainingSet | None = None,
     robust: RobustOn | None = None,
     every: Every = EACH_EPOCH,
+    teacher: Teacher | None = None,
     device: torch.device | None = None,
     ranks: Ranks = ALONE,
     say: record.Say = lambda line: None,
@@ -72,7 +74,8 @@ def run_training(
     `like` is what the record says of a published training that this one is like; `init` has the
     first weights; `stylised` images take a part of each batch of ANT; after epochs, as
     `every` has it, the log gets the accuracy on `validation` images, and their error under
-    corruptions, if `robust` says of which suite; nothing is chosen by it.
+    corruptions, if `robust` says of which suite; nothing is chosen by it. The answers of a
+    `teacher` are learned beside the labels.
     """
     hyper = hyper or Hyperparameters()
     device = device or torch.device("cpu")
@@ -80,7 +83,7 @@ def run_training(
         chosen = make_method(method, settings)
         if stylised is not None:
             give_stylised(chosen, stylised, data, device)
-        training = Training(chosen, data, hyper, device, ranks, validation, every)
+        training = Training(chosen, data, hyper, device, ranks, validation, every, teacher)
         if robust is not None:
             training.robust = RobustErrors(robust, training, out)
         if init is not None:
@@ -91,10 +94,8 @@ def run_training(
                 record.begin_run(out, wanted, say)
             ranks.wait()
             epochs, log = _train_the_rest(training, out, ranks, say, track)
-            seen, all_seen = (
-                record.seen_in(out),
-                init is None or record.seen_before(init) is not None,
-            )
+            seen = record.seen_in(out)
+            all_seen = init is None or record.seen_before(init) is not None
             return TrainingResult(out, epochs, log, seen, all_seen, ranks.rank, hyper.net, method)
 
 
@@ -144,6 +145,7 @@ class Training:
         ranks: Ranks = ALONE,
         validation: TrainingSet | None = None,
         every: Every = EACH_EPOCH,
+        teacher: Teacher | None = None,
     ) -> None:
         self.ranks, self.every = ranks, every
         self.robust: RobustErrors | None = None
@@ -151,6 +153,7 @@ class Training:
         self.draw = Draw(hyper.seed, device, ranks)
         self.feed: Feed = data.feed(hyper.batch, self.draw)
         self.steps = self.feed.steps
+        self.softened = Softening(hyper, data.classes, self.draw, teacher)
         if not self.steps or hyper.batch < ranks.world:
             raise InputError(
                 f"expected at least one image in each batch for each of {ranks.world} processes, "
@@ -199,7 +202,7 @@ class Training:
         self.fast = can_record(device, ranks)
         self.compiled = torch.compile(self.model, dynamic=False) if self.fast else self.model
         self._recorded: dict[tuple[bool, int], Recorded] = {}
-        try_out(self.net, data, hyper, device, ranks)
+        try_out(self.net, data, hyper, device, ranks, teacher)
 
     def run_epoch(self, track: Track) -> None:
         """One pass over the images, or the rest of it."""
@@ -249,7 +252,7 @@ class Training:
             rate = learning_rate(hyper, number, hyper.epochs * self.steps)
             self.rate.fill_(rate)
             self._at_share(number / self.method.all_steps)
-            shown = softened(images, labels, self.data.classes, hyper, self.draw, number)
+            shown = self.softened(images, labels, number)
             batch = (*shown, torch.full((), self.step, device=self.device))
             self._descend(self.method.loss, True, *batch)
             if self.method.has_extra(number):

@@ -169,7 +169,7 @@ class Method:
 
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
         """The loss, one number, of images uint8 (N, 3, H, W). Labels are int64 (N,), or with label
-        smoothing or mixup shares of the classes, float32 (N, classes)."""
+        smoothing, mixup or a teacher shares of the classes, float32 (N, classes)."""
         return functional.cross_entropy(model(self.augment(to_pixels(images))), labels)
 
     def has_extra(self, step: int) -> bool:

@@ -48,7 +48,7 @@ Say = Callable[[str], object]
 # the first weights, which may not; but these may since have left the record that lay beside them.
 _OF_THE_SESSION = (
     *("versions", "device", "data.images", "data.packed.source", "data.streamed.decoder"),
-    *("note", "seen_corruptions"),
+    *("note", "seen_corruptions", "teacher.model"),  # where it lay
 )
 _OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
 _RECONSTRUCTED = (
@@ -65,12 +65,11 @@ def training_record(
     like: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """What `run.json` will say."""
-    data, (mean, std) = training.data, training.preprocessing
-    held_out = training.validation
+    data, held_out, (mean, std) = training.data, training.validation, training.preprocessing
     return {
         "format": FORMAT,
         "method": {"name": method, **training.method.described()},
-        "seen_corruptions": _seen(training.method.seen, init),
+        "seen_corruptions": _seen((*training.method.seen, *training.softened.seen), init),
         "data": data_record(data),
         "input": data.input,
         "stylised": None if stylised is None else stylised.sha256,
@@ -87,6 +86,7 @@ def training_record(
         **({} if training.robust is None else {"robust": training.robust.described}),
         **({} if init is None or isinstance(init, Path) else {_INIT_MODEL: init.model}),
         **({"new_head": True} if training.new_head else {}),
+        **training.softened.record(),
     }
 
 

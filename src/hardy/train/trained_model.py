@@ -106,5 +106,7 @@ def trained_as(run: Mapping[str, Any]) -> Trained:
         "stylised images": run.get("stylised") is not None,
         f"antialias {recipe['antialias']}": recipe["antialias"] > 1,
         "blur_after_conv": recipe["blur_after_conv"],
+        "AutoAugment": recipe.get("autoaugment") is not None,
+        "a teacher": run.get("teacher") is not None,
     }
     return Trained(recipe["net"], (name, *(one for one, used in more.items() if used)))

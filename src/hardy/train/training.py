@@ -47,9 +47,12 @@ def train(
     mixup: float | None = None,
     ema: float | None = None,
     accumulate: int | None = None,
+    autoaugment: str | None = None,
     antialias: int = 1,
     blur_after_conv: bool = False,
     init: str | Path | None = None,
+    teacher: str | None = None,
+    teacher_weight: float = 1.0,
     settings: Mapping[str, object] | None = None,
     stylised: str | Path | None = None,
     validation: str | Path | None = None,
@@ -89,17 +92,19 @@ def train(
     steps, to a tenth after each third of the epochs or after those in `drops`. It rises for
     `warmup` epochs; targets are softened by `label_smoothing`, images mixed by `mixup`, the α of
     Beta(α, α); with `ema`, such as 0.999, the average of the weights is tested and written; a batch
-    passes in `accumulate` parts, for which there is memory. Of icons (docs/icons50.md), `hold_out`
-    says what is left out, to be tested on: "style:microsoft". Images are held in memory; with a
-    `side` they are read while the net trains, and cut to it at random: areas within `scale`,
-    aspects within `ratio`. So are those that take more than 4 GiB, or if `stream` is True: by as
-    many threads as `workers` says, and at most a share of `most_unreadable` may be damaged, which
-    unreadable.txt lists. `input` names a filter of `hardy.names("defences")` that all images pass,
-    in tests too. The device and the precision are the best there are, if left out. `out` then has
-    the weights, a log, and run.json, the record of the run. Processes that torchrun started share
-    each batch; so do those that are started by `on` on the machines of a Ray cluster
-    ("ray://HOST:PORT", "auto", or "ray" for one of its own), as many as `processes` says: the
-    weights are the same.
+    passes in `accumulate` parts, for which there is memory. All images pass a policy of
+    `autoaugment`, "cifar" or "imagenet". The answers of a `teacher`, a model such as "hardy:DIR",
+    are learned beside the labels, and count `teacher_weight` times as much. Of icons
+    (docs/icons50.md), `hold_out` says what is left out, to be tested on: "style:microsoft". Images
+    are held in memory; with a `side` they are read while the net trains, and cut to it at random:
+    areas within `scale`, aspects within `ratio`. So are those that take more than 4 GiB, or if
+    `stream` is True: by as many threads as `workers` says, and at most a share of `most_unreadable`
+    may be damaged, which unreadable.txt lists. `input` names a filter of `hardy.names("defences")`
+    that all images pass, in tests too. The device and the precision are the best there are, if left
+    out. `out` then has the weights, a log, and run.json, the record of the run. Processes that
+    torchrun started share each batch; so do those that are started by `on` on the machines of a Ray
+    cluster ("ray://HOST:PORT", "auto", or "ray" for one of its own), as many as `processes` says:
+    the weights are the same.
 
     `init` is a file of weights to start from, or a model to fine-tune: "zoo:resnet50",
     "torchvision:NAME", "timm:NAME" or "hardy:DIR". Its net is then the net, with a new head if the
@@ -131,6 +136,7 @@ def train(
     from hardy.train.published_trainings import choose_training, told_like
     from hardy.train.robust_errors import choose_robust, read_every
     from hardy.train.starts import Start, find_start, fine_tuning, usual_recipe
+    from hardy.train.teacher import load_teacher
     from hardy.train.training_data import Streaming, open_data, read_data
 
     # What is wrong without a look at the images is said before they are read.
@@ -149,6 +155,7 @@ def train(
         "mixup": mixup,
         "ema": ema,
         "accumulate": accumulate,
+        "autoaugment": autoaugment,
         "recipe": recipe,
         "side": side,
         "scale": scale,
@@ -199,6 +206,8 @@ def train(
             "antialias": antialias,
             "blur_after_conv": blur_after_conv,
             "init": None if init is None else str(init),
+            "teacher": teacher,
+            "teacher_weight": teacher_weight,
             "settings": settings,
             "stylised": stylised,
             "validation": validation,
@@ -220,6 +229,9 @@ def train(
     with joined(kind.partition(":")[0]) as ranks:
         where = find_device(Options("training", device=kind))
         hyper = replace(hyper, precision=precision)
+        taught_by = None
+        if teacher is not None:
+            taught_by = load_teacher(teacher, teacher_weight, where, precision)
         track = track if ranks.first else untracked
         if recipe is None:
             recipe = usual_recipe(start, str(data), labels) if crop is None else "none@1"
@@ -257,6 +269,7 @@ def train(
             validation=held_out,
             robust=robust_on,
             every=how_often,
+            teacher=taught_by,
             device=where,
             ranks=ranks,
             say=say if ranks.first else lambda line: None,
