@@ -133,3 +133,14 @@ class ShiftCrop:
 
 
 Crop = ScaleCrop | ShiftCrop
+
+
+def scale_crop(
+    side: int | None, scale: tuple[float, float], ratio: tuple[float, float]
+) -> ScaleCrop | None:
+    """The crop that is asked for by its side, if it is."""
+    if side is not None:
+        return ScaleCrop(side, scale, ratio)
+    if (tuple(scale), tuple(ratio)) != (ScaleCrop.scale, ScaleCrop.ratio):
+        raise InputError("expected `scale` and `ratio` with `side`, got them alone; say a `side`")
+    return None

@@ -34,7 +34,7 @@ from hardy.train.outlook import Outlook
 from hardy.train.processes import ALONE, Ranks
 from hardy.train.softening import batch_parts, softened
 from hardy.train.starts import Start, load_start
-from hardy.train.streaming import StreamFeed
+from hardy.train.streaming import Stream, StreamFeed
 from hardy.train.tested import Tested
 from hardy.train.trained_model import load_last
 from hardy.train.training import TrainingResult
@@ -77,6 +77,8 @@ def run_training(
         training = Training(chosen, data, hyper, device, ranks, validation)
         if init is not None:
             training.new_head = load_start(init, training.net, data.classes, say)
+            if training.average is not None:
+                training.average.begin()
         with record.alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
                 wanted = record.training_record(method, training, init, stylised)
@@ -100,6 +102,7 @@ def _train_the_rest(
         if ranks.first:
             path.unlink(missing_ok=True)  # a kill just after the last save leaves it
         return 0, record.read_log(out)
+    training.method.track = track
     if path.exists():
         restore(training, path)
     first = training.epoch
@@ -111,11 +114,10 @@ def _train_the_rest(
             training.outlook.after_epoch(training.epoch * training.steps, training.describe)
             # By the sum of the log, which is the same in all processes; a clock is not.
             elapsed = sum(row["seconds"] for row in training.log[training.saved :])
-            if elapsed >= SAVE_SECONDS:
-                training.saver.save(training)
+            training.saver.after_epoch(training, elapsed >= SAVE_SECONDS)
     training.finish()
     if ranks.first:
-        record.write_unreadable(out, training.data)
+        record.write_unreadable(out, training.streams)
         record.write_log(out, training.log)
         write_tensors(target, training.tested.net.state_dict(), {})
         path.unlink(missing_ok=True)
@@ -190,6 +192,11 @@ class Training:
         self._recorded: dict[tuple[bool, int], Recorded] = {}
         try_out(self.net, data, hyper, device, ranks)
 
+    @property
+    def streams(self) -> list[Stream]:
+        """Those of its images that are read while it trains."""
+        return [one for one in (self.data, self.validation) if isinstance(one, Stream)]
+
     def run_epoch(self, track: Track) -> None:
         """One pass over the images, or the rest of it."""
         hyper = self.hyper
@@ -254,8 +261,6 @@ class Training:
         self.model.train()
         self.method.track = track
         if self.step:
-            self.method.restore_epoch(self.epoch, checkpoint_part(self.within, "method"))
-            feed.restore(checkpoint_part(self.within, "feed"))
             self.within = {}
             return feed
         self.total.zero_()

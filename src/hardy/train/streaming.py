@@ -128,10 +128,6 @@ def open_stream(
 ) -> Stream:
     """A source with labels, listed and not yet read."""
     assert source.labels is not None
-    if not 0 <= most_unreadable < 1:
-        raise InputError(
-            f"expected `most_unreadable` as a share from 0 to below 1, got {most_unreadable}"
-        )
     digest = hashlib.sha256("\0".join(source.files).encode(errors="surrogateescape"))
     digest.update(source.labels.data)
     names = tuple(source.classes) if source.classes else None

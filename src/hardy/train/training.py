@@ -107,7 +107,7 @@ def train(
     need("torch", "torch", "training")
     from hardy.models.adapters.torch_sources import find_device
     from hardy.models.model import Options
-    from hardy.train.crops import ScaleCrop
+    from hardy.train.crops import scale_crop
     from hardy.train.hyperparameters import Hyperparameters, best_device
     from hardy.train.loop import run_training
     from hardy.train.method import make_method
@@ -137,7 +137,7 @@ def train(
         net, antialias, blur_after_conv = start.net, start.antialias, start.blur_after_conv
     net = net or "wrn_40_2"
     check_net(net, antialias, blur_after_conv)
-    crop = None if side is None else ScaleCrop(side, scale, ratio)
+    crop = scale_crop(side, scale, ratio)
     streaming = Streaming(stream, crop, workers, most_unreadable)
     if crop is not None and recipe is not None:
         raise InputError(f"expected `side` or a `recipe`, which both cut images, got {recipe} too")
