@@ -112,6 +112,11 @@ def test_what_cannot_be_held_out(folder: Path, tmp_path: Path) -> None:
         open_icons(part)
     with pytest.raises(InputError, match="unknown set of icons"):
         open_icons("icons50:lite")
+    for more in ({"side": 16}, {"stream": True}):
+        with pytest.raises(InputError, match="expected icons in memory, of which style:microsoft"):
+            hardy.train(
+                "standard", data=folder, out=tmp_path / "net", hold_out="style:microsoft", **more
+            )
 
 
 def test_a_set_that_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,29 @@ def test_the_new_head_is_drawn_by_the_seed(photos: Path, tmp_path: Path) -> None
     assert not torch.allclose(head("a", 0), head("c", 1))
 
 
+def test_an_average_begins_with_the_weights_of_the_model(
+    photos: Path, tmp_path: Path, tiny_zoo: dict[str, torch.Tensor]
+) -> None:
+    out = tmp_path / "net"
+    hardy.train("standard", data=photos, out=out, init="zoo:tiny", ema=0.999, seed=1, **LITTLE)
+    averaged = trained_net(out)[0].state_dict()
+    torch.testing.assert_close(averaged["stem.0.weight"], tiny_zoo["stem.0.weight"])
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("shape", [None, 5, [], {}, [3, 16], [3, 16, "16"]])
+def test_a_shape_that_somebody_wrote(shape: object, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    data = write_arrays(tmp_path / "arrays")
+    hardy.train("standard", data=data, out=first, net="narrow", epochs=1, batch=32)
+    record = json.loads((first / "run.json").read_text())
+    del record["sha256"]
+    record["data"]["shape"] = shape
+    (first / "run.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="expected three whole numbers as the shape"):
+        find_start(f"hardy:{first}")
+
+
 @pytest.mark.usefixtures("narrow")
 def test_what_a_trained_net_has_seen_goes_on(tmp_path: Path) -> None:
     data = write_arrays(tmp_path / "arrays")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import tarfile
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -255,8 +256,39 @@ def test_images_that_cannot_be_read_are_left_out_and_listed(photos, tmp_path, na
     assert "a/00.jpg" in (out / "unreadable.txt").read_text()
     with pytest.raises(HardyError, match=r"1 of 24 images cannot be read, .*a/00.jpg"):
         run_training("standard", opened(photos), tmp_path / "other", recipe)
-    with pytest.raises(InputError, match="`most_unreadable` as a share from 0 to below 1, got 1"):
-        opened(photos, most_unreadable=1.0)
+    for share in (1.0, float("nan")):
+        with pytest.raises(InputError, match="`most_unreadable` as a share from 0 to below 1, got"):
+            Streaming(most_unreadable=share)  # also where nothing is streamed in the end
+
+
+def test_what_could_not_be_read_before_a_kill_stays_listed(
+    photos, tmp_path, narrow, monkeypatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "WITHIN_SECONDS", 0.0)
+    recipe, out = replace(NARROW, batch=5, epochs=1), tmp_path / "out"
+    stream = opened(photos, most_unreadable=0.05)
+    first = next(iter(stream.feed(5, Draw(0, CPU))._chunks("shown", 0, range(1)))).rows[0]
+    damaged = photos / stream.source.files[first]
+    damaged.write_bytes(damaged.read_bytes()[:300])
+    with pytest.raises(KeyboardInterrupt):
+        run_training("standard", stream, out, recipe, track=killed_in(1))
+    listed = (out / "unreadable.txt").read_text()
+    assert damaged.name in listed
+    again = opened(photos, most_unreadable=0.05)
+    monkeypatch.setattr("hardy.train.tested.Tested.is_sound", lambda *_: True)  # reads the first
+    run_training("standard", again, out, recipe)
+    assert (out / "unreadable.txt").read_text() == listed
+    assert again.unreadable.found.keys() == {first}
+
+
+def test_validation_images_that_cannot_be_read_are_listed(photos, tmp_path, narrow) -> None:
+    others = tmp_path / "others"
+    shutil.copytree(photos, others)
+    damaged = others / "b/01.jpg"
+    damaged.write_bytes(damaged.read_bytes()[:300])
+    asked = {"net": "narrow", "epochs": 1, "batch": 8, "side": 16, "most_unreadable": 0.05}
+    hardy.train("standard", data=photos, out=tmp_path / "out", validation=others, **asked)
+    assert "others/b/01.jpg" in (tmp_path / "out/unreadable.txt").read_text()
 
 
 @dataclass
@@ -273,6 +305,9 @@ def test_input_that_cannot_be(photos, tmp_path, narrow, monkeypatch) -> None:
         run_training("inverted", opened(photos), tmp_path / "o", NARROW)
     with pytest.raises(InputError, match="expected `side` or a `recipe`"):
         hardy.train("standard", data=photos, out=tmp_path / "o", side=8, recipe="resize64_exact@1")
+    for more in ({"scale": (0.5, 1.0)}, {"ratio": (2, 1)}):
+        with pytest.raises(InputError, match="expected `scale` and `ratio` with `side`"):
+            hardy.train("standard", data=photos, out=tmp_path / "o", **more)
     with pytest.raises(HardyError, match=r"images cannot be read, .* like the first, got"):
         list(opened(photos, None).feed(5, Draw(0, CPU)).epoch(0))
     Image.new("RGB", (1, 1)).save(photos / "a/pixel.png")

@@ -16,10 +16,7 @@ class Unreadable:
     found: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.most < 1:
-            raise InputError(
-                f"expected `most_unreadable` as a share from 0 to below 1, got {self.most}"
-            )
+        check_share(self.most)
 
     def add(self, row: int, reason: str) -> None:
         self.found[row] = reason
@@ -30,6 +27,13 @@ class Unreadable:
                 "`most_unreadable`"
             )
 
-    def listed(self) -> bytes:
-        """What the file `UNREADABLE` says: a reason on each line."""
-        return "".join(f"{reason}\n" for reason in sorted(self.found.values())).encode()
+
+def check_share(most: float) -> None:
+    if not 0 <= most < 1:
+        raise InputError(f"expected `most_unreadable` as a share from 0 to below 1, got {most}")
+
+
+def listed(*parts: Unreadable) -> bytes:
+    """What the file `UNREADABLE` says: a reason on each line; others may add some meanwhile."""
+    reasons = sorted(reason for part in parts for reason in part.found.copy().values())
+    return "".join(f"{reason}\n" for reason in reasons).encode()

@@ -147,3 +147,12 @@ class ShiftCrop:
 
 
 Crop = ScaleCrop | ShiftCrop
+
+
+def scale_crop(side: int | None, **shapes: tuple[float, float]) -> ScaleCrop | None:
+    """The crop that is asked for by its side, if it is."""
+    if side is not None:
+        return ScaleCrop(side, **shapes)
+    if shapes:
+        raise InputError("expected `scale` and `ratio` with `side`, got them alone; say a `side`")
+    return None

@@ -35,7 +35,7 @@ from hardy.train.processes import ALONE, Ranks
 from hardy.train.robust_errors import EACH_EPOCH, Every, RobustErrors, RobustOn
 from hardy.train.softening import Softening, batch_parts
 from hardy.train.starts import Start, load_start
-from hardy.train.streaming import StreamFeed
+from hardy.train.streaming import Stream, StreamFeed
 from hardy.train.teacher import Teacher
 from hardy.train.tested import Tested
 from hardy.train.trained_model import load_last
@@ -88,6 +88,8 @@ def run_training(
             training.robust = RobustErrors(robust, training, out)
         if init is not None:
             training.new_head = load_start(init, training.net, data.classes, say)
+            if training.average is not None:
+                training.average.begin()
         with record.alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
                 wanted = record.training_record(method, training, init, stylised, like)
@@ -109,6 +111,7 @@ def _train_the_rest(
         if ranks.first:
             path.unlink(missing_ok=True)  # a kill just after the last save leaves it
         return 0, run_folder.read_log(out)
+    training.method.track = track
     if path.exists():
         restore(training, path)
     first = training.epoch
@@ -121,11 +124,10 @@ def _train_the_rest(
             training.outlook.after_epoch(training.epoch * training.steps, told)
             # By the sum of the log, which is the same in all processes; a clock is not.
             elapsed = sum(row["seconds"] for row in training.log[training.saved :])
-            if elapsed >= SAVE_SECONDS:
-                training.saver.save(training)
+            training.saver.after_epoch(training, elapsed >= SAVE_SECONDS)
     training.finish()
     if ranks.first:
-        record.write_unreadable(out, training.data)
+        record.write_unreadable(out, training.streams)
         run_folder.write_log(out, training.log)
         write_tensors(target, training.tested.net.state_dict(), {})
         path.unlink(missing_ok=True)
@@ -204,6 +206,11 @@ class Training:
         self._recorded: dict[tuple[bool, int], Recorded] = {}
         try_out(self.net, data, hyper, device, ranks, teacher)
 
+    @property
+    def streams(self) -> list[Stream]:
+        """Those of its images that are read while it trains."""
+        return [one for one in (self.data, self.validation) if isinstance(one, Stream)]
+
     def run_epoch(self, track: Track) -> None:
         """One pass over the images, or the rest of it."""
         hyper = self.hyper
@@ -272,8 +279,6 @@ class Training:
         self.model.train()
         self.method.track = track
         if self.step:
-            self.method.restore_epoch(self.epoch, checkpoint_part(self.within, "method"))
-            feed.restore(checkpoint_part(self.within, "feed"))
             self.within = {}
             return feed
         self.total.zero_()

@@ -29,13 +29,13 @@ from hardy.files import (
     write_file,
     write_record,
 )
-from hardy.images.damaged import UNREADABLE
+from hardy.images.damaged import UNREADABLE, listed
 from hardy.models.model import hash_files
 from hardy.train import METHODS
 from hardy.train.hyperparameters import with_additions
 from hardy.train.run_folder import ANEW, FORMAT, MODEL, RUN, is_figure, read_run, write_whole
 from hardy.train.streaming import Stream
-from hardy.train.training_data import MOST_CLASSES, Data, TrainingSet, data_record
+from hardy.train.training_data import MOST_CLASSES, Data, data_record
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
@@ -253,18 +253,24 @@ def check_run(run: Mapping[str, Any], path: Path) -> None:
     schema.expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
 
 
+def trained_shape(run: Mapping[str, Any], path: Path) -> tuple[int, int, int]:
+    """The shape of the images that a net was trained on."""
+    shape = run["data"].get("shape")
+    right = isinstance(shape, list) and len(shape) == 3 and all(map(schema.is_whole, shape))
+    schema.expect(right, "three whole numbers as the shape", shape, f"{path}: data", ANEW)
+    return tuple(shape)
+
+
 def fine_tuned_side(run: Mapping[str, Any], path: Path) -> int | None:
     """The side of the squares that a model with a name was fine-tuned on; None for other nets,
     which take images as they come."""
     if _INIT_MODEL not in run:
         return None
-    shape = run["data"].get("shape")
-    right = isinstance(shape, list) and len(shape) == 3 and all(map(schema.is_whole, shape))
-    schema.expect(right, "three whole numbers as the shape", shape, f"{path}: data", ANEW)
-    return shape[1] if shape[1] == shape[2] else None
+    _, height, width = trained_shape(run, path)
+    return height if height == width else None
 
 
-def write_unreadable(folder: Path, data: TrainingSet) -> None:
+def write_unreadable(folder: Path, streams: Sequence[Stream]) -> None:
     """List the streamed images that could not be read, where there are any."""
-    if isinstance(data, Stream) and data.unreadable.found:
-        write_whole(folder / UNREADABLE, data.unreadable.listed())
+    if lines := listed(*(one.unreadable for one in streams)):
+        write_whole(folder / UNREADABLE, lines)

@@ -126,7 +126,7 @@ def train(
     need("torch", "torch", "training")
     from hardy.models.adapters.torch_sources import find_device
     from hardy.models.model import Options
-    from hardy.train.crops import ScaleCrop
+    from hardy.train.crops import scale_crop
     from hardy.train.hyperparameters import HYPERPARAMETERS, Hyperparameters, best_device
     from hardy.train.loop import run_training
     from hardy.train.method import make_method
@@ -187,7 +187,7 @@ def train(
     hyper = Hyperparameters(**fixed, deterministic=deterministic, seed=seed)
     check_net(hyper.net, antialias, blur_after_conv)
     sides = {name: tuple(said[name]) for name in ("scale", "ratio") if name in said}
-    crop = None if "side" not in said else ScaleCrop(said["side"], **sides)
+    crop = scale_crop(said.get("side"), **sides)
     streaming = Streaming(stream, crop, workers, most_unreadable)
     if crop is not None and recipe is not None:
         raise InputError(f"expected `side` or a `recipe`, which both cut images, got {recipe} too")

@@ -14,6 +14,7 @@ from torch.nn import functional
 from hardy.errors import InputError
 from hardy.execute import count_workers
 from hardy.images import load_images, open_images
+from hardy.images.damaged import check_share
 from hardy.images.datasets import DATA_SETS
 from hardy.images.icons50.icon_parts import is_icon_set, read_hold_out, training_part
 from hardy.images.packs import packed_facts
@@ -99,6 +100,7 @@ class Streaming:
 
     def __post_init__(self) -> None:
         count_workers(self.workers)
+        check_share(self.most_unreadable)
         if self.stream is False and self.crop is not None:
             raise InputError(
                 f"expected images that are streamed for crops at random scales of `side` "
@@ -121,6 +123,11 @@ def open_data(
     """The images of a source, read as `read_data` does or to be read while the net trains; of icons
     those of the training part, without what `hold_out` names."""
     if hold_out is not None:
+        if streaming.crop is not None or streaming.stream:
+            raise InputError(
+                f"expected icons in memory, of which {hold_out} is held out, got `side` or "
+                "`stream`; leave them out"
+            )
         held_out = read_hold_out(hold_out)
         icons = _resident(training_part(where, held_out), where, device, recipe, input, track)
         return replace(icons, held_out=str(held_out))
@@ -237,7 +244,10 @@ class ResidentFeed:
         return {"order": self._order}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        self._order = state["order"]
+        order = state["order"]
+        if not torch.equal(order.sort().values, torch.arange(len(self.data))):
+            raise ValueError(f"its order is none of {len(self.data)} images")
+        self._order = order.clone()  # of a file that is to be written anew
 
 
 def batches(
