@@ -31,6 +31,7 @@ QUICK = {
     "ant3x3": {"restart_steps": "5"},
     "groupwise_inhibition": {"start": "1", "every": "2"},
     "pix_mix": {"fractals": "8"},
+    "deep_augment": {"steps": "8", "damaged": "4"},
 }
 NEEDED = {"corrupted": {"suite": "cifar10_c", "corruption": "fog"}}
 
@@ -67,6 +68,7 @@ LIKE_PLAIN = {
     "noisy_mix": {},
     "pix_mix": {"fractals": "8"},
     "afa": {},
+    "deep_augment": {"steps": "8", "damaged": "4"},
 }
 
 
