@@ -122,7 +122,7 @@ def test_networks_are_trained_once_for_all_seeds(tmp_path, monkeypatch, own_netw
     assert same(trained_network("edsr", data, 2, CPU, ALONE, track), first)
     assert path.read_bytes() == whole
     other = replace(data, sha256="other")
-    trained_network("edsr", other, 1, CPU, ALONE, track)
+    trained_network("edsr", other, 2, CPU, ALONE, track)
     assert len(seen) == 3
     assert len(list(own_networks.glob("edsr-*"))) == 2
 
