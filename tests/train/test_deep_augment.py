@@ -19,7 +19,6 @@ from hardy.train.methods import deep_augment, image_networks
 from hardy.train.methods.deep_augment import DamagedNetwork, DeepAugment
 from hardy.train.methods.image_networks import new_network, trained_network
 from hardy.train.processes import ALONE
-from hardy.train.training_data import Data
 from tests.train.small import CPU, NARROW, narrow, small_data
 from tests.train.test_loop import killed_in, same, weights
 from tests.train.tiny import bytes_of, linear_net, no_waiting
@@ -32,8 +31,6 @@ def ready(draw: Draw | None = None, **settings: str) -> DeepAugment:
     method = make_method("deep_augment", {"damaged": "2", "steps": "0", **settings})
     assert isinstance(method, DeepAugment)
     method.begin(draw or Draw(0, CPU), (3, 8, 8))
-    images = bytes_of(4).permute(0, 2, 3, 1).contiguous()
-    method.data = Data(images, torch.arange(4), 4, "four", "none")
     method.begin_epoch(0, linear_net(), iter(()))
     return method
 

@@ -83,11 +83,12 @@ class DeepAugment(Method):
             draw = self.draw
             for kind, network in self.networks.items():
                 weights = self.given.get(kind)
-                if weights is None:
+                if weights is None and self.steps:
                     weights = trained_network(
                         kind, self.data, self.steps, draw.device, draw.ranks, self.track
                     )
-                network.sound.load_state_dict(weights)
+                if weights is not None:
+                    network.sound.load_state_dict(weights)
             self.known = True
         self._damage(epoch)
 
