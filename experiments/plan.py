@@ -30,7 +30,7 @@ FINE_TUNED, FINE = "fine-tuned", {"lr": 1e-3, "weight_decay": 0.0}
 # Newer methods under the paper's schedule, and the views that AFA is combined with; three seeds.
 STUDY, SEEDS = "study", 3
 STUDIED = ("standard", "augmix", "hybrid_augment", "apr", "prime", "noisy_mix", "pix_mix",
-           "trivial_augment", "afa")  # fmt: skip
+           "trivial_augment", "afa", "deep_augment")  # fmt: skip
 COMBINED = ("augmix", "hybrid_augment", "prime", "pix_mix", "trivial_augment")
 # ANT beside stylised images, as the paper's ANT+SIN; the set is `hardy stylise`'s, and no SIN.
 STYLISED = "ant+stylised"

@@ -28,7 +28,7 @@ from hardy.train.run_folder import MODEL, read_log, read_run
 from hardy.train.training_data import Data, read_data
 
 # Of the suites; validation corruptions choose settings and count in no mean.
-COUNTED, VALIDATION, PERTURBED = ["counted"], ["validation"], ["counted"]
+COUNTED, VALIDATION, PERTURBED, OF_C_BAR = ["counted"], ["validation"], ["counted"], ["counted"]
 MOST_COMPILED = 64
 # The figures of an attack, each with low and high: shares that are right, in percent; adversarial
 # less Gaussian; the smallest distance at which the learned noise spoils the answer.
@@ -249,7 +249,9 @@ def _measures(
         ),
     }
     if configuration.group == STUDY:  # gains on -C alone may be tuned to it
-        found["cifar10_c_bar"] = lambda: score_files.of_c_bar(evaluated("cifar10_c_bar"))
+        found["cifar10_c_bar"] = lambda: score_files.of_c_bar(
+            evaluated("cifar10_c_bar", only=OF_C_BAR)
+        )
     if configuration.of is None:  # a defence is no part of the model
         found["shifts"] = lambda: [
             score_files.keep(measures.shift_flips(folder, place.test, place.device))

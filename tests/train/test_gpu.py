@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -32,6 +33,7 @@ QUICK = {
     "ant3x3": {"restart_steps": "5"},
     "groupwise_inhibition": {"start": "1", "every": "2"},
     "pix_mix": {"fractals": "8"},
+    "deep_augment": {"steps": "8", "damaged": "4"},
 }
 NEEDED = {"corrupted": {"suite": "cifar10_c", "corruption": "fog"}}
 
@@ -68,6 +70,7 @@ LIKE_PLAIN = {
     "noisy_mix": {},
     "pix_mix": {"fractals": "8"},
     "afa": {},
+    "deep_augment": {"steps": "8", "damaged": "4"},
 }
 
 
@@ -96,6 +99,26 @@ def test_a_recorded_run_that_was_stopped_goes_on(tmp_path, narrow, monkeypatch) 
     resumed = run_training("augmix", data, tmp_path / "cut", NARROW, device=GPU)
     assert resumed.epochs == 1
     assert resumed.log[1]["loss"] == pytest.approx(whole[1]["loss"], rel=0.05)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS.names()))
+def test_every_method_resumes_to_the_bit(tmp_path, narrow, monkeypatch, name) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    data = read_data(str(write_arrays(tmp_path, count=24 * 3 + 5)), GPU)
+    recipe = replace(NARROW, epochs=3, deterministic=True)
+    begin = partial(
+        run_training,
+        name,
+        data,
+        hyper=recipe,
+        settings=QUICK.get(name, NEEDED.get(name, {})),
+        device=GPU,
+    )
+    begin(out=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        begin(out=tmp_path / "cut", track=killed_in(3))
+    assert begin(out=tmp_path / "cut").epochs == 1
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
 
 
 @pytest.mark.parametrize("name", sorted(METHODS.names()))

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.usefixtures("narrow")
 # So that what they do begins within a few steps.
 FEW = {
     "pix_mix": {"fractals": "4"},
+    "deep_augment": {"steps": "1", "damaged": "2"},
     "ant": {"restart_steps": "2"},
     "ant3x3": {"restart_steps": "2"},
     "corrupted": {"suite": "cifar10_c", "corruption": "fog"},

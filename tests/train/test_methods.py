@@ -59,7 +59,8 @@ def test_what_has_been_seen_is_a_corruption(name) -> None:
     assert (
         ("brightness" in seen) == ("contrast" in seen) == (name in ("trivial_augment", "pix_mix"))
     )
-    assert bool(seen) == (name in (*noisy, *operating, "prime", "afa"))
+    assert ("pixelate" in seen) == (name == "deep_augment")
+    assert bool(seen) == (name in (*noisy, *operating, "prime", "afa", "deep_augment"))
 
 
 SMALLEST = {"corrupted": 8, "noise2net": 2, "hybrid_augment": 2}  # sides; all others take a pixel
@@ -70,6 +71,7 @@ def test_images_of_a_few_pixels_are_trained_on_or_refused(name, narrow, tmp_path
     settings = {"ant": {"restart_steps": "1"}, "ant3x3": {"restart_steps": "1"}, **NEEDED}
     settings["groupwise_inhibition"] = {"start": "0", "every": "1"}
     settings["pix_mix"] = {"fractals": "2"}
+    settings["deep_augment"] = {"steps": "1", "damaged": "1"}
     for side in (1, 2):
         data, out = small_data(tmp_path, count=24, side=side), tmp_path / f"out {side}"
         if side < SMALLEST.get(name, 1):

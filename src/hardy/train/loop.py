@@ -178,7 +178,8 @@ class Training:
             tested = Classifier(self.average.net, *self.preprocessing).to(device)
         self.tested = Tested(tested, device)
         self.rate = torch.tensor(hyper.lr, device=device)  # a tensor can be changed in a recording
-        method.classifier, method.batch = self.model, -(-hyper.batch // hyper.accumulate)
+        method.classifier, method.data = self.model, data
+        method.batch = -(-hyper.batch // hyper.accumulate)
         method.epochs, method.all_steps = hyper.epochs, hyper.epochs * self.steps
         method.begin(self.draw, data.shape)
         self.learned = learned_weights(self.net, method)
