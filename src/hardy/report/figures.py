@@ -168,6 +168,15 @@ SEVERAL_SUITES = Need(
     f"{LEAST} models or more that were run on the same two suites, and differ on both",
     lambda report: bool(report.correlations),
 )
+TYPES = Need(
+    "accuracies on seen and unseen subtypes of broad types",
+    lambda section: any(
+        section.suite.shift is not None
+        and section.suite.shift.types is not None
+        and entry.clean_error is not None
+        for entry in section.entries
+    ),
+)
 ATTACKS = Need(
     "noise that `hardy eval --attack` learned",
     lambda section: any(entry.attacks for entry in section.entries),
@@ -216,6 +225,7 @@ FIGURES: Registry[FigureKind] = Registry(
         "heat": Row("hardy.report.severity:heat"),
         "scatter": Row("hardy.report.scatter:scatter"),
         "effective": Row("hardy.report.accuracy_line:effective"),
+        "subtypes": Row("hardy.report.seen_unseen:subtypes"),
         "calibration": Row("hardy.report.reliability:calibration"),
         "noise": Row("hardy.report.attack_section:noise"),
     },

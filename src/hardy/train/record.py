@@ -92,7 +92,7 @@ def training_record(
             "classes": data.classes,
             "names": data.names,
             "sha256": data.sha256,
-            **({"held_out": data.held_out} if isinstance(data, Data) and data.held_out else {}),
+            **({"held_out": data.held_out} if data.held_out else {}),
             **({"streamed": data.record()} if isinstance(data, Stream) else {}),
         },
         "input": data.input,

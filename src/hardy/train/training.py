@@ -40,6 +40,7 @@ def train(
     warmup: float = 0.0,
     label_smoothing: float = 0.0,
     mixup: float = 0.0,
+    mixup_each: bool = False,
     ema: float = 0.0,
     accumulate: int = 1,
     antialias: int = 1,
@@ -75,9 +76,11 @@ def train(
     `stylised` ones take a fifth of each batch of ant; `validation` ones, which bring their labels,
     tell the accuracy after each epoch, and nothing is chosen by it. The learning rate rises for
     `warmup` epochs; targets are softened by `label_smoothing`, images mixed by `mixup`, the α of
-    Beta(α, α); with `ema`, such as 0.999, the average of the weights is tested and written; a batch
-    passes in `accumulate` parts, for which there is memory. Of icons (docs/icons50.md), `hold_out`
-    says what is left out, to be tested on: "style:microsoft". Images are held in memory; with a
+    Beta(α, α), which gives a share for each batch or, with `mixup_each`, for each image; with
+    `ema`, such as 0.999, the average of the weights is tested and written; a batch passes in
+    `accumulate` parts, for which there is memory. `hold_out` says what is left out, to be tested
+    on: "style:microsoft" of icons (docs/icons50.md), "superclass" of data sets whose classes are
+    subtypes of broad types (docs/subtypes.md). Images are held in memory; with a
     `side` they are read while the net trains, and cut to it at random: areas within `scale`,
     aspects within `ratio`. So are those that take more than 4 GiB, or if `stream` is True: by as
     many threads as `workers` says, and at most a share of `most_unreadable` may be damaged, which
@@ -124,8 +127,8 @@ def train(
         check_labelled(validation, "validation")
     if hold_out is not None and (init is not None or labels is not None):
         raise InputError(
-            "expected `hold_out` without `init` and `labels`: icons bring their classes, and "
-            "nothing says which of them other weights have seen"
+            "expected `hold_out` without `init` and `labels`: the images bring their classes, "
+            "and nothing says which of them other weights have seen"
         )
     start = None if init is None else find_start(init)
     if isinstance(start, Start):
@@ -160,6 +163,7 @@ def train(
             "warmup": warmup,
             "label_smoothing": label_smoothing,
             "mixup": mixup,
+            "mixup_each": mixup_each,
             "ema": ema,
             "accumulate": accumulate,
             "init": None if init is None else str(init),
@@ -197,6 +201,7 @@ def train(
             warmup=warmup,
             label_smoothing=label_smoothing,
             mixup=mixup,
+            mixup_each=mixup_each,
             ema=ema,
             accumulate=accumulate,
             precision=precision,
