@@ -18,6 +18,7 @@ from hardy.images.icons50.icon_parts import (
     split_icons,
 )
 from hardy.images.icons50.icon_tables import class_names
+from hardy.images.image_files import read_image
 from hardy.metrics.bootstrap import Resampling, resample_means
 from hardy.suites import load
 from tests.train.small import narrow
@@ -168,3 +169,23 @@ def test_copies_of_an_icon_tell_nothing_more() -> None:
     often = resample_means(values.repeat(4, axis=0), Resampling(clusters=clusters))
     np.testing.assert_allclose(often, once)
     assert resample_means(values.repeat(4, axis=0)).std() < 0.7 * once.std()
+
+
+def test_a_sheet_has_a_row_per_class_and_a_column_per_vendor(folder: Path, tmp_path: Path) -> None:
+    sheet = hardy.show(folder, size=96)
+    assert list(sheet.columns) == sorted(STYLES)
+    assert [name for name, _ in sheet.rows] == sorted(class_names())
+    pictures = dict(sheet.rows)["tree"]
+    duck = np.asarray(Image.open(folder / "tree/microsoft_0_duck.png"))
+    np.testing.assert_array_equal(pictures[1][::3, ::3], duck)
+    part = tmp_path / "icons"
+    shutil.copytree(folder, part)
+    for path in (part / "tree").glob("other_*"):
+        path.unlink()
+    target = hardy.show(part, tmp_path / "sheet.png", size=40)
+    assert 50 * 32 < len(read_image(target)) < 50 * 40
+    assert (dict(hardy.show(part).rows)["tree"][2] == 255).all()
+    with pytest.raises(InputError, match="expected no `html` or `sequence` with icons"):
+        hardy.show(folder, tmp_path / "page.html", html=True)
+    with pytest.raises(InputError, match="class folders of icons"):
+        hardy.show(folder / "tree", tmp_path / "sheet.png")
