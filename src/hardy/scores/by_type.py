@@ -42,7 +42,7 @@ def score_types(
             circumstances(run, suite, some),
             [accuracy],
             counted=suite.counted,
-            how=resampling(run, some.images, how),
+            how=resampling(run, some.images, how, suite),
         )
         for label, score in made.items():
             own_label = type_label(label, name)

@@ -227,7 +227,7 @@ def score_run(
             counted=suite.counted,
             validation=suite.validation,
             reference=divisor,
-            how=resampling(run, part.images, how),
+            how=resampling(run, part.images, how, suite),
         )
         if typed:
             made |= score_types(run, suite, part, measured, how)

@@ -224,7 +224,10 @@ def _incomplete(run: StoredRun, part: ScoredCells, suite: Suite, places: Places)
     """A note, where the score is not of all images that can be read."""
     if len(places) - len(part.images) <= run.left_out.get(UNREADABLE, 0):
         return []
-    what = "validation: " if set(part.names) <= set(suite.validation) else ""
+    if not part.names and suite.shift is not None:
+        what = "clean images: "
+    else:
+        what = "validation: " if set(part.names) <= set(suite.validation) else ""
     shared = any(session.get("shard") for session in run.details["sessions"])
     rest = "the other shares add the rest" if shared else _RESUME
     return [f"{what}{len(part.images):,} of {len(places):,} images are complete; {rest}"]
@@ -279,7 +282,7 @@ def _whole_shift(run: StoredRun, suite: Suite, part: ScoredCells) -> int:
     return known or _whole(run) - beside
 
 
-def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resampling:
+def resampling(run: StoredRun, places: Places, how: Resampling | None, suite: Suite) -> Resampling:
     """Within classes where each has as many images as the others, give or take one, and enough.
 
     That does not come by chance: benchmarks fix it, and subsets of them do. It is a matter of the
@@ -290,7 +293,7 @@ def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resamp
     with all their images, where there are enough of them to tell how they vary.
     """
     how = how or Resampling()
-    shift = suite_of(run).shift
+    shift = suite.shift
     if shift is not None and shift.protocol is not None:
         names = [icon_name(str(run.ids[place])).icon for place in places]
         return how._replace(clusters=np.unique(names, return_inverse=True)[1])
