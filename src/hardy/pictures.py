@@ -14,9 +14,11 @@ from hardy.corrupt.calls import corrupt, corruptions
 from hardy.engine.door import UInt8, enter
 from hardy.errors import InputError
 from hardy.images.display import check_clip, contact_sheet, frame_sheet, sheet_html, write_clip
+from hardy.images.icons50.icon_parts import is_icon_set
+from hardy.images.icons50.icon_sheet import sheet_of_icons
 from hardy.images.image_files import check_output, read_image, write_image
 from hardy.images.recipes import eight_sevenths
-from hardy.places import on_disk
+from hardy.places import is_folder, on_disk
 from hardy.progress import Track, untracked, watch
 from hardy.suites import SEVERITIES, editions, load
 from hardy.variants.base_picture import Frames, perturb
@@ -84,7 +86,8 @@ def show(
     A notebook displays what is returned, and its `write` makes a file of it; or name the `output`.
     With a `sequence`, such as "tilt", it shows the frames of that perturbation instead: as output
     a .gif or .mp4 moves, any other image file is a sheet of all frames. `html` writes a page to
-    browse, with all corruptions and sequences.
+    browse, with all corruptions and sequences. Of "icons50", or a folder of icons, it shows an icon
+    of each class and vendor: keep that to yourself where the drawings are not free.
 
     ```python
     import hardy
@@ -96,6 +99,13 @@ def show(
     hardy.show("sheet.png", "tilt.gif", sequence="tilt", size=32)
     ```
     """
+    if isinstance(photo, str | os.PathLike) and _are_icons(photo):
+        if html or sequence:
+            raise InputError(f"expected no `html` or `sequence` with icons, got {photo}")
+        if output is not None:
+            check_output(on_disk(output), None)
+        icons = PhotoSheet(*sheet_of_icons(str(photo), size))
+        return icons if output is None else icons.write(output)
     if output is None:
         if html:
             raise InputError("expected `output`, the file of the page, with `html`, got none")
@@ -149,6 +159,11 @@ def _names() -> list[str]:
 def _frames(photo: Photo, name: str, level: int, side: int) -> Frames:
     recipe = eight_sevenths(side)
     return perturb(_pixels(photo), name, level=level, id=_id(photo), recipe=recipe)
+
+
+def _are_icons(photo: PathName) -> bool:
+    """Whether it names a set of icons, or a folder, which no photograph is."""
+    return is_icon_set(str(photo)) or is_folder(photo)
 
 
 def _pixels(photo: Photo) -> UInt8:

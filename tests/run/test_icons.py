@@ -17,10 +17,13 @@ from hardy.images.icons50.icon_parts import (
     read_hold_out,
     split_icons,
 )
+from hardy.images.icons50.icon_tables import class_names
+from hardy.images.image_files import read_image
 from hardy.metrics.bootstrap import Resampling, resample_means
 from hardy.suites import load
+from hardy.train.training_data import Streaming, open_data
 from tests.icons import write_icons
-from tests.train.small import narrow
+from tests.train.small import CPU, narrow
 
 __all__ = ["narrow"]
 
@@ -112,11 +115,16 @@ def test_what_cannot_be_held_out(folder: Path, tmp_path: Path) -> None:
         open_icons(part)
     with pytest.raises(InputError, match="unknown set of icons"):
         open_icons("icons50:lite")
-    for more in ({"side": 16}, {"stream": True}):
-        with pytest.raises(InputError, match="expected icons in memory, of which style:microsoft"):
-            hardy.train(
-                "standard", data=folder, out=tmp_path / "net", hold_out="style:microsoft", **more
-            )
+
+
+def test_streamed_icons_are_those_that_are_not_held_out(folder: Path) -> None:
+    held, streamed = (
+        open_data(str(folder), CPU, streaming, hold_out="style:microsoft")
+        for streaming in (Streaming(False), Streaming(True))
+    )
+    assert len(streamed) == len(held) < 200
+    assert streamed.held_out == held.held_out == "style:microsoft"
+    assert streamed.labels.tolist() == held.labels.tolist()
 
 
 def test_a_set_that_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,3 +176,23 @@ def test_copies_of_an_icon_tell_nothing_more() -> None:
     often = resample_means(values.repeat(4, axis=0), Resampling(clusters=clusters))
     np.testing.assert_allclose(often, once)
     assert resample_means(values.repeat(4, axis=0)).std() < 0.7 * once.std()
+
+
+def test_a_sheet_has_a_row_per_class_and_a_column_per_vendor(folder: Path, tmp_path: Path) -> None:
+    sheet = hardy.show(folder, size=96)
+    assert list(sheet.columns) == sorted(STYLES)
+    assert [name for name, _ in sheet.rows] == sorted(class_names())
+    pictures = dict(sheet.rows)["tree"]
+    duck = np.asarray(Image.open(folder / "tree/microsoft_0_duck.png"))
+    np.testing.assert_array_equal(pictures[1][::3, ::3], duck)
+    part = tmp_path / "icons"
+    shutil.copytree(folder, part)
+    for path in (part / "tree").glob("other_*"):
+        path.unlink()
+    target = hardy.show(part, tmp_path / "sheet.png", size=40)
+    assert 50 * 32 < len(read_image(target)) < 50 * 40
+    assert (dict(hardy.show(part).rows)["tree"][2] == 255).all()
+    with pytest.raises(InputError, match="expected no `html` or `sequence` with icons"):
+        hardy.show(folder, tmp_path / "page.html", html=True)
+    with pytest.raises(InputError, match="class folders of icons"):
+        hardy.show(folder / "tree", tmp_path / "sheet.png")

@@ -89,11 +89,26 @@ def resnext_29_sum(cardinality: int, base: int) -> int:
     return total + 1024 * 10 + 10
 
 
+def slim_resnext_sum(cardinality: int) -> int:
+    """As above, from 32 channels on, with 128 · 2^stage behind each bottleneck, of which it has
+    cardinality / 4 as many inside."""
+    total = 27 * 32 + 2 * 32
+    before = 32
+    for stage in range(3):
+        out = 128 * 2**stage
+        d = cardinality * out // 4
+        inner = 9 * d * d // cardinality + d * out + 2 * (2 * d + out)
+        total += 3 * inner + before * d + 2 * out * d + before * out + 2 * out
+        before = out
+    return total + 512 * 10 + 10
+
+
 SUMS = {
     "wrn_40_2": wide_sum(6, 2),
     "wrn_16_4": wide_sum(2, 4),
     "resnet_18": resnet_18_sum(),
     "resnext_29_4x32": resnext_29_sum(4, 32),
+    "resnext_29_8x32_slim": slim_resnext_sum(8),
 }
 # As others who trained these nets state them.
 KNOWN = {"wrn_40_2": 2_243_546, "wrn_16_4": 2_748_890, "resnet_18": 11_173_962}
@@ -128,7 +143,10 @@ CUT = {
     "resnext_29_4x32": (512, 16),
     "resnet_18": (256, 8),
     "resnet_20": (32, 16),
+    "resnext_29_8x32_slim": (256, 16),
+    "wrn_16_4:dropout=0.3": (128, 16),
     "densenet_40": (304, 8),
+    "densenet_40_b": (336, 8),
     "shake_shake_26:width=8": (16, 16),
 }
 
@@ -142,6 +160,35 @@ def test_nets_are_cut_before_their_last_stage(name) -> None:
         channels, side = CUT[name]
         assert features.shape == (2, channels, side, side)
         assert torch.equal(net.after(features), net(x))
+
+
+def test_dropout_stands_between_the_convolutions_of_a_block() -> None:
+    net, plain = make_net("wrn_16_4:dropout=0.3", 3), make_net("wrn_16_4", 3)
+    assert {key: t.shape for key, t in net.state_dict().items()} == {
+        key: t.shape for key, t in plain.state_dict().items()
+    }
+    dropped = parts_of(net, nn.Dropout)
+    assert [one.p for one in dropped] == [0.3] * 6  # two blocks in each of three stages
+    x = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    net.load_state_dict(plain.state_dict())
+    with torch.no_grad():
+        assert torch.equal(net.eval()(x), plain.eval()(x))
+        assert not torch.equal(net.train()(x), net(x))
+    with pytest.raises(InputError, match="expected a dropout from 0 to below 1, got 1"):
+        make_net("wrn_40_2:dropout=1", 3)
+
+
+def test_a_dense_net_of_bottlenecks_has_the_layers_of_icons_50() -> None:
+    """48 channels in front; three blocks of six bottlenecks that add 24 each; nothing is dropped
+    between blocks."""
+    net, channels, total = make_net("densenet_40_b", 10), 48, 27 * 48
+    for stage in range(3):
+        total += (channels**2 + 2 * channels) if stage else 0
+        for _ in range(6):
+            total += 2 * channels + channels * 96 + 2 * 96 + 9 * 96 * 24
+            channels += 24
+    assert count(net) == total + 2 * channels + 10 * channels + 10
+    assert net.head.in_features == channels == 480
 
 
 ROWS = {2: (1, 1), 3: (1, 2, 1), 4: (1, 3, 3, 1), 5: (1, 4, 6, 4, 1), 7: (1, 6, 15, 20, 15, 6, 1)}

@@ -23,7 +23,14 @@ from tests.train.tiny import bytes_of, linear_net, tiny_net
 __all__ = ["narrow"]
 
 pytestmark = pytest.mark.usefixtures("narrow")
-ALL = {"label_smoothing": 0.1, "mixup": 0.4, "warmup": 0.5, "ema": 0.9, "accumulate": 2}
+ALL = {
+    "label_smoothing": 0.1,
+    "mixup": 0.4,
+    "mixup_each": True,
+    "warmup": 0.5,
+    "ema": 0.9,
+    "accumulate": 2,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +50,7 @@ def test_all_at_once_resume_to_the_same_weights(method, tmp_path) -> None:
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [name for name in ALL if name != "mixup_each"])
 def test_each_changes_the_net_and_is_recorded(name, tmp_path) -> None:
     data = small_data(tmp_path)
     run_training("standard", data, tmp_path / "plain", NARROW)
@@ -107,6 +114,34 @@ def test_mixtures_of_neighbours() -> None:
     assert (mixed[1].double() - expected).abs().max() <= 0.5
     assert theirs[1].tolist() == pytest.approx([0.25, 0.75, 0])
     assert mixed.dtype == torch.uint8
+
+
+def test_each_image_may_have_a_part_of_its_own(tmp_path) -> None:
+    images = bytes_of(4)
+    shares = as_shares(torch.tensor([0, 1, 2, 0]), 3)
+    parts = torch.tensor([1.0, 0.75, 0.5, 0.0])
+    mixed, theirs = mix_neighbours(images, shares, parts)
+    assert torch.equal(mixed[0], images[0])
+    assert torch.equal(mixed[3], images[2])
+    assert theirs[1].tolist() == pytest.approx([0.25, 0.75, 0])
+    logits = torch.rand(4, 3)
+    both = [
+        torch.nn.functional.cross_entropy(logits, labels.argmax(1), reduction="none")
+        for labels in (shares, shares.roll(1, 0))
+    ]
+    expected = (parts * both[0]).mean() + ((1 - parts) * both[1]).mean()
+    assert float(torch.nn.functional.cross_entropy(logits, theirs)) == pytest.approx(
+        float(expected), abs=1e-6
+    )
+    drawn = Draw(0, CPU).betas(1.0, 3, 50)
+    assert torch.equal(drawn, Draw(0, CPU).betas(1.0, 3, 50))
+    assert len(drawn.unique()) == 50
+    data, recipe = small_data(tmp_path), replace(NARROW, mixup=1.0)
+    run_training("standard", data, tmp_path / "batch", recipe)
+    run_training("standard", data, tmp_path / "each", replace(recipe, mixup_each=True))
+    assert not same(weights(tmp_path / "batch"), weights(tmp_path / "each"))
+    with pytest.raises(InputError, match="expected `mixup`, such as 1, with `mixup_each`"):
+        replace(NARROW, mixup_each=True)
 
 
 def test_a_part_hangs_on_seed_and_step_alone() -> None:

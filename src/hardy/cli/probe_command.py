@@ -22,14 +22,21 @@ def probe_model(
         Path,
         typer.Option(metavar="FILE", help="A .safetensors file; then a model, linear:FILE."),
     ],
+    suite: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Train on the part that imagenet_subtypes leaves to it."),
+    ] = None,
+    fit: Annotated[
+        str, typer.Option(metavar="NAME", help="logistic; sgd or original: one epoch, as of 2019.")
+    ] = "logistic",
     validation: Annotated[
         str | None,
         typer.Option(metavar="SRC", help="Images to choose by; a fifth of the data if left out."),
     ] = None,
     labels: options.Labels = None,
     recipe: Annotated[
-        str, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
-    ] = "none@1",
+        str | None, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
+    ] = None,
     preprocess: options.Preprocess = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Load files that run code, such as joblib's.")
@@ -49,6 +56,8 @@ def probe_model(
         model,
         data=data,
         out=out,
+        suite=suite,
+        fit=fit,
         validation=validation,
         labels=labels,
         recipe=recipe,
@@ -58,11 +67,15 @@ def probe_model(
         seed=seed,
         track=watch,
     )
+    right = "" if found.accuracy is None else f"; {found.accuracy:.1%} of "
+    right += f"{found.validation_images:,} validation images are right" if right else ""
     lines = (
         found.backbone,
-        f"trained on {found.images:,} images; {found.accuracy:.1%} of {found.validation_images:,} "
-        f"validation images are right, with a penalty of {found.decay:g}",
-        f"next: hardy eval linear:{out} --suite SUITE --images SRC",
+        f"trained on {found.images:,} images{right}, with a penalty of {found.decay:g}",
+        f"next: hardy eval linear:{out} --suite {suite or 'SUITE'} "
+        f"--{'files' if suite else 'images'} SRC",
     )
     for line in lines:
         typer.echo(printable(line))
+    if found.unreadable:
+        options.list_faults(found.unreadable, "image")

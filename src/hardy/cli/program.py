@@ -164,7 +164,7 @@ def corrupt_files(
 @app.command(cls=NamingCommand)
 def show(
     context: typer.Context,
-    photo: Annotated[Path, typer.Argument(metavar="PHOTO", help="An image file.")],
+    photo: Annotated[Path, typer.Argument(metavar="PHOTO", help="An image file, or icons50.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The sheet to write.")],
     size: Annotated[int, typer.Option(min=8, help="Side of the square that is shown.")] = 224,
     sequence: Annotated[
@@ -178,7 +178,8 @@ def show(
     """Write a contact sheet: all corruptions, all severities, on one photograph.
 
     With --sequence: the frames of one perturbation. A .gif or .mp4 moves,
-    any other image file is a sheet of all frames.
+    any other image file is a sheet of all frames. Of icons50, or a folder of
+    icons, a sheet with a row per class and a column per vendor is written.
     """
     if html:
         refuse_given(context, "with --html, which shows all of them", "sequence", "level")

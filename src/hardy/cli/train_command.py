@@ -73,6 +73,9 @@ def train_model(
     mixup: Annotated[
         float | None, typer.Option(metavar="ALPHA", help="Mix images in pairs, by Beta(α, α): 0.2.")
     ] = None,
+    mixup_each: Annotated[
+        bool, typer.Option("--mixup-each", help="A share for each image, not for each batch.")
+    ] = False,
     ema: Annotated[
         float | None, typer.Option(metavar="DECAY", help="Test and write averaged weights: 0.999.")
     ] = None,
@@ -131,7 +134,9 @@ def train_model(
     labels: options.Labels = None,
     hold_out: Annotated[
         str | None,
-        typer.Option(metavar="WHAT", help="Of icons: what is left out, such as style:microsoft."),
+        typer.Option(
+            metavar="WHAT", help="What is left out: superclass; of icons style:microsoft."
+        ),
     ] = None,
     recipe: Annotated[
         str | None, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
@@ -217,6 +222,7 @@ def train_model(
             warmup=warmup,
             label_smoothing=label_smoothing,
             mixup=mixup,
+            mixup_each=mixup_each,
             ema=ema,
             accumulate=accumulate,
             autoaugment=autoaugment,

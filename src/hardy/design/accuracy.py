@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hardy.errors import InputError
 from hardy.metrics import Resampling, wrong
 from hardy.metrics.classification import Floats
-from hardy.scores.scored_cells import images_hash, resampling, sorted_places
+from hardy.scores.scored_cells import images_hash, resampling, sorted_places, suite_of
 from hardy.store.reader import StoredRun
 from hardy.suites.cells import CLEAN, NONE, Cell
 
@@ -94,7 +94,7 @@ def collect(
             other = other if same else f"others than {NONE}"
             raise InputError(f"expected all models on the same images, but {name} has {other}")
         correct[:, row] = times_right(run, columns)
-    how = resampling(first, np.arange(len(first.ids)), None)
+    how = resampling(first, np.arange(len(first.ids)), None, suite_of(first))
     return from_counts(names, correct, severities, how)
 
 

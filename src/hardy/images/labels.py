@@ -132,6 +132,11 @@ def advise_width(classes: Classes, suite: Suite, got: int) -> str:
     """What may be wrong where a model tells another number of classes apart than the images."""
     if suite.shift is not None and suite.shift.protocol:
         return f"{suite.name} is for models of the {suite.classes} classes of icons, sorted by name"
+    if suite.shift is not None and suite.shift.types:
+        return (
+            f"{suite.name} is for models of its {suite.classes} broad types, as `hardy probe` and "
+            "`hardy train` make them"
+        )
     if suite.shift is not None:
         return f"{suite.name} is for models of ImageNet's classes, in the usual order"
     if classes.width == suite.classes:

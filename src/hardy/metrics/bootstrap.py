@@ -33,11 +33,12 @@ class Resampling(NamedTuple):
     replicates: int = REPLICATES
     seed: int = 0
     strata: npt.NDArray[np.int64] | None = None  # the class of each image, where that was fixed
-    clusters: npt.NDArray[np.int64] | None = None  # icons: those of one number are drawn together
+    clusters: npt.NDArray[np.int64] | None = None  # images of one number are drawn together
+    units: str = "icons"  # what clusters are
 
     def __str__(self) -> str:
         within = ", within classes" if self.strata is not None else ""
-        over = "icons" if self.clusters is not None else "images"
+        over = self.units if self.clusters is not None else "images"
         return f"{self.replicates:,} bootstrap replicates over {over}, seed {self.seed}{within}"
 
 

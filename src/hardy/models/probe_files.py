@@ -16,6 +16,7 @@ from hardy.models.model import existing
 
 _TODO = "expected what `hardy probe` writes, or arrays of these names and a text called backbone"
 _ANEW = "make it anew by `hardy probe`"
+BUFFER = "backbone."  # how the names of tensors begin that take the place of the backbone's own
 _ARRAYS = ("weight", "bias", "backbone", "classes")
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -31,6 +32,8 @@ class ProbeFile(NamedTuple):
     fingerprint: str | None  # of the backbone's weights
     trained_on: str | None
     preprocess: str | None  # how the backbone takes pixels, where it does not say
+    held_out: str | None = None  # what its training left out, such as "imagenet_subtypes"
+    buffers: Mapping[str, npt.NDArray[np.float32]] = {}  # of the backbone, as training left them
 
 
 def read_probe(path: Path) -> ProbeFile:
@@ -68,6 +71,8 @@ def read_probe(path: Path) -> ProbeFile:
         notes.get("fingerprint"),
         notes.get("trained_on"),
         notes.get("preprocess"),
+        notes.get("held_out"),
+        {name.removeprefix(BUFFER): one for name, one in arrays.items() if name.startswith(BUFFER)},
     )
 
 

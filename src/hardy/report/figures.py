@@ -170,6 +170,15 @@ SEVERAL_SUITES = Need(
     lambda report: bool(report.correlations),
 )
 TRAININGS = Need("folders of `hardy train`", lambda report: bool(report.trainings))
+TYPES = Need(
+    "accuracies on seen and unseen subtypes of broad types",
+    lambda section: any(
+        section.suite.shift is not None
+        and section.suite.shift.types is not None
+        and entry.clean_error is not None
+        for entry in section.entries
+    ),
+)
 ATTACKS = Need(
     "noise that `hardy eval --attack` learned",
     lambda section: any(entry.attacks for entry in section.entries),
@@ -220,6 +229,7 @@ FIGURES: Registry[FigureKind] = Registry(
         "heat": Row("hardy.report.severity:heat"),
         "scatter": Row("hardy.report.scatter:scatter"),
         "effective": Row("hardy.report.accuracy_line:effective"),
+        "subtypes": Row("hardy.report.seen_unseen:subtypes"),
         "calibration": Row("hardy.report.reliability:calibration"),
         "noise": Row("hardy.report.attack_section:noise"),
         "training": Row("hardy.report.training_curves:training"),

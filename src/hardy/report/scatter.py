@@ -28,7 +28,8 @@ MARGIN = 0.05  # how far the axes go beyond what is drawn, as a share
 def scatter(section: Section) -> list[Figure]:
     """Each headline score against clean accuracy, with what others published."""
     found: list[Figure | None] = []
-    drawn = [accuracy.mean] if any(section.effective()) else []  # with what is to be expected
+    apart = any(section.effective()) or (section.suite.shift and section.suite.shift.types)
+    drawn = [accuracy.mean] if apart else []  # by figures of their own
     for *ratios, plain in families(section.kind):
         if plain.mean in drawn:
             continue

@@ -1,4 +1,4 @@
-"""Nets are tested on what they have not seen: a check before a run on held-out icons."""
+"""Nets are tested on what they have not seen: a check before a run on what is held out."""
 
 from hardy.errors import InputError
 from hardy.models.model import ModelFacts
@@ -20,6 +20,6 @@ def check_held_out(facts: ModelFacts, variants: Variants, model: str) -> str | N
         )
     raise InputError(
         f"expected a net whose training held out {brief(tested)}, got {model}, whose training held "
-        f"out {brief(facts.held_out or 'nothing')}; train one by `hold_out`, or test this one on "
-        "what it has not seen"
+        f"out {brief(facts.held_out or 'nothing')}; train one by `hold_out`, a probe by `suite`, "
+        "or test this one on what it has not seen"
     )

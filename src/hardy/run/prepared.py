@@ -184,6 +184,8 @@ class Evaluation:
         """What a model's scores rest on without anybody having looked; of flips it is nothing."""
         if self.subject.suite.kind == "perturbations":
             return None
+        if facts_of(model).held_out is not None:  # trained by Hardy for this very test
+            return None
         if self.subject.suite.shift is not None:
             return (
                 "preprocessing and class order not checked: that takes clean images of all "

@@ -16,9 +16,10 @@ from hardy.images.labels import Classes, classes_of
 from hardy.images.numpy_files import source_of_array
 from hardy.images.source import Fault, Faults
 from hardy.metrics import stratified_subset
-from hardy.run.shift_subject import open_held_out, open_shift
+from hardy.run.shift_subject import open_held_out, open_shift, open_types
 from hardy.run.subject import Rows, Subject
 from hardy.suites.cells import CLEAN, Cell, choose_cells
+from hardy.suites.shift import SYNSETS
 from hardy.suites.suite import Suite
 from hardy.variants import Variants
 from hardy.variants.generated import Generated
@@ -63,6 +64,22 @@ def open_subject(
         words = () if named == ["counted"] else tuple(named)
         opened = open_held_out(suite, files, words, faults)
         return _chosen(*opened, choose_cells(suite, severities=severities), part)
+    if suite.shift is not None and suite.shift.types is not None:
+        if own_classes or classes or seed or (labels is not None and images is None):
+            raise InputError(
+                f"expected no `own_classes`, `classes` or `seed` for {suite.name}, and `labels` "
+                "only of `images`: its classes are broad types, and nothing is drawn"
+            )
+        if images is not None and suite.shift.layout != SYNSETS:
+            raise InputError(
+                f"expected `files` alone for {suite.name}, whose test part has the seen subtypes "
+                "too; leave `images` out"
+            )
+        cells = choose_cells(suite, named, severities)
+        seen = None
+        if images is not None:
+            seen = _open_source(images, suite, "relative_path", labels, faults)
+        return _chosen(*open_types(suite, files, seen, faults), cells, part)
     if suite.shift is not None:
         cells = choose_cells(suite, named, severities)
         if own_classes or classes or seed:

@@ -21,8 +21,9 @@ from hardy.images.shift_folders import (
     open_shifted,
 )
 from hardy.images.source import Faults, Labels, Source, part_of
+from hardy.images.subtypes import beside_part, count_subtypes, unseen_part
 from hardy.limits import LISTING
-from hardy.suites.shift import OUTLIERS
+from hardy.suites.shift import OUTLIERS, SYNSETS
 from hardy.suites.suite import Suite
 from hardy.variants.shifted import Shifted
 
@@ -86,6 +87,29 @@ def open_held_out(
     made = f"{title}, held out: {held_out.protocol if usual else held_out}"
     variants = Shifted(suite, tuple(parts), made, (), held_out=str(held_out))
     return variants, Classes(variants.labels.astype(np.int32), source.classes, suite.classes)
+
+
+def open_types(
+    suite: Suite, files: Path | None, seen: Source | None, faults: Faults
+) -> tuple[Shifted, Classes]:
+    """Images of unseen subtypes, and beside them those of seen ones that no net was shown: of
+    ImageNet they are brought, other data sets have a test part."""
+    assert suite.shift is not None
+    assert suite.shift.types is not None
+    if files is None:
+        raise InputError(
+            f"expected {suite.shift.folder} as `files` for {suite.name}, got none: the images of "
+            "unseen subtypes"
+        )
+    source, unseen = unseen_part(files, suite, faults)
+    parts = [unseen]
+    if seen is not None or suite.shift.layout != SYNSETS:
+        parts.append(beside_part(seen or source, suite))
+    told = ["official files", count_subtypes(unseen, suite)]
+    made = ", ".join(filter(None, told))
+    variants = Shifted(suite, tuple(parts), made, (), held_out=suite.name)
+    names = tuple(suite.shift.types)
+    return variants, Classes(variants.labels.astype(np.int32), names, suite.classes)
 
 
 def _icons(source: Source, rows: Labels, title: str) -> ShiftedImages:

@@ -2,9 +2,12 @@
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
+from hardy.metrics.natural_shifts import accuracy
+from hardy.scores.by_type import type_label
 from hardy.scores.naming import distinct_name
 from hardy.scores.run_scores import Scores, clean_labels, families, headline_metrics
 from hardy.scores.score import Score
+from hardy.scores.scored_cells import suite_of
 from hardy.scores.text_tables import NOTHING, TextTable
 from hardy.suites import published
 from hardy.suites.published.printed_table import PublishedNumber
@@ -16,7 +19,8 @@ def score_tables(group: Sequence[Scores], *, brief: bool = False) -> list[TextTa
     """Models on one suite: the headline, then single corruptions; in brief only those of the
     quantity that the headline begins with."""
     wanted = families(group[0].kind)[: 1 if brief else None]
-    return [_headline(group), *_singles(group, {one.name for family in wanted for one in family})]
+    singles = _singles(group, {one.name for family in wanted for one in family})
+    return [_headline(group), *singles, *_by_type(group)]
 
 
 def _headline(group: Sequence[Scores]) -> TextTable:
@@ -97,6 +101,29 @@ def _singles(group: Sequence[Scores], wanted: Container[str]) -> list[TextTable]
             header, best = ("model", *header[1:]), frozenset((c - 1, r + 1) for r, c in best)
         tables.append(TextTable(f"{group[0].run.suite}: {what}", header, rows, best))
     return tables
+
+
+def _by_type(group: Sequence[Scores]) -> list[TextTable]:
+    """A row per broad type: the accuracy of each model on unseen subtypes, and on seen ones."""
+    shift = suite_of(group[0].run).shift
+    if shift is None or shift.types is None:
+        return []
+    shown = {"unseen": accuracy.mean, "seen": accuracy.clean}
+    columns = [
+        (f"{model}, {which}", [scores.get(type_label(label, name)) for name in shift.types], scores)
+        for model, scores in zip(_models(group), group, strict=True)
+        for which, label in shown.items()
+    ]
+    there = [column for column in columns if any(column[1])]
+    rows = [
+        (name, *(_figure(found[row], scores) for _, found, scores in there))
+        for row, name in enumerate(shift.types)
+    ]
+    header = ("", *(title for title, _, _ in there))
+    if len(group) > _BESIDE:
+        header, *rows = zip(header, *rows, strict=True)
+        header = ("model", *header[1:])
+    return [TextTable(f"{group[0].run.suite}: {accuracy.mean}, type by type", header, rows)]
 
 
 def _figure(score: Score | None, of: Scores) -> str:

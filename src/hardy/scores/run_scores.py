@@ -10,7 +10,9 @@ from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.metrics.classification import top5_error
 from hardy.metrics.metric import CORRUPTIONS, HEADLINE, PERTURBATIONS
+from hardy.metrics.natural_shifts import top5_accuracy
 from hardy.schema import brief
+from hardy.scores.by_type import count_broken, score_types
 from hardy.scores.columns import AnyMetric
 from hardy.scores.formulas import make_scores
 from hardy.scores.per_image import measure_images, reference_for
@@ -212,7 +214,9 @@ def score_run(
     if sample is not None:
         return _score_sample(run, suite, sample, None if foreign else reference, metrics, left_out)
     others = thin if cells is None else [cell for cell in run.cells if cell not in cells]
-    parts, notes = select_cells(run, suite, sorted_places(run, images), others)
+    places = sorted_places(run, images)
+    parts, notes = select_cells(run, suite, places, others)
+    typed = suite.shift is not None and suite.shift.types is not None
     scores: dict[str, Score] = {}
     for part, measured in zip(parts, measure_images(run, suite, parts, metrics), strict=True):
         divisor, unused = reference_for(run, suite, part, None if foreign else reference, metrics)
@@ -223,11 +227,15 @@ def score_run(
             counted=suite.counted,
             validation=suite.validation,
             reference=divisor,
-            how=resampling(run, part.images, how),
+            how=resampling(run, part.images, how, suite),
         )
+        if typed:
+            made |= score_types(run, suite, part, measured, how)
         notes += unused + undivided
         # Clean scores of the part that counts come first, and stay.
         scores = {**scores, **made, **scores}
+    if typed:
+        scores |= count_broken(run, parts, places, scores)
     if thin:
         names = name_cells(thin, [cell for part in parts for cell in part.cells])
         notes.append(f"left out, as just a sample of it is stored (`until`): {names}")
@@ -279,7 +287,7 @@ def _metrics_for(suite: Suite, run: StoredRun) -> tuple[list[AnyMetric], list[st
     classes every label is among the best five."""
     metrics, notes = usable_metrics(suite.kind)
     if (run.details["width"] or 0) <= 5:
-        metrics = [one for one in metrics if one.base is not top5_error]
+        metrics = [one for one in metrics if one.base not in (top5_error, top5_accuracy)]
     relative = any(one.is_relative for one in metrics if one.mean == suite.score)
     return [one for one in metrics if one.is_relative or not (relative and one.is_ratio)], notes
 

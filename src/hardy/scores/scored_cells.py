@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hardy.errors import InputError
 from hardy.images.icons50.icon_parts import icon_name
+from hardy.images.subtypes import subtype_of
 from hardy.metrics import Resampling
 from hardy.metrics.frame_distance import DIFFICULTIES
 from hardy.scores.score import Circumstances
@@ -26,6 +27,8 @@ Id = int | str
 # a class vary: with 2 in each of 10 classes about 87 of 100 intervals hold the true error (of 1,000
 # classes, as many as should), and an interval may have no width.
 LEAST = 100
+# Fewer subtypes tell nothing of how others vary; intervals are then over images.
+_FEWEST_SUBTYPES = 5
 _RESUME = "the same `hardy eval` resumes"
 
 
@@ -221,7 +224,10 @@ def _incomplete(run: StoredRun, part: ScoredCells, suite: Suite, places: Places)
     """A note, where the score is not of all images that can be read."""
     if len(places) - len(part.images) <= run.left_out.get(UNREADABLE, 0):
         return []
-    what = "validation: " if set(part.names) <= set(suite.validation) else ""
+    if not part.names and suite.shift is not None:
+        what = "clean images: "
+    else:
+        what = "validation: " if set(part.names) <= set(suite.validation) else ""
     shared = any(session.get("shard") for session in run.details["sessions"])
     rest = "the other shares add the rest" if shared else _RESUME
     return [f"{what}{len(part.images):,} of {len(places):,} images are complete; {rest}"]
@@ -276,20 +282,27 @@ def _whole_shift(run: StoredRun, suite: Suite, part: ScoredCells) -> int:
     return known or _whole(run) - beside
 
 
-def resampling(run: StoredRun, places: Places, how: Resampling | None) -> Resampling:
+def resampling(run: StoredRun, places: Places, how: Resampling | None, suite: Suite) -> Resampling:
     """Within classes where each has as many images as the others, give or take one, and enough.
 
     That does not come by chance: benchmarks fix it, and subsets of them do. It is a matter of the
     images alone, so that runs on the same images are resampled alike, however each came by them.
     Any other mix may be chance: it varies too, and if it was fixed, the interval is too wide
     rather than too narrow. So it is with classes too small to tell how their images vary. Icons
-    are drawn with all their versions and styles, which are not independent.
+    are drawn with all their versions and styles, which are not independent; subtypes of broad types
+    with all their images, where there are enough of them to tell how they vary.
     """
     how = how or Resampling()
-    shift = suite_of(run).shift
+    shift = suite.shift
     if shift is not None and shift.protocol is not None:
         names = [icon_name(str(run.ids[place])).icon for place in places]
         return how._replace(clusters=np.unique(names, return_inverse=True)[1])
+    if shift is not None and shift.types is not None:
+        names = [subtype_of(str(run.ids[place])) for place in places]
+        apart, clusters = np.unique(names, return_inverse=True)
+        if len(apart) >= _FEWEST_SUBTYPES:
+            return how._replace(clusters=clusters, units="subtypes")
+        return how
     labels = run.labels[places].astype(np.int64)
     sizes = np.unique(labels, return_counts=True)[1]
     alike = len(sizes) > 1 and max(2, sizes.max() - 1) <= sizes.min()

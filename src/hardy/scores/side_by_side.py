@@ -141,7 +141,7 @@ def _clean_accuracy(one: Scores) -> Score | None:
     if error.clean in one:
         return complement(one[str(error.clean)])
     shift = suite_of(one.run).shift
-    if shift is None or shift.kept or shift.protocol:
+    if shift is None or shift.kept or shift.holds_out:
         return None
     return one.get(str(accuracy.clean))
 

@@ -4,9 +4,10 @@ Their images are taken as they come, and nothing is made of them. Many have only
 classes, and then their authors compare the logits of these classes alone.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hardy.schema import (
     TABLE,
@@ -25,7 +26,10 @@ SHIFTS, OUTLIERS = "shifts", "outliers"  # the kinds of such suites
 SHIFTED = "shifted"  # the one name that counts: its cell is the images themselves
 # What a folder of images is called by: a WordNet name, the number of a class, or a name of the
 # suite's own, which may stand for several classes. Of "labels" a JSON file has the right classes.
-_LAYOUTS = ("wnids", "numbers", "names", "labels", "icons")
+# Of broad types, "synsets" lie in folders or tars by WordNet name, and "subtypes" are the classes
+# of a data set with a training and a test part.
+SYNSETS, SUBTYPES = "synsets", "subtypes"
+_LAYOUTS = ("wnids", "numbers", "names", "labels", "icons", SYNSETS, SUBTYPES)
 # What is held out of icons: styles, some of all icons, subtypes, or paths that have a word in them.
 PROTOCOLS = ("style", "traditional", "subtype", "paths")
 
@@ -41,7 +45,15 @@ _SHIFT_TOO = {
     "border": WHOLE,
     "protocol": one_of(PROTOCOLS),
     "words": TEXTS,
+    "types": TABLE,
 }
+
+
+class Subtypes(NamedTuple):
+    """The classes that a broad type is made of: nets see the one part, and are tested on both."""
+
+    seen: tuple[str, ...]
+    unseen: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -56,13 +68,21 @@ class Shift:
     border: int = 0  # pixels that are cut off each side, before anything else
     protocol: str | None = None  # of icons: what is held out of them
     words: tuple[str, ...] = ()  # the styles or subtypes that are, unless a run names others
+    types: Mapping[str, Subtypes] | None = None  # the classes of models, in their order
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether nets are trained for the suite, on a part that has nothing of what is tested."""
+        return self.protocol is not None or self.types is not None
 
     def content(self) -> dict[str, Any]:
         """All that decides a score."""
         named = {name: list(wnids) for name, wnids in (self.folders or {}).items()}
         kept = {"kept": list(self.kept), "folders": named}
         held_out = {"protocol": self.protocol, "words": list(self.words)} if self.protocol else {}
-        return {"layout": self.layout, "border": self.border, **kept, **held_out}
+        listed = {name: one._asdict() for name, one in (self.types or {}).items()}
+        types = {"types": list(listed.items())} if listed else {}
+        return {"layout": self.layout, "border": self.border, **kept, **held_out, **types}
 
     def restriction(self, classes: int) -> str:
         """Which logits are compared, in words; nothing where all are."""
@@ -87,6 +107,10 @@ def parse_shift(table: Any, where: str) -> Shift:
         table.get("protocol"),
         f"{where}: protocol",
     )
+    typed = table["layout"] in (SYNSETS, SUBTYPES)
+    types = table.get("types", {})
+    wanted = f'types if the layout is "{SYNSETS}" or "{SUBTYPES}"'
+    expect(bool(types) == typed, wanted, types, f"{where}: types")
     return Shift(
         table["layout"],
         table["folder"],
@@ -96,4 +120,19 @@ def parse_shift(table: Any, where: str) -> Shift:
         table.get("border", 0),
         table.get("protocol"),
         tuple(table.get("words", ())),
+        _parse_types(types, where) if typed else None,
     )
+
+
+def _parse_types(table: Mapping[str, Any], where: str) -> dict[str, Subtypes]:
+    types = {}
+    for name, one in table.items():
+        check_table(one, {"seen": TEXTS, "unseen": TEXTS}, f"{where} [types.{name}]")
+        types[name] = Subtypes(tuple(one["seen"]), tuple(one["unseen"]))
+    every = Counter(subtype for one in types.values() for part in one for subtype in part)
+    twice = sorted(subtype for subtype, times in every.items() if times > 1)
+    expect(not twice, "each subtype once", twice, f"{where}: types")
+    bare = [name for name, one in types.items() if not one.seen]
+    expect(not bare, "seen subtypes of each type", bare, f"{where}: types")
+    expect(any(one.unseen for one in types.values()), "unseen subtypes", [], f"{where}: types")
+    return types

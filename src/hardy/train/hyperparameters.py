@@ -39,6 +39,7 @@ class Hyperparameters:
     seed: int = 0
     label_smoothing: float = 0.0  # of each target, shared out evenly among all classes
     mixup: float = 0.0  # α of Beta(α, α), by which images and targets are mixed; 0: not at all
+    mixup_each: bool = False  # whether each image has a share of its own, not each batch
     warmup: float = 0.0  # epochs in which the learning rate rises to what the schedule says
     ema: float = 0.0  # how much of the average of the weights a step keeps; 0: no average
     accumulate: int = 1  # parts in which a batch goes through the net
@@ -80,6 +81,8 @@ class Hyperparameters:
                 raise InputError(f"expected `{name}` from 0 to below 1, got {getattr(self, name)}")
         if not 0 <= self.mixup <= _LARGEST_ALPHA:
             raise InputError(f"expected `mixup` from 0 to {_LARGEST_ALPHA}, got {self.mixup}")
+        if self.mixup_each and not self.mixup:
+            raise InputError("expected `mixup`, such as 1, with `mixup_each`, got it alone")
         if not 0 <= self.warmup < self.epochs:
             raise InputError(
                 f"expected `warmup` from 0 to below the {self.epochs} epochs, got {self.warmup}"
@@ -106,6 +109,7 @@ HYPERPARAMETERS = tuple(
 ADDED = (
     "label_smoothing",
     "mixup",
+    "mixup_each",
     "warmup",
     "ema",
     "accumulate",

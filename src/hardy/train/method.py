@@ -86,6 +86,15 @@ class Draw:
         key = seed_apart(self.seed, f"mixture in step {step}")
         return float(np.random.Generator(np.random.Philox(key=key)).beta(alpha, alpha))
 
+    def betas(self, alpha: float, step: int, count: int) -> Tensor:
+        """Such a share for each of the images that this process has of the step's batch."""
+        key = seed_apart(self.seed, f"mixtures in step {step}")
+        every = np.random.Generator(np.random.Philox(key=key)).beta(
+            alpha, alpha, count * self.ranks.world
+        )
+        mine = every[self.ranks.rank :: self.ranks.world].astype(np.float32)
+        return torch.from_numpy(mine).to(self.device)
+
     @contextmanager
     def lent(self, epoch: int, state: Mapping[str, Tensor] | None = None) -> Iterator[None]:
         """Torch's own generators, from which a net with dropout draws: seeded by the epoch, or, in

@@ -45,15 +45,22 @@ class Softening:
             shares = shares + taught
         if not hyper.mixup:
             return images, shares
+        if hyper.mixup_each:
+            return mix_neighbours(images, shares, self.draw.betas(hyper.mixup, step, len(images)))
         return mix_neighbours(images, shares, self.draw.beta(hyper.mixup, step))
 
 
-def mix_neighbours(images: Tensor, shares: Tensor, part: float) -> tuple[Tensor, Tensor]:
+def mix_neighbours(images: Tensor, shares: Tensor, part: float | Tensor) -> tuple[Tensor, Tensor]:
     """`part` of each image and of its shares of the classes, and for the rest those of the next one
-    in the batch, whose order is random (mixup: Zhang et al., 2018). Bytes are rounded."""
+    in the batch, whose order is random (mixup: Zhang et al., 2018). Bytes are rounded.
+
+    With a part t for each image, the loss is mean(t · CE(y)) + mean((1 − t) · CE(y of the other)).
+    """
+    of_image = part.view(-1, 1, 1, 1) if isinstance(part, Tensor) else part
+    of_share = part.view(-1, 1) if isinstance(part, Tensor) else part
     others = images.roll(1, 0)
-    mixed = torch.lerp(others.float(), images.float(), part).round().to(images.dtype)
-    return mixed, torch.lerp(shares.roll(1, 0), shares, part)
+    mixed = torch.lerp(others.float(), images.float(), of_image).round().to(images.dtype)
+    return mixed, torch.lerp(shares.roll(1, 0), shares, of_share)
 
 
 def batch_parts(images: Tensor, labels: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -47,6 +47,7 @@ class Stream:
     sha256: str  # of names and labels
     names: tuple[str, ...] | None = None
     input: str | None = None
+    held_out: str | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

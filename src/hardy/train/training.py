@@ -45,6 +45,7 @@ def train(
     warmup: float | None = None,
     label_smoothing: float | None = None,
     mixup: float | None = None,
+    mixup_each: bool = False,
     ema: float | None = None,
     accumulate: int | None = None,
     autoaugment: str | None = None,
@@ -91,12 +92,14 @@ def train(
     SGD of a `momentum` that is Nesterov's or not, follows a `schedule`: along a cosine, or in
     steps, to a tenth after each third of the epochs or after those in `drops`. It rises for
     `warmup` epochs; targets are softened by `label_smoothing`, images mixed by `mixup`, the α of
-    Beta(α, α); with `ema`, such as 0.999, the average of the weights is tested and written; a batch
-    passes in `accumulate` parts, for which there is memory. All images pass a policy of
-    `autoaugment`, "cifar" or "imagenet". The answers of a `teacher`, a model such as "hardy:DIR",
-    are learned beside the labels, and count `teacher_weight` times as much. Of icons
-    (docs/icons50.md), `hold_out` says what is left out, to be tested on: "style:microsoft". Images
-    are held in memory; with a `side` they are read while the net trains, and cut to it at random:
+    Beta(α, α), which gives a share for each batch or, with `mixup_each`, for each image; with
+    `ema`, such as 0.999, the average of the weights is tested and written; a batch passes in
+    `accumulate` parts, for which there is memory. All images pass a policy of `autoaugment`,
+    "cifar" or "imagenet". The answers of a `teacher`, a model such as "hardy:DIR", are learned
+    beside the labels, and count `teacher_weight` times as much. `hold_out` says what is left out,
+    to be tested on: "style:microsoft" of icons (docs/icons50.md), "superclass" of data sets whose
+    classes are subtypes of broad types (docs/subtypes.md). Images are held in memory; with a `side`
+    they are read while the net trains, and cut to it at random:
     areas within `scale`, aspects within `ratio`. So are those that take more than 4 GiB, or if
     `stream` is True: by as many threads as `workers` says, and at most a share of `most_unreadable`
     may be damaged, which unreadable.txt lists. `input` names a filter of `hardy.names("defences")`
@@ -153,6 +156,7 @@ def train(
         "warmup": warmup,
         "label_smoothing": label_smoothing,
         "mixup": mixup,
+        "mixup_each": mixup_each or None,
         "ema": ema,
         "accumulate": accumulate,
         "autoaugment": autoaugment,
@@ -171,8 +175,8 @@ def train(
     robust_on, how_often = choose_robust(robust, validation, input), read_every(every)
     if hold_out is not None and (init is not None or labels is not None):
         raise InputError(
-            "expected `hold_out` without `init` and `labels`: icons bring their classes, and "
-            "nothing says which of them other weights have seen"
+            "expected `hold_out` without `init` and `labels`: the images bring their classes, "
+            "and nothing says which of them other weights have seen"
         )
     start = None if init is None else find_start(init)
     if isinstance(start, Start):

@@ -16,10 +16,11 @@ from hardy.execute import count_workers
 from hardy.images import load_images, open_images
 from hardy.images.damaged import check_share
 from hardy.images.datasets import DATA_SETS
-from hardy.images.icons50.icon_parts import is_icon_set, read_hold_out, training_part
+from hardy.images.icons50.icon_parts import is_icon_set
 from hardy.images.packs import packed_facts
 from hardy.images.recipes import Recipe
 from hardy.images.source import Source
+from hardy.images.training_parts import without_held_out
 from hardy.models.defences.input_filters import input_filter
 from hardy.progress import Track, untracked
 from hardy.train.crops import ScaleCrop, ShiftCrop
@@ -40,7 +41,7 @@ class Data:
     sha256: str  # of images and labels
     input: str | None = None  # what the images have passed through, as they will in a test
     names: tuple[str, ...] | None = None  # of the classes, where the source has names
-    held_out: str | None = None  # what was left out of icons
+    held_out: str | None = None  # what was left out, to be tested on
     packed: dict[str, Any] | None = None  # what was done to images that come from a pack
 
     @property
@@ -120,36 +121,32 @@ def open_data(
     hold_out: str | None = None,
     track: Track = untracked,
 ) -> Data | Stream:
-    """The images of a source, read as `read_data` does or to be read while the net trains; of icons
-    those of the training part, without what `hold_out` names."""
+    """The images of a source, read as `read_data` does or to be read while the net trains; those of
+    the training part, without what `hold_out` names."""
+    held_out = None
     if hold_out is not None:
-        if streaming.crop is not None or streaming.stream:
-            raise InputError(
-                f"expected icons in memory, of which {hold_out} is held out, got `side` or "
-                "`stream`; leave them out"
-            )
-        held_out = read_hold_out(hold_out)
-        icons = _resident(training_part(where, held_out), where, device, recipe, input, track)
-        return replace(icons, held_out=str(held_out))
-    if is_icon_set(where):
+        source, held_out = without_held_out(where, hold_out)
+    elif is_icon_set(where):
         raise InputError(
             f"{where}: expected what is held out of icons, by `hold_out`, such as style:microsoft"
         )
-    source = _opened(where, labels, part)
+    else:
+        source = _opened(where, labels, part)
     crop: ScaleCrop | ShiftCrop | None = streaming.crop
     if crop is None and streaming.stream is not False:
         first = next(load_images(source, recipe, batch=1, indices=[0])).images[0]
         if streaming.stream or len(source) * first.nbytes > LARGEST_RESIDENT:
             crop = ShiftCrop(recipe, first.shape[:2])
     if crop is None:
-        return _resident(source, where, device, recipe, input, track)
+        data = _resident(source, where, device, recipe, input, track)
+        return replace(data, held_out=held_out)
     if input is not None:
         raise InputError(
             f"expected images in memory for the filter {input}, got some that are streamed; filter "
             "them beforehand, or leave `input` out"
         )
     classes = _count_classes(source, where)
-    return open_stream(
+    stream = open_stream(
         source,
         crop,
         device,
@@ -157,6 +154,7 @@ def open_data(
         workers=count_workers(streaming.workers),
         most_unreadable=streaming.most_unreadable,
     )
+    return replace(stream, held_out=held_out)
 
 
 def _opened(where: str, labels: Path | str | None, part: str) -> Source:
@@ -299,7 +297,7 @@ def data_record(data: TrainingSet) -> dict[str, Any]:
         "classes": data.classes,
         "names": data.names,
         "sha256": data.sha256,
-        **({"held_out": data.held_out} if isinstance(data, Data) and data.held_out else {}),
+        **({"held_out": data.held_out} if data.held_out else {}),
         **({"packed": data.packed} if data.packed else {}),
         **({"streamed": data.record()} if isinstance(data, Stream) else {}),
     }

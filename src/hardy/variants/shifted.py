@@ -28,7 +28,7 @@ class Shifted:
     made: str
     kept: Right  # the classes whose logits count; none: all
     seed: int | None = None
-    held_out: str | None = None  # of icons: the protocol, and what it holds out
+    held_out: str | None = None  # from training: an icon protocol and its words, or the suite
     device_can_make: ClassVar[bool] = False
 
     @property

@@ -18,6 +18,7 @@ GROWING = "msdnet_cifar:base=1,step=1,growing=yes"
 PUBLISHED = {
     ("resnet_20", 10): "0.27",
     ("densenet_40", 10): "1.0",
+    ("densenet_40_b", 10): "0.98",
     ("shake_shake_26", 10): "26.2",
     ("r_mg_34", 1000): "32.90",
     ("r_mg_18", 1000): "15.85",

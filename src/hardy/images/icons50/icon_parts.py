@@ -192,10 +192,11 @@ def _in_tenth(name: IconName) -> bool:
 
 
 def _small_images(source: Source) -> UInt8:
-    return np.stack([_small(source.read(row)) for row in range(len(source))])
+    return np.stack([small_icon(source.read(row)) for row in range(len(source))])
 
 
-def _small(pixels: UInt8) -> UInt8:
+def small_icon(pixels: UInt8) -> UInt8:
+    """As large as those of Icons-50-R are; icons of the original have several sizes."""
     if pixels.shape == (SIDE, SIDE, 3):
         return pixels
     opaque = np.full((*pixels.shape[:2], 1), 255, np.uint8)

@@ -1,11 +1,13 @@
 """Linear probes: a classifier on the features of another model. This file imports torch."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from hardy.engine.door import UInt8
@@ -45,6 +47,7 @@ def linear_model(rest: str, options: Options) -> Model:
     _check(probe, features, path)
     facts = ModelFacts(
         trained_on=probe.trained_on,
+        held_out=probe.held_out,
         found=f"a linear probe on {features.words}",
         backend=facts_of(features.model).backend,
     )
@@ -60,11 +63,13 @@ def linear_model(rest: str, options: Options) -> Model:
             "features": features.model.identity,
             "weights": sha256(probe.weight.tobytes() + probe.bias.tobytes()).hexdigest(),
             "shape": probe.weight.shape,
+            **({"buffers": _hash(probe.buffers)} if probe.buffers else {}),
         },
     )
     if not isinstance(features.model, TorchModel):
         return _LinearModel(features.model, probe, options.name, identity, facts)
     backbone = features.model
+    _put_back(probe.buffers, backbone.module, path)
     module = _Probed(backbone.module, probe).to(backbone.device)
     device = torch.device(backbone.device)
     model = TorchModel(module, options, backbone.preprocessing, device, facts)
@@ -83,6 +88,24 @@ def _check(probe: ProbeFile, features: ModelFeatures, path: Path) -> None:
             f"{path}: its backbone {probe.backbone} has other weights than the probe was trained "
             "on; bring those back, or train a probe anew: `hardy probe`"
         )
+
+
+def _hash(buffers: Mapping[str, npt.NDArray[np.float32]]) -> str:
+    whole = sha256()
+    for name, values in sorted(buffers.items()):
+        whole.update(f"{name} {values.shape} ".encode() + values.tobytes())
+    return whole.hexdigest()
+
+
+def _put_back(
+    buffers: Mapping[str, npt.NDArray[np.float32]], module: torch.nn.Module, path: Path
+) -> None:
+    """Statistics that drifted while the probe was trained, in the place of the backbone's own."""
+    there = dict(module.named_buffers())
+    for name, values in buffers.items():
+        if name not in there or tuple(there[name].shape) != values.shape:
+            raise InputError(f"{path}: its backbone has no {name} of shape {values.shape}")
+        there[name].copy_(torch.from_numpy(values))
 
 
 class _Probed(torch.nn.Module):

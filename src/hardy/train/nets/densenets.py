@@ -61,3 +61,54 @@ def densenet_40(classes: int, halving: Halving, *, depth: int = 40, growth: int 
             f"least 1, got {depth} and {growth}"
         )
     return DenseNet(depth, growth, classes)
+
+
+class BottleneckLayer(nn.Sequential):
+    """What comes in, and what the layer makes of it behind a 1 x 1 to four times the growth."""
+
+    def __init__(self, inputs: int, growth: int) -> None:
+        super().__init__(
+            nn.BatchNorm2d(inputs),
+            nn.ReLU(),
+            nn.Conv2d(inputs, 4 * growth, 1, bias=False),
+            nn.BatchNorm2d(4 * growth),
+            nn.ReLU(),
+            nn.Conv2d(4 * growth, growth, 3, 1, 1, bias=False),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([x, super().forward(x)], 1)
+
+
+class BottleneckDenseNet(Net):
+    """Three dense blocks of (depth - 4)/6 bottlenecks each; it begins with twice the growth, and
+    transitions keep all channels."""
+
+    def __init__(self, depth: int, growth: int, classes: int) -> None:
+        super().__init__()
+        channels = 2 * growth
+        blocks: list[nn.Module] = [nn.Conv2d(3, channels, 3, 1, 1, bias=False)]
+        for stage in range(3):
+            if stage:
+                mixed = nn.Conv2d(channels, channels, 1, bias=False)
+                blocks += [nn.BatchNorm2d(channels), nn.ReLU(), mixed, nn.AvgPool2d(2)]
+            self.cut = len(blocks)
+            for _ in range((depth - 4) // 6):
+                blocks.append(BottleneckLayer(channels, growth))
+                channels += growth
+        self.blocks = nn.Sequential(*blocks, nn.BatchNorm2d(channels), nn.ReLU())
+        self.head = nn.Linear(channels, classes)
+        _initialise(self)
+
+
+def densenet_40_b(
+    classes: int, halving: Halving, *, depth: int = 40, growth: int = 24
+) -> nn.Module:
+    """DenseNet-B-40 of growth 24, six bottlenecks in each dense block: that of Icons-50."""
+    need_strides("densenet_40_b", halving)
+    if depth < 10 or (depth - 4) % 6 or growth < 1:
+        raise InputError(
+            "expected a depth of 10, 16, 22, ..., three dense blocks alike, and a growth of at "
+            f"least 1, got {depth} and {growth}"
+        )
+    return BottleneckDenseNet(depth, growth, classes)

@@ -7,6 +7,7 @@ from itertools import islice
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hardy.errors import InputError
 from hardy.train.blurpool import STRIDES, Halving
 from hardy.train.nets import Net, _initialise, _through
 
@@ -60,11 +61,21 @@ class WideResNet(Net):
         return self.head(functional.relu(self.norm(last)).mean((2, 3)))
 
 
-def wrn_40_2(classes: int, halving: Halving) -> Net:
+def wrn_40_2(classes: int, halving: Halving, *, dropout: float = 0.0) -> Net:
     """WRN-40-2: 2.2 million weights, the usual one for CIFAR-10."""
-    return WideResNet(40, 2, classes, halving)
+    return _with_dropout(WideResNet(40, 2, classes, halving), dropout)
 
 
-def wrn_16_4(classes: int, halving: Halving) -> Net:
+def wrn_16_4(classes: int, halving: Halving, *, dropout: float = 0.0) -> Net:
     """WRN-16-4: 2.7 million weights, fewer layers than WRN-40-2 and wider ones."""
-    return WideResNet(16, 4, classes, halving)
+    return _with_dropout(WideResNet(16, 4, classes, halving), dropout)
+
+
+def _with_dropout(net: WideResNet, share: float) -> WideResNet:
+    """The net with drop-out of that share between the convolutions of each block, as its authors
+    have it. Without any it is what it was: the source of its classes identifies trained nets."""
+    if not 0 <= share < 1:
+        raise InputError(f"expected a dropout from 0 to below 1, got {share:g}")
+    for block in net.blocks if share else ():
+        block.pool = nn.Sequential(block.pool, nn.Dropout(share))
+    return net
