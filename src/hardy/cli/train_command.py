@@ -31,7 +31,7 @@ def train_model(
     ],
     net: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Such as densenet_40:growth=24; or wrn_40_2."),
+        typer.Option(metavar="NAME", help="Such as wrn_40_2; some have settings, NAME:growth=24."),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Passes over the data; 100, or fewer with a model's --init.")
@@ -102,7 +102,8 @@ def train_model(
         tuple[float, float], typer.Option(metavar="A B", help="With --side: shares of the area.")
     ] = (0.08, 1.0),
     ratio: Annotated[
-        tuple[float, float], typer.Option(metavar="A B", help="With --side: width by height.")
+        tuple[float, float],
+        typer.Option(metavar="A B", help="With --side: width by height.", show_default="3/4, 4/3"),
     ] = (3 / 4, 4 / 3),
     stream: Annotated[
         bool | None,
