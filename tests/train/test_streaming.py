@@ -164,6 +164,11 @@ def test_what_is_streamed_and_what_is_held(tmp_path, photos, monkeypatch) -> Non
         Streaming(False, SMALL)
     with pytest.raises(InputError, match="expected images in memory for the filter median"):
         open_data(arrays, CPU, Streaming(True), input="median")
+    for unused in ({"workers": 2}, {"most_unreadable": 0.1}):
+        held = Streaming(False, **unused)
+        with pytest.raises(InputError, match="for images that are streamed, got some in memory"):
+            open_data(arrays, CPU, held)
+        assert isinstance(open_data(arrays, CPU, held, part="test"), Data), "others may be streamed"
 
 
 def test_the_command_trains_and_says_how(photos, tmp_path, narrow) -> None:
@@ -222,6 +227,8 @@ def test_input_that_cannot_be(photos, tmp_path, narrow) -> None:
     settings = {"suite": "cifar10_c", "corruption": "fog"}
     with pytest.raises(InputError, match="expected images in memory, all of which Corrupted"):
         run_training("corrupted", opened(photos), tmp_path / "o", NARROW, settings=settings)
+    with pytest.raises(InputError, match="expected `scale` and `ratio` with `side`, got them alo"):
+        hardy.train("standard", data=photos, out=tmp_path / "o", ratio=(1.0, 1.0))
     with pytest.raises(InputError, match="expected `side` or a `recipe`"):
         hardy.train("standard", data=photos, out=tmp_path / "o", side=8, recipe="resize64_exact@1")
     with pytest.raises(HardyError, match=r"images cannot be read, .* like the first, got"):

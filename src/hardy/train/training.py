@@ -138,6 +138,8 @@ def train(
     net = net or "wrn_40_2"
     check_net(net, antialias, blur_after_conv)
     crop = None if side is None else ScaleCrop(side, scale, ratio)
+    if crop is None and (scale, ratio) != (ScaleCrop.scale, ScaleCrop.ratio):
+        raise InputError("expected `scale` and `ratio` with `side`, got them alone")
     streaming = Streaming(stream, crop, workers, most_unreadable)
     if crop is not None and recipe is not None:
         raise InputError(f"expected `side` or a `recipe`, which both cut images, got {recipe} too")

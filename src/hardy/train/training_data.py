@@ -103,6 +103,14 @@ class Streaming:
                 f"{self.crop.side}, got `stream` as False; leave one of them out"
             )
 
+    def check_used(self) -> None:
+        """Refuse what would do nothing where images are held in memory."""
+        if self.workers is not None or self.most_unreadable != Streaming.most_unreadable:
+            raise InputError(
+                "expected `workers` and `most_unreadable` for images that are streamed, got some "
+                "in memory; leave them out, or say `stream=True`"
+            )
+
 
 def open_data(
     where: str,
@@ -119,6 +127,7 @@ def open_data(
     """The images of a source, read as `read_data` does or to be read while the net trains; of icons
     those of the training part, without what `hold_out` names."""
     if hold_out is not None:
+        streaming.check_used()
         held_out = read_hold_out(hold_out)
         icons = _resident(training_part(where, held_out), where, device, recipe, input, track)
         return replace(icons, held_out=str(held_out))
@@ -133,6 +142,8 @@ def open_data(
         if streaming.stream or len(source) * first.nbytes > LARGEST_RESIDENT:
             crop = ShiftCrop(recipe, first.shape[:2])
     if crop is None:
+        if part == "train":  # of others the same may be said, for those that are larger
+            streaming.check_used()
         return _resident(source, where, device, recipe, input, track)
     if input is not None:
         raise InputError(
