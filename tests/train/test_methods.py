@@ -182,6 +182,14 @@ def test_jsd_equals_its_formula() -> None:
     assert float(jsd(logits[0], logits[0], logits[0])) == pytest.approx(0, abs=1e-12)
 
 
+def test_jsd_has_a_gradient_where_a_net_is_certain() -> None:
+    """A softmax of logits that are 200 apart is exactly 0, of which there is no logarithm."""
+    logits = torch.tensor([[200.0, 0.0, -200.0]], requires_grad=True)
+    jsd(logits, -logits, logits).backward()
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+
+
 def test_the_loss_of_augmix() -> None:
     images, labels = bytes_of(6), torch.arange(6) % 3
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(768, 3))

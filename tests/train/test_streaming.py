@@ -206,6 +206,11 @@ def test_what_is_streamed_and_what_is_held(tmp_path, photos, monkeypatch) -> Non
         Streaming(False, SMALL)
     with pytest.raises(InputError, match="expected images in memory for the filter median"):
         open_data(arrays, CPU, Streaming(True), input="median")
+    for unused in ({"workers": 2}, {"most_unreadable": 0.1}):
+        held = Streaming(False, **unused)
+        with pytest.raises(InputError, match="for images that are streamed, got some in memory"):
+            open_data(arrays, CPU, held)
+        assert isinstance(open_data(arrays, CPU, held, part="test"), Data), "others may be streamed"
 
 
 def test_the_command_trains_and_says_how(photos, tmp_path, narrow) -> None:

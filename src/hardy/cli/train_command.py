@@ -32,7 +32,7 @@ def train_model(
     like: options.Like = None,
     net: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Such as densenet_40:growth=24; or wrn_40_2."),
+        typer.Option(metavar="NAME", help="Such as wrn_40_2; some have settings, NAME:growth=24."),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Passes over the data; 100, or fewer with a model's --init.")

@@ -204,6 +204,8 @@ def check_label_file(labels: str | os.PathLike[str]) -> Path:
         raise InputError(f"there is no file {path}; expected the labels of the images")
     if path.is_dir():
         raise InputError(f"{path}: expected a file with the labels of the images, got a folder")
+    if not path.is_file():  # a pipe has no end
+        raise InputError(f"{path}: expected a file with the labels of the images, got no file")
     return path
 
 

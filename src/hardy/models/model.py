@@ -284,6 +284,11 @@ class Options:
             if getattr(self, option) != getattr(Options, option):
                 raise InputError(f"{self.name} takes no {option}: {reason}")
 
+    def check_cpu(self) -> None:
+        """Refuse any other device, where an adapter has but this one."""
+        if self.device not in ("auto", "cpu"):
+            raise InputError(f"{self.name}: expected the device cpu, got {self.device!r}")
+
 
 def digest(kind: str, parts: Mapping[str, object]) -> str:
     """An identity: the SHA-256 of its parts, each plain data, floats spelled out in full."""

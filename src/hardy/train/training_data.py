@@ -108,6 +108,14 @@ class Streaming:
                 f"{self.crop.side}, got `stream` as False; leave one of them out"
             )
 
+    def check_used(self) -> None:
+        """Refuse what would do nothing where images are held in memory."""
+        if self.workers is not None or self.most_unreadable != Streaming.most_unreadable:
+            raise InputError(
+                "expected `workers` and `most_unreadable` for images that are streamed, got some "
+                "in memory; leave them out, or say `stream=True`"
+            )
+
 
 def open_data(
     where: str,
@@ -138,6 +146,8 @@ def open_data(
         if streaming.stream or len(source) * first.nbytes > LARGEST_RESIDENT:
             crop = ShiftCrop(recipe, first.shape[:2])
     if crop is None:
+        if part == "train":  # of others the same may be said, for those that are larger
+            streaming.check_used()
         data = _resident(source, where, device, recipe, input, track)
         return replace(data, held_out=held_out)
     if input is not None:

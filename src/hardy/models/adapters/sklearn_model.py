@@ -43,6 +43,7 @@ class SklearnModel(OnHost):
             precision="it computes as it was made",
             preprocessing="its features are the pixels / 255",
         )
+        options.check_cpu()
         need("sklearn", "demo", options.name)
         self.name = options.name
         self.facts = ModelFacts(weight_bytes=path.stat().st_size)

@@ -77,8 +77,7 @@ class TfliteModel(OnHost):
         options.refuse(
             checkpoint="the file holds its weights", precision="it computes as it was converted"
         )
-        if options.device not in ("auto", "cpu"):
-            raise InputError(f"{options.name}: expected the device cpu, got {options.device!r}")
+        options.check_cpu()
         path = existing(Path(rest), "a TensorFlow Lite file")
         self.name = options.name
         content = path.read_bytes()
