@@ -12,7 +12,7 @@ import torch
 
 from hardy.models import model_by_name
 from hardy.models.adapters.torch_model import TorchModel
-from hardy.models.model import Model, Options, digest
+from hardy.models.model import Model, Options, digest, facts_of
 from hardy.models.torch_identity import hash_weights, structure
 
 _SIDE = 224  # of the image that is tried, where the model takes any
@@ -39,7 +39,10 @@ def load_features(name: str, options: Options) -> ModelFeatures:
     image = np.random.default_rng(0).integers(0, 256, (1, side, side, 3), np.uint8)
     if not isinstance(model, TorchModel):
         width = model.logits(image).shape[1]
-        return ModelFeatures(model, width, model.identity, f"the {width:,} outputs of {name}")
+        words = f"the {width:,} outputs of {name}"
+        if left_off := facts_of(model).left_off:
+            words = f"{width:,} features, what goes into {left_off} of {name}"
+        return ModelFeatures(model, width, model.identity, words)
     head = _cut_off(model, image)
     width = model.logits(image).shape[1]
     weights = hash_weights(model.module)
@@ -51,7 +54,8 @@ def load_features(name: str, options: Options) -> ModelFeatures:
             "precision": model.precision,
         }
         model.identity = digest("features", parts)
-    where = f"what goes into {head}" if head else "the outputs"
+    taken_by = head or facts_of(model).left_off
+    where = f"what goes into {taken_by}" if taken_by else "the outputs"
     return ModelFeatures(model, width, weights, f"{width:,} features, {where} of {name}")
 
 
