@@ -281,3 +281,9 @@ def test_a_probe_says_what_computes_its_features(run: Any, tmp_path: Path) -> No
     probes = [load_model("linear:p.safetensors") for _ in range(2)]
     assert probes[0].facts.backend == "torch"
     assert probes[0].identity == probes[1].identity, "though Keras seeds its dropout anew"
+    pytest.importorskip("jax")
+    on_jax = "import hardy.models as m; print(m.load_model('linear:p.safetensors').identity)"
+    there = {**os.environ, "KERAS_BACKEND": "jax"}
+    command = [sys.executable, "-W", "ignore", "-c", on_jax]
+    done = subprocess.run(command, env=there, capture_output=True, text=True)
+    assert done.stdout.strip() == probes[0].identity, done.stderr

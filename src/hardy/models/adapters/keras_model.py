@@ -63,7 +63,7 @@ def keras_model(rest: str, options: Options) -> Model:
     intake = intake._replace(logarithm=logarithm)
     preprocessing = options.prepared_as(_own(keras, model, intake, options))
     found = f"{type(model).__name__} of Keras, on {backend}; {words}"
-    facts = ModelFacts(found=found, backend=backend, left_off=head)
+    facts = ModelFacts(found=found, left_off=head, weights_hash=content.weights, backend=backend)
     made = _adapted(backend, model, intake, options, preprocessing, facts)
     made.identity = digest(
         "keras",
