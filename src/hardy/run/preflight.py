@@ -67,10 +67,16 @@ class Checked(NamedTuple):
 
 
 def check(
-    model: Model, images: UInt8, labels: npt.ArrayLike, *, all_classes: bool = True
+    model: Model,
+    images: UInt8,
+    labels: npt.ArrayLike,
+    *,
+    all_classes: bool = True,
+    width: int | None = None,
 ) -> Checked:
     """Clean accuracy, and warnings about it. Images with label −1 are left out. An accuracy that is
-    known for all classes says nothing of images of some of them."""
+    known for all classes says nothing of images of some of them. `width` is how many classes the
+    model must tell apart."""
     truth = np.asarray(labels)
     if truth.shape != (len(images),):
         raise InputError(f"expected {len(images)} labels, one per image, got {truth.shape}")
@@ -81,13 +87,14 @@ def check(
     plain = undefended(model)
     if plain is not model:  # how it takes its pixels is asked of itself
         hits = model.logits(images).argmax(axis=1) == truth
-        warnings = check(plain, images, truth, all_classes=all_classes).warnings
+        warnings = check(plain, images, truth, all_classes=all_classes, width=width).warnings
         return Checked(float(hits.mean()), len(images), warnings)
     logits = model.logits(images)
     guessed = np.asarray(logits.argmax(axis=1))
     wrong = guessed != truth
     accuracy = 1 - float(wrong.mean())
-    if not np.isfinite(logits).all():  # which the run refuses
+    unfit = width not in (None, logits.shape[1])
+    if unfit or not np.isfinite(logits).all():  # which the run refuses
         return Checked(accuracy, len(images), ())
     doubts: list[str] = []
     stated = facts_of(model).known_accuracy if all_classes else None

@@ -175,11 +175,13 @@ class Evaluation:
         if few is None:
             return {}
         rows, images = few
-        of_all = self.subject.suite.shift is None
+        every_class, width = self.subject.suite.shift is None, self.subject.classes.width
         found = {}
         for model in fresh:
             with self.failures.of(model.name):
-                found[model.name] = check(model, images, labels[rows], all_classes=of_all)
+                found[model.name] = check(
+                    model, images, labels[rows], all_classes=every_class, width=width
+                )
         return found
 
     def _clean_rows(self) -> npt.NDArray[np.int64]:
