@@ -176,6 +176,8 @@ class ModelFacts:
     defences: tuple[DefenceFacts, ...] = ()  # the one nearest to the model first
     found: str | None = None  # what it is, and whose classes it tells apart, as its files say
     doubts: tuple[str, ...] = ()  # warnings about how it was brought
+    left_off: str | None = None  # the last layer, if features are asked for and it takes them
+    weights_hash: str | None = None  # by its file, where several libraries may compute it
     backend: str | None = None  # the library that computes, where its kind leaves that open
     compiled: bool = False  # by torch.compile, which may change last bits
 
