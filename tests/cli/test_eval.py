@@ -222,10 +222,8 @@ def test_a_warning_is_loud_and_does_not_stop_the_run(run, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(prepared, "check", lambda *_, **__: Checked(0.5, 40, ("wrong `mean`",)))
     code, out, err = run("fake:10", *FEW)
-    assert (code, err) == (0, "WARNING: wrong --mean
-")
-    assert "note: wrong --mean
-" in out, "options are spelled alike"
+    assert (code, err) == (0, "WARNING: wrong --mean\n")
+    assert "note: wrong --mean\n" in out, "options are spelled alike"
     # It was told: a run that goes on is not checked again.
     assert run("fake:10", *FEW)[2] == ""
     (found,) = find_runs(Path("runs"))
