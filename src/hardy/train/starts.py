@@ -20,7 +20,8 @@ from hardy.models import MODELS, NET_LIBRARIES, model_by_name
 from hardy.models.model import Options, existing, facts_of
 from hardy.models.torch_identity import hash_weights
 from hardy.models.weights import load_checkpoint
-from hardy.train.record import RUN, trained_shape
+from hardy.train.record import trained_shape
+from hardy.train.run_folder import RUN
 from hardy.train.trained_model import trained_net
 
 _KINDS = (*NET_LIBRARIES, "hardy")
