@@ -134,7 +134,7 @@ class Fed:
 
 @pytest.mark.parametrize(("mean", "told"), [(0.5, 0), (0.2, 1)])
 def test_a_model_is_checked_on_the_clean_images(tmp_path, imagenet_a, mean, told):
-    """By how it takes its pixels; what is known of all classes says nothing of 200."""
+    """What is known of the accuracy over all classes says nothing of 200."""
     kept = load("imagenet_a").shift.kept
     for place, wnid in enumerate(kept[:40]):
         draw(tmp_path / "val" / wnid / f"ILSVRC2012_val_{place + 1:08d}.JPEG", 1000 + place)
