@@ -33,7 +33,7 @@ def test_nets_cost_about_the_same() -> None:
 
 
 def test_what_a_view_costs() -> None:
-    """By the layers that it goes through, against all of the net."""
+    """An exit costs the layers that it goes through, without the exits before it."""
     costs = [products(TINY, f":exit={number}") for number in (1, 2)]
     whole = products(TINY)
     net = make_net(TINY, 10)
