@@ -1,8 +1,9 @@
 """`python -m bench.methods`: what the methods' augmentations cost in a step of training.
 
-A step of `standard` is timed, and for each method what it makes of a batch: images on the device,
-the augmentation alone and, if CUDA is there, recorded and replayed as the loop does it. The bar is
-25 % of the step that the method itself takes: net, as often as its views need it, and augmentation.
+What a method makes of a batch is timed alone: images on the device and, if CUDA is there, recorded
+and replayed as the loop does it. Where it cannot be told from the net's own work, as under noise in
+features or against an adversary, it is what the step takes beyond the net. The bar is 25 % of the
+step that the method itself takes: net, as often as its views need it, and augmentation.
 """
 
 from __future__ import annotations
@@ -23,8 +24,24 @@ from hardy.train.nets import make_net
 
 SIDE, CLASSES = 32, 10
 BAR = 25  # percent
-# What is done to a batch before the net sees it, and how many times as many images the net sees.
-PARTS: dict[str, tuple[Callable[[Any, Tensor], Tensor], int]] = {
+Part = Callable[[Any, Tensor], Tensor]
+
+
+def augmented(method: Any, images: Tensor) -> Tensor:
+    made: Tensor = method.augment(to_pixels(images))
+    return made
+
+
+# What is done to a batch before the net sees it, where that is all, and how many times as many
+# images the net sees. Those that are missing do nothing in a step but the net's own.
+PARTS: dict[str, tuple[Part | None, int]] = {
+    **dict.fromkeys(("gauss_single", "gauss_mult", "speckle"), (augmented, 1)),
+    **dict.fromkeys(("patch_gaussian", "patch_uniform"), (augmented, 1)),
+    **dict.fromkeys(("noise2net", "deep_augment"), (augmented, 1)),
+    **dict.fromkeys(("ant", "ant3x3"), (None, 1)),
+    "stability": (lambda method, images: method.noisy(to_pixels(images)), 2),
+    "alp": (None, 2),
+    "noisy_mix": (None, 3),
     "augmix": (lambda method, images: method.mixtures(images, 2), 3),
     "apr": (lambda method, images: method.paired(method.view(images)), 2),
     "hybrid_augment": (lambda method, images: method.paired(method.view(images)), 2),
@@ -33,6 +50,8 @@ PARTS: dict[str, tuple[Callable[[Any, Tensor], Tensor], int]] = {
     "pix_mix": (lambda method, images: method.view(images), 1),
     "afa": (lambda method, images: method.waved(to_pixels(images)), 2),
 }
+# How good its networks are changes nothing in what they cost.
+SETTINGS = {"deep_augment": {"steps": 0}}
 
 
 def main(words: list[str] | None = None) -> int:
@@ -62,31 +81,41 @@ def measure(
 ) -> tuple[float, float]:
     """Seconds of the augmentation of a batch, and of forward and backward of what it yields."""
     part, times = PARTS[name]
-    method, draw = make_method(name), Draw(0, device)
+    method, draw = make_method(name, SETTINGS.get(name)), Draw(0, device)
     half = (0.5, 0.5, 0.5)
     module = make_net(net, CLASSES).to(device, memory_format=torch.channels_last)
     method.classifier = Classifier(module, half, half).to(device).train()
-    method.batch = batch
+    method.batch, method.epochs, method.all_steps = batch, 1, 1
     method.begin(draw, (3, SIDE, SIDE))
     method.begin_epoch(0, method.classifier, iter(()))
     images = draw.integers(256, batch, 3, SIDE, SIDE).to(torch.uint8)
     views = to_pixels(images).repeat(times, 1, 1, 1)
-    labels = draw.integers(CLASSES, times * batch)
+    labels = draw.integers(CLASSES, batch)
     compiles = device.type == "cuda"
     model = torch.compile(method.classifier, dynamic=False) if compiles else method.classifier
 
+    def mixed() -> Any:
+        return torch.autocast(device.type, torch.bfloat16, enabled=compiles)
+
     def augment(batch: Tensor) -> None:
-        part(method, batch)
+        assert part is not None
+        with mixed():
+            part(method, batch)
 
     def learn(batch: Tensor) -> None:
-        with torch.autocast(device.type, torch.bfloat16, enabled=compiles):
-            loss = functional.cross_entropy(model(batch), labels)
+        with mixed():
+            loss = functional.cross_entropy(model(batch), labels.repeat(times))
         loss.backward()
 
-    return (
-        seconds(augment, images, draw.there, repeats),
-        seconds(learn, views, draw.there, repeats),
-    )
+    def descend(batch: Tensor) -> None:
+        with mixed():
+            loss = method.loss(model, batch, labels)
+        loss.backward()
+
+    net = seconds(learn, views, draw.there, repeats)
+    if part is not None:
+        return seconds(augment, images, draw.there, repeats), net
+    return max(0.0, seconds(descend, images, draw.there, repeats) - net), net
 
 
 def seconds(

@@ -24,6 +24,7 @@ from hardy.suites import load, published
 from hardy.train import METHODS, NETS
 from hardy.train.blurpool import STRIDES
 from hardy.train.net_settings import defaults_of
+from hardy.train.published_trainings import TRAININGS
 
 DOCS = Path(__file__).parent
 PLACE = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -145,6 +146,24 @@ def shift_lines() -> str:
     return header + 5 * "|---" + "|\n" + "".join(lines)
 
 
+def trainings() -> str:
+    """The trainings of papers: what they are, the figures, and what is otherwise here."""
+    lines = []
+    for name in TRAININGS:
+        one = TRAININGS[name]
+        said = {key: value for key, value in one.options.items() if key not in ("scale", "ratio")}
+        said |= {f"{one.method}: {key}": value for key, value in one.settings.items()}
+        listed = ", ".join(
+            f"{key} {'/'.join(map(typed, value)) if isinstance(value, list) else typed(value)}"
+            for key, value in said.items()
+        )
+        begins = f" Begins with {one.begins_with}." if one.begins_with else ""
+        unlike = "; ".join(one.unlike)
+        lines.append(f"| `{name}` | {one.summary}{begins} | {listed} | {unlike} |\n")
+    header = "| training | what it is | its figures | left open, or otherwise here |\n"
+    return header + 4 * "|---" + "|\n" + "".join(lines)
+
+
 def limits() -> str:
     """What each variable raises, and why there is a limit."""
     lines = [f"| `{one.variable}` | {one.usual:,} {one.unit} | {one.reason} |\n" for one in LIMITS]
@@ -158,6 +177,8 @@ def table(kind: str) -> str:
         return training_methods()
     if kind == "nets":
         return nets()
+    if kind == "trainings":
+        return trainings()
     if kind == "natural shifts":
         return natural_shifts()
     if kind == "what moves":

@@ -79,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--tuning-epochs", type=int, default=10)
     run.add_argument("--frames-images", type=int, default=2000, help="test images for cifar10_p")
     run.add_argument("--defence-images", type=int, default=2000, help="test images for defences")
+    run.add_argument("--stylised", help="what `hardy stylise` made of the training images")
     speed = kinds.add_parser("speed", parents=[common])
     speed.add_argument("--epochs", type=int, default=3, help="after the first")
     attack = kinds.add_parser("attack", parents=[common])
@@ -113,6 +114,7 @@ def _place(options: argparse.Namespace) -> Place:
         tuning_epochs=options.tuning_epochs,
         frames_images=options.frames_images,
         defence_images=options.defence_images,
+        stylised=options.stylised,
     )
 
 

@@ -1,33 +1,40 @@
-"""`python -m experiments.nets`: which nets hold up, at equal cost, on CIFAR-10?
+"""`python -m experiments.nets`: which nets and which methods hold up on CIFAR-10, and at what cost?
 
-    run   train each net on CIFAR-10 and evaluate it on -C and C-bar; the same command resumes
-    page  results/nets.md from what `run` wrote
+    study  all of it: the methods of `experiments.plan`'s study, then the nets, then the page
+    run    the nets alone: train each and evaluate it on -C, C-bar and -P
+    page   results/nets.md and nets.png from what the others wrote
 
-Hendrycks and Dietterich, 2019, found at 224 px that multigrid nets and MSDNet, which see several
-scales, and DenseNet and ResNeXt, which aggregate features, hold up better than ResNets of their
-accuracy, and that CondenseNet holds up worse. Here each net does about as many products for an
-image in training as WRN-40-2 (within a quarter), and has the same schedule.
+The same command resumes. Hendrycks and Dietterich, 2019, found at 224 px that multigrid nets and
+MSDNet, which see several scales, and DenseNet and ResNeXt, which aggregate features, hold up better
+than ResNets of their accuracy, and that CondenseNet holds up worse. Here each net does about as
+many products for an image in training as WRN-40-2 (within a quarter), and has the same schedule.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import hardy
-from hardy.errors import HardyError, InputError, printable
+from experiments import nets_page
+from experiments.nets_page import CLEAN, CONVERTED, EXIT, MAIN
+from experiments.plan import STUDY
+from hardy.errors import HardyError, printable
 from hardy.files import write_file
+from hardy.registry import unknown
 from hardy.store.provenance import session
 
-SUITES = ("cifar10_c", "cifar10_c_bar")
-CLEAN, MEAN = "clean error", "mean error"
-NOT_RUN = "it trains all nets on a GPU"
+# How many test images a suite takes, if not all.
+FEWER = {"cifar10_p": 2000}
+# What of a suite is shown; all that counts in its mean, if nothing is said.
+SHOWN: dict[str, list[str]] = {}
+SEEDS = (0, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -48,168 +55,172 @@ COMPARED = (
         "msdnet",
         "msdnet_cifar:channels=32,growth=14",
         "several scales, early exits",
-        tuple(f":exit={number}" for number in range(1, 8)),
+        tuple(f"{EXIT}{number}" for number in range(1, 8)),
     ),
     Entry("densenet", "densenet_40:growth=13", "aggregation"),
     Entry("resnext", "resnext_29_4x32:base=12", "aggregation"),
-    Entry("condensenet", "condensenet_86:growth=12", "condensing", ("", ":converted=yes")),
+    Entry("condensenet", "condensenet_86:growth=12", "condensing", ("", CONVERTED)),
 )
 
 
 def run(
     entries: Iterable[Entry], work: Path, data: str, test: str, seeds: Iterable[int], **options: Any
-) -> None:
-    """Train and evaluate all of them; what has been written is left alone. `options` are those of
-    `hardy.train` but `only` and `subset`, which are those of `hardy.evaluate`."""
-    shown = {name: options.pop(name, None) for name in ("only", "subset")}
-    for seed in seeds:
-        for entry in entries:
-            target = work / "results" / f"{entry.name}-{seed}.json"
-            if target.exists():
-                continue
-            folder = work / "models" / f"{entry.name}-{seed}"
-            trained = hardy.train(
-                "standard", data=data, out=folder, net=entry.net, seed=seed, **options
-            )
-            rows = [_measured(folder, view, test, work, shown, options) for view in entry.views]
-            weights, products = size(entry.net)
-            record = {
-                "name": entry.name,
-                "net": entry.net,
-                "shows": entry.shows,
-                "seed": seed,
-                "weights": weights,
-                "products": products,
-                "epochs": len(trained.log),
-                "seconds": sum(row["seconds"] for row in trained.log),
-                "rows": rows,
-                "session": session(),
-            }
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_file(target, json.dumps(record, indent=1).encode())
-            print(f"{target.stem}: {rows[-1]}", flush=True)
+) -> int:
+    """Train and evaluate all of them; what has been written is left alone. How many failed, which
+    costs the others nothing. `options` are those of `hardy.train`."""
+    failed = 0
+    for seed, entry in [(seed, entry) for seed in seeds for entry in entries]:
+        target = work / "results" / f"{entry.name}-{seed}.json"
+        if target.exists():
+            continue
+        try:
+            record = _one(entry, seed, work, data, test, options)
+        except Exception as error:  # whatever a net may do: the others can still be run
+            failed += 1
+            print(f"{target.stem}: failed: {error}\n{traceback.format_exc()}", flush=True)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_file(target, json.dumps(record, indent=1).encode())
+        print(f"{target.stem}: {record['rows'][-1]}", flush=True)
+    return failed
 
 
-def _measured(
-    folder: Path,
-    view: str,
-    test: str,
-    work: Path,
-    shown: Mapping[str, Any],
-    options: Mapping[str, Any],
+def _one(
+    entry: Entry, seed: int, work: Path, data: str, test: str, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Errors in percent, with the ends of their intervals over test images."""
+    folder = work / "models" / f"{entry.name}-{seed}"
+    trained = hardy.train("standard", data=data, out=folder, net=entry.net, seed=seed, **options)
+    device = options.get("device") or "auto"
+    rows = [
+        {"view": view, "products": products(entry.net, view)}
+        | _measured(f"hardy:{folder}{view}", test, work / "runs", device)
+        for view in entry.views
+    ]
+    return {
+        "name": entry.name,
+        "net": entry.net,
+        "shows": entry.shows,
+        "seed": seed,
+        "weights": weights(entry.net),
+        "epochs": len(trained.log),
+        "seconds": sum(row["seconds"] for row in trained.log),
+        "rows": rows,
+        "session": session(),
+    }
+
+
+def _measured(model: str, test: str, store: Path, device: str) -> dict[str, Any]:
+    """Errors and flips in percent, with the ends of their intervals over test images."""
     warnings: list[str] = []
-    found: dict[str, Any] = {"view": view, "warnings": warnings}
-    for suite in SUITES:
+    found: dict[str, Any] = {"warnings": warnings}
+    for suite, main_score in MAIN.items():
         done = hardy.evaluate(
-            f"hardy:{folder}{view}",
+            model,
             suite=suite,
             images=test,
-            store=work / "runs",
-            device=options.get("device") or "auto",
+            store=store,
+            device=device,
+            only=SHOWN.get(suite, ["counted"]),
+            subset=FEWER.get(suite),
             warn=warnings.append,
-            **{name: value for name, value in shown.items() if value is not None},
         )
         scores = done.score()
-        for name in (CLEAN, MEAN):
+        for name in {main_score, CLEAN} & {*scores}:
             score = scores[name]
             found[f"{suite} {name}"] = [score.value, score.interval.low, score.interval.high]
     return found
 
 
-def size(net: str) -> tuple[float, float]:
-    """Millions of weights, and of products for an image of 32 px, by torch's own count."""
+def weights(net: str) -> float:
+    """Millions of them."""
+    import torch
+
+    from hardy.train.nets import make_net
+
+    with torch.device("meta"):
+        return sum(weight.numel() for weight in make_net(net, 10).parameters()) / 1e6
+
+
+def products(net: str, view: str = "") -> float:
+    """Millions of products for an image of 32 px, by torch's own count; up to an exit, or as
+    converted, where the view says so."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
     from hardy.train.nets import make_net
 
-    with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
-        made = make_net(net, 10).eval()
-        made(torch.zeros(1, 3, 32, 32))
-    weights = sum(weight.numel() for weight in made.parameters())
-    return weights / 1e6, counter.get_total_flops() / 2e6
+    # What is condensed hangs on weights; the others need none.
+    device = torch.device("cpu" if view == CONVERTED else "meta")
+    with device:
+        made = make_net(net, 10)
+    if view == CONVERTED:
+        made.at_share(1.0)
+        made = made.eval().answering(converted=True)
+    exits: list[tuple[int, int]] = []  # counted before and behind each
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        for exit in getattr(made, "classifiers", {}).values():
+            exit.register_forward_pre_hook(lambda *_: exits.append((counter.get_total_flops(), 0)))
+            exit.register_forward_hook(
+                lambda *_: exits.append((exits.pop()[0], counter.get_total_flops()))
+            )
+        made.eval()(torch.zeros(1, 3, 32, 32, device=device))
+    if not view.startswith(EXIT):
+        return counter.get_total_flops() / 2e6
+    number = int(view.removeprefix(EXIT))
+    earlier = sum(behind - before for before, behind in exits[: number - 1])
+    return (exits[number - 1][1] - earlier) / 2e6
 
 
-def write_page(work: Path, out: Path) -> None:
-    paths = sorted((work / "results").glob("*.json"))
-    if not paths:
-        raise InputError(f"expected results of `run` in {work}, got none; run it first")
-    records = [json.loads(path.read_bytes()) for path in paths]
-    write_file(out, "\n".join(_page(records)).encode())
+def study(work: Path, options: argparse.Namespace) -> int:
+    """The methods of the study by all their seeds, as `experiments.cifar10` runs them; how many
+    failed."""
+    from experiments import cifar10
 
-
-def _page(records: list[dict[str, Any]]) -> Iterator[str]:
-    first = records[0]
-    about = first["session"]
-    machine = about["gpu"] or f"{about['cpu']}, {about['cores']} cores"
-    yield "# Nets at equal cost\n"
-    yield (
-        f"Each net was trained by `standard` on CIFAR-10 for {first['epochs']} epochs with the "
-        f"usual recipe, on {machine}, torch {about['versions']['torch']}. Errors in percent. In "
-        "brackets: of one seed, the 95 % interval over test images; of several, whose mean stands "
-        "before it, the least and the largest. Weights and products in millions, "
-        "products of one image of 32 px through the whole net, as it is trained.\n"
-    )
-    yield "| net | shows | weights | products | seeds | clean | -C | C̄ |"
-    yield 8 * "|---" + "|"
-    names = dict.fromkeys(record["name"] for record in records)
-    for name in names:
-        same = [record for record in records if record["name"] == name]
-        for place, row in enumerate(same[0]["rows"]):
-            head = same[0]
-            figures = [
-                _spread([record["rows"][place][key] for record in same])
-                for key in (f"{SUITES[0]} {CLEAN}", *(f"{suite} {MEAN}" for suite in SUITES))
-            ]
-            sizes = f"{head['weights']:.2f} | {head['products']:.0f}"
-            shown = f"| `{head['net']}{row['view'].replace(':', ' ')}` | {head['shows']} | {sizes} "
-            yield shown + f"| {len(same)} | {' | '.join(figures)} |"
-    yield f"\n<!-- not run: {NOT_RUN} -->"
-    yield "```bash\npython -m experiments.nets run --work work --seeds 0 1 2"
-    yield "python -m experiments.nets page --work work\n```\n"
-
-
-def _spread(found: list[list[float]]) -> str:
-    """The mean and what the page says in brackets, from [value, low, high] by seed."""
-    values = [value for value, _, _ in found]
-    low, high = (min(values), max(values)) if len(found) > 1 else found[0][1:]
-    return f"{statistics.fmean(values):.1f} ({low:.1f} to {high:.1f})"
+    words = ["run", "--only", STUDY, "--work", str(work)]
+    words += ["--data", options.data, "--test", options.test]
+    words += ["--device", options.device or "auto", "--frames-images", str(FEWER["cifar10_p"])]
+    return cifar10.main(words)
 
 
 def main(words: list[str] | None = None) -> int:
+    options = _parser().parse_args(words)
+    try:
+        known = {entry.name: entry for entry in COMPARED}
+        for name in options.only or ():
+            if name not in known:
+                raise unknown("net", name, list(known))
+        failed = 0
+        if options.what == "study":
+            failed += study(options.work / nets_page.METHODS, options)
+        if options.what != "page":
+            chosen = [known[name] for name in options.only or known]
+            more = {"epochs": options.epochs, "device": options.device}
+            failed += run(chosen, options.work, options.data, options.test, options.seeds, **more)
+        if options.what != "run":
+            nets_page.write(options.work, options.out)
+            print(f"{options.out} has all that is there")
+    except HardyError as error:
+        print(f"error: {printable(str(error))}", file=sys.stderr)
+        return 1
+    return min(failed, 1)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m experiments.nets",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=("run", "page"))
+    parser.add_argument("what", choices=("study", "run", "page"))
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", nargs="*", help="names of nets")
     parser.add_argument("--data", default="cifar10:train")
     parser.add_argument("--test", default="cifar10:test")
-    parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--seeds", type=int, nargs="*", default=[0])
+    parser.add_argument("--device", help="the best there is, if left out")
+    parser.add_argument("--epochs", type=int, default=100, help="of the nets")
+    parser.add_argument("--seeds", type=int, nargs="*", default=SEEDS, help="of the nets")
     parser.add_argument("-o", "--out", type=Path, default=Path("results/nets.md"))
-    options = parser.parse_args(words)
-    try:
-        if options.what == "page":
-            write_page(options.work, options.out)
-        else:
-            chosen = [one for one in COMPARED if not options.only or one.name in options.only]
-            run(
-                chosen,
-                options.work,
-                options.data,
-                options.test,
-                options.seeds,
-                epochs=options.epochs,
-            )
-    except HardyError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
-        return 1
-    return 0
+    return parser
 
 
 if __name__ == "__main__":

@@ -30,8 +30,10 @@ FINE_TUNED, FINE = "fine-tuned", {"lr": 1e-3, "weight_decay": 0.0}
 # Newer methods under the paper's schedule, and the views that AFA is combined with; three seeds.
 STUDY, SEEDS = "study", 3
 STUDIED = ("standard", "augmix", "hybrid_augment", "apr", "prime", "noisy_mix", "pix_mix",
-           "trivial_augment", "afa")  # fmt: skip
+           "trivial_augment", "afa", "deep_augment")  # fmt: skip
 COMBINED = ("augmix", "hybrid_augment", "prime", "pix_mix", "trivial_augment")
+# ANT beside stylised images, as the paper's ANT+SIN; the set is `hardy stylise`'s, and no SIN.
+STYLISED = "ant+stylised"
 # Whom noise is learned against, each time anew.
 ATTACKED = (STANDARD, "gauss_single", "ant", "ant3x3")
 # Shifts: by up to so many pixels, and pairs of them per image.
@@ -49,6 +51,7 @@ class Configuration:
     init_of: str | None = None  # the configuration whose weights it starts from
     of: str | None = None  # the configuration whose model this is, with a defence before it
     defend: str | None = None
+    stylised: bool = False  # whether a part of each batch is of a stylised set
 
     @property
     def adapts(self) -> bool:
@@ -103,6 +106,7 @@ def plan() -> list[Configuration]:
     found += [
         Configuration(name, "methods", name, chosen_for=tuned) for name, tuned in trio.items()
     ]
+    found.append(Configuration(STYLISED, "methods", "ant", chosen_for="ant", stylised=True))
     found += [
         Configuration(f"fine-{name}", FINE_TUNED, name, recipe=FINE, chosen_for=tuned,
                       init_of=STANDARD)

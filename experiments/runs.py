@@ -24,11 +24,11 @@ from hardy.scores import Scores
 from hardy.store.provenance import session
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import run_training
-from hardy.train.record import MODEL, read_log, read_run
+from hardy.train.run_folder import MODEL, read_log, read_run
 from hardy.train.training_data import Data, read_data
 
 # Of the suites; validation corruptions choose settings and count in no mean.
-COUNTED, VALIDATION, PERTURBED = ["counted"], ["validation"], ["counted"]
+COUNTED, VALIDATION, PERTURBED, OF_C_BAR = ["counted"], ["validation"], ["counted"], ["counted"]
 MOST_COMPILED = 64
 # The figures of an attack, each with low and high: shares that are right, in percent; adversarial
 # less Gaussian; the smallest distance at which the learned noise spoils the answer.
@@ -52,6 +52,7 @@ class Place:
     tuning_epochs: int = 10
     frames_images: int = 2000  # of cifar10_p
     defence_images: int = 2000  # and a tenth of it of cifar10_p
+    stylised: str | None = None  # the training images in other styles, by `hardy stylise`
     held: list[Data] = field(default_factory=list)  # the training images, once they were read
 
     @property
@@ -63,6 +64,11 @@ class Place:
         if not self.held:
             self.held.append(read_data(self.data, self.device))
         return self.held[0]
+
+    def stylised_data(self) -> Data:
+        if self.stylised is None:
+            raise Waits("a set that `hardy stylise` makes of the training images: --stylised DIR")
+        return read_data(self.stylised, self.device)
 
     def keep(self, record: dict[str, Any]) -> None:
         score_files.write(self.results / f"{record['name']}.json", record)
@@ -88,11 +94,14 @@ def run(configurations: Iterable[Configuration], place: Place, say: Callable[[st
 def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
     finished = score_files.read([place.results]) if place.results.exists() else {}
     settings, recipe = _settled(configuration, place, finished)
-    asked = {
+    asked: dict[str, Any] = {
         "settings": settings,
         "recipe": asdict(recipe),
         "measured": _measured(configuration, place),
     }
+    stylised = place.stylised_data() if configuration.stylised else None
+    if stylised is not None:
+        asked["stylised"] = stylised.sha256
     if record := finished.get(configuration.name):
         for what, value in asked.items():
             if record.get(what) != value:
@@ -118,6 +127,7 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
             recipe,
             settings=settings,
             init=None if first is None else place.work / "models" / first / MODEL,
+            stylised=stylised,
             device=place.device,
         )
     record = _measure(configuration, place, folder, asked)
@@ -239,7 +249,9 @@ def _measures(
         ),
     }
     if configuration.group == STUDY:  # gains on -C alone may be tuned to it
-        found["cifar10_c_bar"] = lambda: score_files.of_c_bar(evaluated("cifar10_c_bar"))
+        found["cifar10_c_bar"] = lambda: score_files.of_c_bar(
+            evaluated("cifar10_c_bar", only=OF_C_BAR)
+        )
     if configuration.of is None:  # a defence is no part of the model
         found["shifts"] = lambda: [
             score_files.keep(measures.shift_flips(folder, place.test, place.device))

@@ -35,6 +35,7 @@ from experiments.plan import (
     SHIFT_PAIRS,
     STANDARD,
     STUDY,
+    STYLISED,
     TUNED,
     WEIGHTS,
     chosen,
@@ -138,13 +139,20 @@ def _methods(records: Records) -> Iterator[str]:
         yield (
             f"Seen: corruptions and perturbations that training images show; {MARK} marks figures "
             "that count one. Shift consistency: how often two random shifts by up to "
-            f"{SHIFT} px get one answer, {SHIFT_PAIRS} pairs per test image. Mixing in stylised "
-            "images (+SIN) is in no row: there was no stylised CIFAR-10, and making one takes a "
-            "net for style transfer and pictures of paintings."
+            f"{SHIFT} px get one answer, {SHIFT_PAIRS} pairs per test image. {_stylised(records)}"
         )
         head = ["method", "settings", "seen", "clean error", "mean -C error", "without noise",
                 "mFR", "shift consistency", "sources"]  # fmt: skip
         yield grid(head, rows)
+
+
+def _stylised(records: Records) -> str:
+    if STYLISED not in records:
+        return f"Stylised images, which `{STYLISED}` mixes in, are in no row yet."
+    return (
+        f"`{STYLISED}` takes a fifth of each batch from images that `hardy stylise` made: by "
+        "AdaIN, as Stylized-ImageNet was, and of other images and pictures."
+    )
 
 
 def _consistency(flips: Score | None) -> str:

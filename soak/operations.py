@@ -12,13 +12,14 @@ from soak.results import (
     finished,
     mirrored,
     overlapped,
+    packed,
     predictions,
     scored,
     sent,
     trained,
     tree,
 )
-from soak.surroundings import make_steady, make_tiny, make_urls, make_zoo
+from soak.surroundings import make_small_shards, make_steady, make_tiny, make_urls, make_zoo
 
 Command = tuple[str, ...]
 
@@ -72,7 +73,7 @@ _UNTIL = (*_ONE, "--until", "12")
 _SAMPLE = ("--suite", "cifar10_c", "--images", "many.npz", *_UNTIL)
 _OVERLAP = ("overlap", "--out", "out", "--suite", "cifar10_c", "--data", "images.npz")
 _OVERLAP += ("--images", "images.npz", "--net", "wrn_40_2", "--epochs", "1")
-_TRAIN = ("train", "standard", "--data", "images.npz", "--out", "out", "--epochs", "2")
+_TRAIN = ("train", "standard", "--out", "out", "--epochs", "2", "--batch", "4", "--device", "cpu")
 
 OPERATIONS: dict[str, Operation] = {
     "build, files": Operation(
@@ -128,9 +129,16 @@ OPERATIONS: dict[str, Operation] = {
         prepare=make_urls,
     ),
     "train": Operation(
-        ((*_TRAIN, "--batch", "4", "--device", "cpu", "--deterministic"),),
-        trained,
-        prepare=make_tiny,
+        ((*_TRAIN, "--data", "images.npz", "--deterministic"),), trained, prepare=make_tiny
+    ),
+    "train, streamed": Operation(
+        ((*_TRAIN, "--data", "folder", "--stream", "--deterministic"),), trained, prepare=make_tiny
+    ),
+    "pack": Operation(
+        (("pack", "folder", "--out", "out", "--side", "24", "--workers", "1"),),
+        tree("out"),
+        partly=packed,
+        prepare=make_small_shards,
     ),
     "overlap": Operation(
         ((*_OVERLAP, "--only", "contrast,brightness", "--batch", "4", "--device", "cpu"),),

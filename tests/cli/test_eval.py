@@ -76,8 +76,8 @@ def test_what_was_asked_for_is_scored_also_where_more_is_stored(run) -> None:
     code, out, err = run("fake:10", *less)
     assert (code, err) == (0, "")
     assert "1 corruption, severity 3, 20 of 40 images, cifar10_c v1" in out
-    more = "this is what was asked for; the store has 6 cells of 40 images, see `hardy score`"
-    assert more in out
+    more = "the store has more, 6 cells and 40 images in all, see `hardy score`"
+    assert f"this is what was asked for; {more}" in out
     asked = {"suite": "cifar10_c", "images": "rows.npz", "only": "contrast"}
     (part,) = hardy.evaluate(["fake:10"], **asked, severities=3, subset=20)
     alone = hardy.evaluate("fake:10", **asked, severities=3, subset=20, store="alone")
@@ -220,9 +220,10 @@ def test_a_warning_is_loud_and_does_not_stop_the_run(run, monkeypatch: pytest.Mo
     from hardy.run import prepared
     from hardy.run.preflight import Checked
 
-    monkeypatch.setattr(prepared, "check", lambda *_: Checked(0.5, 40, ("wrong mean",)))
-    code, _, err = run("fake:10", *FEW)
-    assert (code, err) == (0, "WARNING: wrong mean\n")
+    monkeypatch.setattr(prepared, "check", lambda *_, **__: Checked(0.5, 40, ("wrong `mean`",)))
+    code, out, err = run("fake:10", *FEW)
+    assert (code, err) == (0, "WARNING: wrong --mean\n")
+    assert "note: wrong --mean\n" in out, "options are spelled alike"
     # It was told: a run that goes on is not checked again.
     assert run("fake:10", *FEW)[2] == ""
     (found,) = find_runs(Path("runs"))

@@ -46,11 +46,13 @@ def test_version(run) -> None:
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_flags_take_no_value(run, command: str) -> None:
+def test_help(run, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run(*command.split(), "--help")
     assert code == 0
     assert "--help" in out
-    assert "<bool>" not in out
+    assert "<bool>" not in out, "flags take no value"
+    assert "…" not in out, "nothing of it is cut"
 
 
 @pytest.mark.parametrize(

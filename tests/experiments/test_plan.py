@@ -40,15 +40,23 @@ def test_the_study_trains_newer_methods_by_the_papers_schedule_with_three_seeds(
     study = select(["study"])
     for seed in range(3):
         of_seed = [c for c in study if c.recipe["seed"] == seed]
-        newer = {"hybrid_augment", "prime", "noisy_mix", "pix_mix", "trivial_augment", "afa"}
+        newer = {"hybrid_augment", "prime", "noisy_mix", "pix_mix", "trivial_augment", "afa",
+                 "deep_augment"}  # fmt: skip
         assert {c.method for c in of_seed} == {"standard", "augmix", "apr", *newer}
         assert {c.settings.get("main") for c in of_seed} > {"prime", "augmix", "hybrid_augment"}
     assert all((c.recipe["net"], c.recipe["epochs"]) == ("wrn_40_2", 100) for c in study)
 
 
+def test_stylised_images_are_mixed_in_beside_noise_of_the_chosen_norm() -> None:
+    (mixed,) = (c for c in plan() if c.stylised)
+    plain = select(["ant"])[0]
+    assert (mixed.name, mixed.method, mixed.chosen_for) == ("ant+stylised", "ant", "ant")
+    assert (mixed.group, mixed.settings, mixed.recipe) == (plain.group, {}, plain.recipe)
+
+
 def test_names_are_apart_and_fit_for_files() -> None:
     names = [c.name for c in plan()]
-    assert len(set(names)) == len(names) == 44 + 3 * 14
+    assert len(set(names)) == len(names) == 45 + 3 * 15
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.+-") for name in names)
 
 

@@ -12,7 +12,7 @@ import pytest
 from experiments import runs, score_files, sections, table
 from experiments.cifar10 import main
 from experiments.measures import shifted, speed
-from experiments.plan import Configuration, select
+from experiments.plan import TUNED, Configuration, select
 from hardy.errors import InputError
 from tests.train.small import CPU, NARROW, narrow, small_data
 
@@ -112,6 +112,26 @@ def test_again_is_quick_and_another_schedule_is_refused(place, monkeypatch) -> N
     assert run(fewer, "standard")[0].rpartition(";")[0] == first
     run(place, "standard+none")
     assert "name another --work" in run(fewer, "standard+none")[0]
+
+
+def test_stylised_images_are_mixed_in_once_there_are_any(place, monkeypatch) -> None:
+    monkeypatch.setattr(runs, "chosen", lambda errors, method: "2.77")
+    monkeypatch.setitem(TUNED, "ant", "epsilon")
+    assert "waits for a set that `hardy stylise` makes" in run(place, "ant+stylised")[0]
+    with np.load(place.data) as file:
+        images, labels = file["images"], file["labels"]
+    np.savez(place.work.parent / "styled.npz", images=255 - images, labels=labels)
+    there = replace(place, stylised=str(place.work.parent / "styled.npz"))
+    (mixed,) = select(["ant+stylised"])
+    quick = replace(mixed, settings={"restart_steps": "1"})
+    said: list[str] = []
+    assert runs.run([quick], there, said.append) == 0, said
+    record = score_files.read([place.results])["ant+stylised"]
+    about = json.loads((place.work / "models/ant+stylised/run.json").read_text())
+    assert record["stylised"] == about["stylised"] is not None
+    np.savez(place.work.parent / "styled.npz", images=images, labels=labels)
+    runs.run([quick], there, said.append)
+    assert "was run with the stylised " in said[-1]
 
 
 def test_what_adapts_has_the_usual_batch_whatever_the_others_have(place) -> None:

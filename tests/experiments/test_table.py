@@ -276,7 +276,7 @@ def test_the_page_has_every_part() -> None:
     assert "on the test images themselves" in text
     assert "the candidates of σ before clipping" in text
     assert "images for independent, which those of one batch are not" in text
-    assert "stylised images (+SIN) is in no row" in text
+    assert "Stylised images, which `ant+stylised` mixes in, are in no row yet." in text
     assert text.count("one training each") == 1
     (row,) = [line for line in lines if line.startswith("| median")]
     assert "+4.0" in row

@@ -24,6 +24,8 @@ from keras import layers
 from hardy.errors import InputError
 from hardy.models import Override, load_model
 from hardy.models.adapters.torch_model import TorchModel
+from hardy.models.features import load_features
+from hardy.models.model import Options
 from hardy.run.preflight import check
 from tests.photos import photos, random_images
 
@@ -247,6 +249,30 @@ def test_the_command(run: Any, tmp_path: Path) -> None:
     assert session["versions"]["keras"] == keras.__version__
 
 
+@pytest.mark.parametrize("last", [(), (layers.Softmax(),)], ids=["activation", "layer"])
+def test_features_are_what_goes_into_its_last_dense_layer(last: Any, tmp_path: Path) -> None:
+    own = small(RESCALING, head=None if last else "softmax", last=last)
+    name = saved(own, tmp_path / "m.keras")
+    features = load_features(name, Options(name))
+    pooled = keras.Model(own.inputs, own.layers[-2 - len(last)].output)
+    assert (
+        features.words == f"6 features, what goes into {own.layers[-1 - len(last)].name} of {name}"
+    )
+    wanted = pooled.predict(PHOTOS.astype(np.float32), verbose=0)
+    np.testing.assert_allclose(features.model.logits(PHOTOS), wanted, atol=1e-4)
+    assert features.model.identity != load_model(name).identity
+
+
+def test_a_backbone_of_keras_gives_its_outputs_as_they_are(tmp_path: Path) -> None:
+    own = small(RESCALING)
+    bare = keras.Model(own.inputs, keras.layers.Activation("sigmoid")(own.layers[-2].output))
+    name = saved(bare, tmp_path / "m.keras")
+    features = load_features(name, Options(name))
+    assert features.words == f"6 features, the outputs of {name}"
+    wanted = bare.predict(PHOTOS.astype(np.float32), verbose=0)
+    np.testing.assert_allclose(features.model.logits(PHOTOS), wanted, atol=1e-4)
+
+
 def test_a_probe_says_what_computes_its_features(run: Any, tmp_path: Path) -> None:
     name = saved(small(RESCALING), tmp_path / "m.keras")
     np.savez("set.npz", images=random_images(40, 32, 32), labels=np.arange(40) % 2)
@@ -255,3 +281,9 @@ def test_a_probe_says_what_computes_its_features(run: Any, tmp_path: Path) -> No
     probes = [load_model("linear:p.safetensors") for _ in range(2)]
     assert probes[0].facts.backend == "torch"
     assert probes[0].identity == probes[1].identity, "though Keras seeds its dropout anew"
+    pytest.importorskip("jax")
+    on_jax = "import hardy.models as m; print(m.load_model('linear:p.safetensors').identity)"
+    there = {**os.environ, "KERAS_BACKEND": "jax"}
+    command = [sys.executable, "-W", "ignore", "-c", on_jax]
+    done = subprocess.run(command, env=there, capture_output=True, text=True)
+    assert done.stdout.strip() == probes[0].identity, done.stderr

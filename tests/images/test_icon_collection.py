@@ -2,8 +2,12 @@
 
 import hashlib
 import json
+import resource
+import shutil
 import tarfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ import hardy
 from hardy.errors import HardyError, InputError, MissingResource
 from hardy.images.icons50 import collection, icon_tables, raster
 from hardy.images.icons50.layouts import LAYOUTS, drawings
+from hardy.progress import untracked
 from tests.images.icon_packages import HUES, ICONS, PACKAGES, drawing, packed, source_of, world
 
 WANTED = {icon.codes: icon for icon in ICONS}
@@ -97,6 +102,9 @@ def test_two_builds_give_the_same_files(tmp_path: Path, monkeypatch: pytest.Monk
     assert collection.set_faults("free")[0].endswith("acme_0_baseball.png has been altered")
     collection.fetch_icons()
     assert len(asked) == 3  # built anew of what is kept
+    (folder / "ball/acme_9_another.png").write_bytes(files["ball/acme_0_baseball.png"])
+    assert collection.set_faults("free")[0].endswith("acme_9_another.png is no part of it")
+    collection.fetch_icons()
     assert files == {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.*")}
 
 
@@ -117,6 +125,51 @@ def test_a_build_goes_on_where_it_was_stopped(
     (tmp_path / "icons50/free/manifest.json").unlink()
     collection.fetch_icons()
     assert asked == ["png@1.0", "gone@9", "png@1.0"]  # what is damaged is fetched again
+
+
+@contextmanager
+def files_up_to(largest: int) -> Iterator[None]:
+    """As on a full disk, files cannot grow beyond so many bytes."""
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+
+def test_a_disk_that_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = world(monkeypatch, tmp_path, [source_of("png")])
+    folder = tmp_path / "icons50"
+    line = r"could not be written \(File too large\); make room there, and the same command goes on"
+    for largest in (5000, 3000):  # fewer than all drawings of a package take, and than an icon
+        with files_up_to(largest), pytest.raises(HardyError, match=line):
+            collection.fetch_icons()
+        assert {path.name for path in folder.iterdir()} <= {"sources"}
+        assert not list(folder.rglob("*.unfinished"))
+        collection._bring_all([source_of("png")], untracked)
+    collection.fetch_icons()
+    assert asked == ["png@1.0", "png@1.0"]
+    shutil.rmtree(folder)
+    folder.write_text("a file")
+    with pytest.raises(HardyError, match=r"icons50 could not be written \(File exists\)"):
+        collection.fetch_icons()
+
+
+def test_drawings_in_the_cache_that_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = world(monkeypatch, tmp_path, [source_of("png")])
+    collection.fetch_icons()
+    (kept,) = (tmp_path / "icons50/sources").iterdir()
+    codes = np.array(["26BD"])
+    for images in (np.zeros((2, 32, 32, 3), np.uint8), np.zeros(1), np.zeros((1, 32, 32, 3))):
+        known = np.array(collection._sum(codes, images))
+        with kept.open("wb") as file:
+            np.savez(file, codes=codes, images=images, sum=known)
+        (tmp_path / "icons50/free/manifest.json").unlink()
+        collection.fetch_icons()
+    assert len(asked) == 4
 
 
 def test_what_is_not_as_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Labels as people have them: Kaggle's list, ILSVRC's ground truth, maps, numbered folders."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -238,6 +239,10 @@ def test_a_missing_file_of_labels(tmp_path: Path, kind: str) -> None:
         open_images(images, labels="nowhere.csv")
     with pytest.raises(InputError, match=r"expected a file with the labels .*, got a folder"):
         open_images(images, labels=tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.csv")  # to open it would be to wait for ever
+        with pytest.raises(InputError, match=r"expected a file with the labels .*, got no file"):
+            open_images(images, labels=tmp_path / "pipe.csv")
 
 
 @pytest.mark.parametrize(

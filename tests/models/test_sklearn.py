@@ -56,6 +56,13 @@ def test_a_probability_of_zero_stays_finite(tmp_path):
     assert logits.min() < -80
 
 
+def test_a_device_it_does_not_have_is_refused(tmp_path):
+    name = save(tmp_path, DecisionTreeClassifier())
+    assert load_model(name, trust=True, device="cpu").device == "cpu"
+    with pytest.raises(InputError, match="expected the device cpu, got 'cuda'"):
+        load_model(name, trust=True, device="cuda")
+
+
 def test_decisions_are_logits(tmp_path):
     model = RidgeClassifier()
     logits = load_model(save(tmp_path, model), trust=True, batch=7).logits(IMAGES)

@@ -21,7 +21,9 @@ from hardy.images.icons50.icon_tables import class_names
 from hardy.images.image_files import read_image
 from hardy.metrics.bootstrap import Resampling, resample_means
 from hardy.suites import load
-from tests.train.small import narrow
+from hardy.train.training_data import Streaming, open_data
+from tests.icons import write_icons
+from tests.train.small import CPU, narrow
 
 __all__ = ["narrow"]
 
@@ -32,13 +34,8 @@ STYLES = ("acme", "microsoft", "other")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """50 classes of two subtypes in three styles, one of which copies some of another's."""
     root = tmp_path_factory.mktemp("icons") / "Icons-50"
-    generator = np.random.default_rng(0)
-    for kind in class_names():
-        (root / kind).mkdir(parents=True)
-        for style in STYLES:
-            for subtype in ("monkey" if kind == "monkey" else "duck", "plain_one"):
-                pixels = generator.integers(0, 256, (32, 32, 3), np.uint8)
-                Image.fromarray(pixels).save(root / kind / f"{style}_0_{subtype}.png")
+    write_icons(root, STYLES)
+    generator = np.random.default_rng(1)
     for kind in ("boat", "moon"):  # drawn alike, but for a few levels
         pixels = np.asarray(Image.open(root / kind / "microsoft_0_duck.png")).astype(int)
         alike = np.clip(pixels + generator.integers(-5, 6, pixels.shape), 0, 255)
@@ -118,6 +115,16 @@ def test_what_cannot_be_held_out(folder: Path, tmp_path: Path) -> None:
         open_icons(part)
     with pytest.raises(InputError, match="unknown set of icons"):
         open_icons("icons50:lite")
+
+
+def test_streamed_icons_are_those_that_are_not_held_out(folder: Path) -> None:
+    held, streamed = (
+        open_data(str(folder), CPU, streaming, hold_out="style:microsoft")
+        for streaming in (Streaming(False), Streaming(True))
+    )
+    assert len(streamed) == len(held) < 200
+    assert streamed.held_out == held.held_out == "style:microsoft"
+    assert streamed.labels.tolist() == held.labels.tolist()
 
 
 def test_a_set_that_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

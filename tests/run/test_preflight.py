@@ -8,6 +8,7 @@ import torch
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 
+import hardy
 from hardy.errors import InputError
 from hardy.models import Preprocessing, load_model
 from hardy.models.adapters.function_model import FakeModel
@@ -15,6 +16,7 @@ from hardy.models.model import AS_TRAINED, ModelFacts, Override
 from hardy.models.normalisations import NORMALISATIONS
 from hardy.run.chance import binomial_tail, share_at_random
 from hardy.run.preflight import STANDARD, check, check_not_learnt
+from tests.models.tiny import tiny
 from tests.photos import random_images
 
 INCEPTION = Preprocessing(**STANDARD["Inception's (−1..1)"]._asdict())
@@ -223,6 +225,21 @@ def test_what_chance_makes_of_the_same_answers():
 def test_the_tail_of_the_binomial(hits, number, share):
     tails = [binomtest(hits, number, share, side).pvalue for side in ("less", "greater")]
     assert binomial_tail(hits, number, share) == pytest.approx(min(1, 2 * min(tails)), rel=1e-9)
+
+
+def test_a_number_of_classes_that_does_not_fit_is_an_error_and_no_doubt(tmp_path):
+    doubts: list[str] = []
+    with pytest.raises(InputError, match="expected logits for 10 classes, got 5"):
+        hardy.evaluate(
+            tiny(),
+            suite="cifar10_c",
+            images=random_images(40, 32, 32),
+            labels=np.arange(40) % 10,
+            store=tmp_path / "runs",
+            warn=doubts.append,
+        )
+    assert doubts == []
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_model_without_its_weights_is_noticed():

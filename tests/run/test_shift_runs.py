@@ -14,6 +14,7 @@ from PIL import Image
 import hardy
 from hardy.errors import InputError
 from hardy.images.labels import imagenet_classes
+from hardy.models import Preprocessing
 from hardy.run.marking import keep_classes, likeliest
 from hardy.run.selection import open_subject
 from hardy.suites import load, text_of
@@ -97,7 +98,7 @@ def test_clean_images_of_the_same_classes_have_a_score_of_their_own(tmp_path, im
         draw(tmp_path / "val" / wnid / f"ILSVRC2012_val_{place + 1:08d}.JPEG", 1000 + place)
 
     def answer(number):
-        return logits(**{f"c{WNIDS.index(kept[number % 1000])}": 1 if number >= 1000 else -1})
+        return logits(**{f"c{WNIDS.index(kept[number % 1000])}": 2 if number >= 1000 else -1})
 
     sources = {"files": around, "images": tmp_path / "val"}
     run, scores = evaluate(answer, "imagenet_a", tmp_path / "runs", **sources)
@@ -112,6 +113,49 @@ def test_clean_images_of_the_same_classes_have_a_score_of_their_own(tmp_path, im
     ]
     again, _ = evaluate(answer, "imagenet_a", tmp_path / "runs", **sources)
     assert again.folder == run.folder  # the same call resumes
+
+
+class Fed:
+    """A model that knows clean images, if their pixels are made −1..1."""
+
+    name = identity = "fed"
+    known_accuracy = 0.6  # over all classes
+
+    def __init__(self, mean):
+        self.preprocessing = Preprocessing((mean,) * 3, (0.5, 0.5, 0.5), source="given")
+
+    def logits(self, images, preprocessing=None):
+        used, kept = preprocessing or self.preprocessing, load("imagenet_a").shift.kept
+        wanted = [WNIDS.index(kept[number % 1000]) for number in number_of(images)]
+        rows = np.zeros((len(images), 1000), np.float32)
+        rows[np.arange(len(images)), wanted if used.mean[0] == 0.5 else 0] = 9
+        return rows
+
+
+@pytest.mark.parametrize(("mean", "told"), [(0.5, 0), (0.2, 1)])
+def test_a_model_is_checked_on_the_clean_images(tmp_path, imagenet_a, mean, told):
+    """By how it takes its pixels; what is known of all classes says nothing of 200."""
+    kept = load("imagenet_a").shift.kept
+    for place, wnid in enumerate(kept[:40]):
+        draw(tmp_path / "val" / wnid / f"ILSVRC2012_val_{place + 1:08d}.JPEG", 1000 + place)
+    warnings = []
+    run = hardy.evaluate(
+        Fed(mean),
+        suite="imagenet_a",
+        files=imagenet_a,
+        images=tmp_path / "val",
+        store=tmp_path / "runs",
+        warn=warnings.append,
+    )
+    better = [text for text in warnings if "100.0% with Inception's (−1..1) normalisation" in text]
+    assert (len(warnings), len(better)) == (told, told)
+    assert "not checked" not in str(run.score())
+
+
+def test_without_clean_images_the_score_says_what_nobody_checked(tmp_path, imagenet_a):
+    run = hardy.evaluate(Fed(0.5), suite="imagenet_a", files=imagenet_a, store=tmp_path / "runs")
+    note = "preprocessing and class order not checked: that takes 30 clean images beside"
+    assert note in str(run.score())
 
 
 class OnDevice:

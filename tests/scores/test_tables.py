@@ -128,6 +128,13 @@ def test_a_name_stays_whole_where_there_is_room_for_it(
     assert columns(capsys.readouterr().out.splitlines(), LONG)
 
 
+def test_a_heading_folds_only_where_the_table_is_too_wide(
+    narrow: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    to_terminal([TextTable("t", ("", "torch:net.py:make", LONG), [("fog", "1.0", "2.0")])])
+    assert columns(capsys.readouterr().out.splitlines(), f"torch:net.py:make  {LONG}")
+
+
 def test_names_in_a_table_of_pieces_have_more_room(
     narrow: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

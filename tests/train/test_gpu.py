@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import torch
 from hardy.train import METHODS, loop
 from hardy.train.cuda_graphs import WARM_UP, Recorded, running
 from hardy.train.loop import run_training
+from hardy.train.teacher import load_teacher
 from hardy.train.training_data import read_data
 from tests.train.small import NARROW, narrow, write_arrays
 from tests.train.test_dropout import DROPPING, dropping
@@ -31,6 +33,7 @@ QUICK = {
     "ant3x3": {"restart_steps": "5"},
     "groupwise_inhibition": {"start": "1", "every": "2"},
     "pix_mix": {"fractals": "8"},
+    "deep_augment": {"steps": "8", "damaged": "4"},
 }
 NEEDED = {"corrupted": {"suite": "cifar10_c", "corruption": "fog"}}
 
@@ -67,6 +70,7 @@ LIKE_PLAIN = {
     "noisy_mix": {},
     "pix_mix": {"fractals": "8"},
     "afa": {},
+    "deep_augment": {"steps": "8", "damaged": "4"},
 }
 
 
@@ -95,6 +99,26 @@ def test_a_recorded_run_that_was_stopped_goes_on(tmp_path, narrow, monkeypatch) 
     resumed = run_training("augmix", data, tmp_path / "cut", NARROW, device=GPU)
     assert resumed.epochs == 1
     assert resumed.log[1]["loss"] == pytest.approx(whole[1]["loss"], rel=0.05)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS.names()))
+def test_every_method_resumes_to_the_bit(tmp_path, narrow, monkeypatch, name) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    data = read_data(str(write_arrays(tmp_path, count=24 * 3 + 5)), GPU)
+    recipe = replace(NARROW, epochs=3, deterministic=True)
+    begin = partial(
+        run_training,
+        name,
+        data,
+        hyper=recipe,
+        settings=QUICK.get(name, NEEDED.get(name, {})),
+        device=GPU,
+    )
+    begin(out=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        begin(out=tmp_path / "cut", track=killed_in(3))
+    assert begin(out=tmp_path / "cut").epochs == 1
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
 
 
 @pytest.mark.parametrize("name", sorted(METHODS.names()))
@@ -129,3 +153,19 @@ def test_what_nets_draw_by_themselves_is_seeded_too(tmp_path, dropping) -> None:
     log = run_training("standard", data, tmp_path / "recorded", recorded, device=GPU).log
     assert log[-1]["loss"] < 0.9 * log[0]["loss"]
     assert torch.equal(torch.cuda.get_rng_state(), before)
+
+
+def test_autoaugment_and_a_teacher(tmp_path, narrow) -> None:
+    data = read_data(str(write_arrays(tmp_path, count=24 * 6 + 5)), GPU)
+    run_training("standard", data, tmp_path / "teacher", NARROW, device=GPU)
+    teacher = load_teacher(f"hardy:{tmp_path / 'teacher'}", 1.0, GPU, "float32")
+    given = {"device": GPU, "teacher": teacher}
+    recipe = replace(NARROW, autoaugment="cifar", mixup=0.2)
+    log = run_training("augmix", data, tmp_path / "recorded", recipe, **given).log
+    plain = replace(recipe, deterministic=True)
+    whole = run_training("augmix", data, tmp_path / "whole", plain, **given).log
+    assert log[0]["loss"] == pytest.approx(whole[0]["loss"], rel=0.02)
+    with pytest.raises(KeyboardInterrupt):
+        run_training("augmix", data, tmp_path / "cut", plain, **given, track=killed_in(2))
+    run_training("augmix", data, tmp_path / "cut", plain, **given)
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))

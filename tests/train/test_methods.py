@@ -59,7 +59,8 @@ def test_what_has_been_seen_is_a_corruption(name) -> None:
     assert (
         ("brightness" in seen) == ("contrast" in seen) == (name in ("trivial_augment", "pix_mix"))
     )
-    assert bool(seen) == (name in (*noisy, *operating, "prime", "afa"))
+    assert ("pixelate" in seen) == (name == "deep_augment")
+    assert bool(seen) == (name in (*noisy, *operating, "prime", "afa", "deep_augment"))
 
 
 SMALLEST = {"corrupted": 8, "noise2net": 2, "hybrid_augment": 2}  # sides; all others take a pixel
@@ -70,6 +71,7 @@ def test_images_of_a_few_pixels_are_trained_on_or_refused(name, narrow, tmp_path
     settings = {"ant": {"restart_steps": "1"}, "ant3x3": {"restart_steps": "1"}, **NEEDED}
     settings["groupwise_inhibition"] = {"start": "0", "every": "1"}
     settings["pix_mix"] = {"fractals": "2"}
+    settings["deep_augment"] = {"steps": "1", "damaged": "1"}
     for side in (1, 2):
         data, out = small_data(tmp_path, count=24, side=side), tmp_path / f"out {side}"
         if side < SMALLEST.get(name, 1):
@@ -135,6 +137,18 @@ def test_patches_are_cut_at_the_edges() -> None:
             np.testing.assert_array_equal(mask, wanted)
 
 
+def test_patches_of_several_sizes() -> None:
+    rows = columns = torch.full((2,), 4)
+    masks = patches(rows, columns, torch.tensor([[3], [6]]), 9, 9)[:, 0]
+    assert [int(mask.sum()) for mask in masks] == [9, 36]
+    made = ready("patch_gaussian", size="7", smallest="3").augment(grey(300, 16))
+    sides = (made != grey(300, 16)).any(1).any(2).sum(1)
+    assert sides.max() == 7
+    assert (sides == 5).any()
+    with pytest.raises(InputError, match="expected the smallest patch from 0 to the size of 7"):
+        ready("patch_gaussian", size="7", smallest="8")
+
+
 @pytest.mark.parametrize("name", ["patch_gaussian", "patch_uniform"])
 def test_noise_is_in_the_patch_only(name) -> None:
     pixels = grey(300, 16)
@@ -166,6 +180,14 @@ def test_jsd_equals_its_formula() -> None:
     divergences = [(share * (np.log(share) - np.log(middle))).sum(1).mean() for share in shares]
     assert float(jsd(*logits)) == pytest.approx(sum(divergences) / 3, rel=1e-12)
     assert float(jsd(logits[0], logits[0], logits[0])) == pytest.approx(0, abs=1e-12)
+
+
+def test_jsd_has_a_gradient_where_a_net_is_certain() -> None:
+    """A softmax of logits that are 200 apart is exactly 0, of which there is no logarithm."""
+    logits = torch.tensor([[200.0, 0.0, -200.0]], requires_grad=True)
+    jsd(logits, -logits, logits).backward()
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
 
 
 def test_the_loss_of_augmix() -> None:
@@ -221,7 +243,8 @@ def test_chains_are_weighted_uniformly_on_the_simplex(monkeypatch: pytest.Monkey
 
 def test_settings() -> None:
     assert make_method("gauss_mult", {"sigmas": "0.1,0.2"}).described() == {"sigmas": (0.1, 0.2)}
-    assert make_method("patch_gaussian", {"size": "9"}).described() == {"size": 9, "sigma": 1.0}
+    found = make_method("patch_gaussian", {"size": "9"}).described()
+    assert found == {"size": 9, "sigma": 1.0, "smallest": 0}
     assert make_method("alp", {"epsilon": "8/255", "step": "2/255"}) == make_method("alp")
     assert make_method("speckle", {"sigmas": "1/4,0.5"}).described() == {"sigmas": (0.25, 0.5)}
 

@@ -101,6 +101,60 @@ def test_every_other_single_is_one_operation_alone(monkeypatch: pytest.MonkeyPat
         assert changed.max() < (1.5e-6 if name == "apr" else 1.01 / 255)
 
 
+def every_other(monkeypatch: pytest.MonkeyPatch, method: AmplitudePhase | HybridAugment) -> None:
+    """Operations that do nothing, and turn images upside down, in turns."""
+    calls: list[None] = []
+
+    def operated(images: torch.Tensor) -> torch.Tensor:
+        calls.append(None)
+        return images if len(calls) % 2 else images.flip(2)
+
+    monkeypatch.setattr(method, "operated", operated)
+
+
+def test_singles_of_apr(monkeypatch: pytest.MonkeyPatch) -> None:
+    images = (255 * pixels_of()[:4]).byte().repeat(50, 1, 1, 1)
+    method = ready("apr")
+    every_other(monkeypatch, method)
+    one = images.numpy() / 255
+    other = one[:, :, ::-1]
+    chosen = follows(method.view(images).numpy(), [one, mixed_in(one, other), mixed_in(other, one)])
+    shares = np.bincount(chosen, minlength=3) / len(chosen)
+    assert shares == pytest.approx([0.5, 0.25, 0.25], abs=0.12)
+
+
+def mixed_in(amplitudes: np.ndarray, phases: np.ndarray) -> np.ndarray:
+    pairs = zip(amplitudes, phases, strict=True)
+    return np.stack([by_numpy(*pair) for pair in pairs]).clip(0, 1)
+
+
+def test_singles_of_hybrid_augment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The high frequencies of one version on the low ones of the other, which passed APR's S."""
+    images = (255 * pixels_of()[:4]).byte().repeat(150, 1, 1, 1)
+    method = ready("hybrid_augment")
+    every_other(monkeypatch, method)
+    side = np.exp(-0.5 / 0.5**2)
+    taps = np.array([side, 1, side]) / (1 + 2 * side)
+
+    def low(pixels: np.ndarray) -> np.ndarray:
+        return ndimage.correlate(pixels, np.outer(taps, taps)[None, None], mode="mirror")
+
+    one = images.numpy() / np.float32(255)
+    versions = one, one[:, :, ::-1]
+    candidates = [one]
+    for first, second in (versions, versions[::-1]):
+        blurred = method.low(torch.from_numpy(first.copy())).numpy()
+        np.testing.assert_allclose(blurred, low(first), atol=1e-6)
+        blurred = np.floor(255 * blurred) / 255
+        high = second - low(second)
+        turned = blurred[:, :, ::-1]
+        for lows in (blurred, mixed_in(blurred, turned), mixed_in(turned, blurred)):
+            candidates.append((lows + high).clip(0, 1))
+    chosen = follows(method.view(images).numpy(), candidates)
+    shares = np.bincount(chosen, minlength=7) / len(chosen)
+    assert shares == pytest.approx([1 / 2, 1 / 8, 1 / 16, 1 / 16, 1 / 8, 1 / 16, 1 / 16], abs=0.05)
+
+
 @pytest.mark.parametrize("name", ["apr", "hybrid_augment"])
 def test_losses(name: str) -> None:
     images, labels = bytes_of(6, 8), torch.arange(6) % 3

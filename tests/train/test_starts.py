@@ -21,6 +21,7 @@ from tests.photos import random_images
 from tests.train.small import narrow, write_arrays
 
 __all__ = ["narrow"]
+SQUEEZENET = ZOO["squeezenet1_1"]
 LITTLE = {"epochs": 1, "lr": 1e-30, "batch": 4, "recipe": "resize64_crop64@1"}
 
 
@@ -84,6 +85,29 @@ def test_the_new_head_is_drawn_by_the_seed(photos: Path, tmp_path: Path) -> None
 
     torch.testing.assert_close(head("a", 0), head("b", 0))
     assert not torch.allclose(head("a", 0), head("c", 1))
+
+
+def test_an_average_begins_with_the_weights_of_the_model(
+    photos: Path, tmp_path: Path, tiny_zoo: dict[str, torch.Tensor]
+) -> None:
+    out = tmp_path / "net"
+    hardy.train("standard", data=photos, out=out, init="zoo:tiny", ema=0.999, seed=1, **LITTLE)
+    averaged = trained_net(out)[0].state_dict()
+    torch.testing.assert_close(averaged["stem.0.weight"], tiny_zoo["stem.0.weight"])
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("shape", [None, 5, [], {}, [3, 16], [3, 16, "16"]])
+def test_a_shape_that_somebody_wrote(shape: object, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    data = write_arrays(tmp_path / "arrays")
+    hardy.train("standard", data=data, out=first, net="narrow", epochs=1, batch=32)
+    record = json.loads((first / "run.json").read_text())
+    del record["sha256"]
+    record["data"]["shape"] = shape
+    (first / "run.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="expected three whole numbers as the shape"):
+        find_start(f"hardy:{first}")
 
 
 @pytest.mark.usefixtures("narrow")
@@ -169,3 +193,16 @@ def test_refusals(photos: Path, tmp_path: Path) -> None:
         find_start("onnx:net.onnx")
     with pytest.raises(InputError, match='unknown network of the zoo "resnet5"'):
         find_start("zoo:resnet5")
+
+
+def test_a_new_head_of_squeezenet_is_not_rectified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class that begins with scores below 0 learns all the same; the thousand classes of the
+    published weights stay as they were."""
+    monkeypatch.setattr(ZOO, "_objects", {"squeezenet1_1": SQUEEZENET})
+    torch.manual_seed(0)
+    pixels = torch.rand(2, 3, 64, 64)
+    for classes, below in ((2, True), (1000, False)):
+        net = keeping.net_for("squeezenet1_1", classes)
+        with torch.no_grad():
+            net.conv10.bias.fill_(-1.0)
+            assert (net(pixels) < 0).any().item() is below

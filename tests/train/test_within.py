@@ -13,7 +13,9 @@ import pytest
 import torch
 from torch import nn
 
-from hardy.errors import HardyError
+from hardy.errors import HardyError, InputError
+from hardy.files import write_file
+from hardy.models.weight_files import packed, unpacked
 from hardy.train import METHODS, NETS, checkpoint
 from hardy.train.loop import run_training
 from tests.train.small import NARROW, narrow, small_data, write_arrays
@@ -86,6 +88,69 @@ def test_sigterm_saves_and_says_where_it_goes_on(tmp_path) -> None:
     assert signal.getsignal(signal.SIGTERM) == before
     run_training("standard", data, tmp_path / "cut", recipe)
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
+
+
+def test_sigterm_ends_a_run_whose_epochs_have_one_step(tmp_path) -> None:
+    data, recipe = small_data(tmp_path), replace(NARROW, batch=64, epochs=3, deterministic=True)
+    run_training("standard", data, tmp_path / "whole", recipe)
+
+    def terminated(steps, total, unit):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return steps
+
+    with pytest.raises(HardyError, match=r"SIGTERM; .* goes on after epoch 1$"):
+        run_training("standard", data, tmp_path / "cut", recipe, track=terminated)
+    with pytest.raises(HardyError, match=r"SIGTERM; .* goes on after epoch 2$"):
+        run_training("standard", data, tmp_path / "cut", recipe, track=terminated)
+    assert run_training("standard", data, tmp_path / "cut", recipe, track=terminated).epochs == 1
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
+
+
+# What somebody wrote into a checkpoint of a step within an epoch: tensors, or notes.
+FORGED: list[dict[str, torch.Tensor | str]] = [
+    {"within.feed.order": torch.zeros(3, dtype=torch.int64)},
+    {"within.feed.order": torch.full((64,), 77)},
+    {"within.lent.0": torch.zeros(3)},
+    {"within.lent.0": torch.full((5056,), 77, dtype=torch.uint8)},
+    {"within.figures.0": torch.tensor([0.0, float("inf")])},
+    {"within.method.0.weight": torch.zeros(3)},
+    *({"within": said} for said in ("[]", "5", '{"step": Infinity, "seconds": 0}')),
+    *({"within": f'{{"step": 1, "seconds": {said}}}'} for said in ("NaN", "-1", '"q"')),
+    *({"log": said} for said in ("{}", "null", "0")),
+]
+
+
+@pytest.mark.usefixtures("every_step")
+@pytest.mark.parametrize("forged", FORGED)
+def test_a_forged_checkpoint_is_refused(forged, tmp_path) -> None:
+    method = "ant" if "within.method.0.weight" in forged else "standard"
+    data, out, settings = small_data(tmp_path), tmp_path / "out", FEW.get(method)
+    with pytest.raises(KeyboardInterrupt):
+        run_training(method, data, out, NARROW, settings=settings, track=killed_in(1))
+    path = out / "checkpoint.safetensors"
+    tensors, notes = unpacked(path, "")
+    for name, value in forged.items():
+        assert name in (tensors if isinstance(value, torch.Tensor) else notes)
+        tensors |= {name: value} if isinstance(value, torch.Tensor) else {}
+        notes |= {name: value} if isinstance(value, str) else {}
+    write_file(path, packed(tensors, notes, path))
+    with pytest.raises(InputError, match=r"is no checkpoint of this run \(.*; delete it"):
+        run_training(method, data, out, NARROW, settings=settings)
+
+
+def test_a_checkpoint_that_lacks_a_part_of_the_epoch_is_refused(tmp_path, every_step) -> None:
+    data, out = small_data(tmp_path), tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        run_training("standard", data, out, NARROW, track=killed_in(1))
+    path = out / "checkpoint.safetensors"
+    tensors, notes = unpacked(path, "")
+    parts = [name for name in tensors if name.startswith("within.")]
+    assert len(parts) == 4
+    for name in parts:
+        rest = {other: tensor for other, tensor in tensors.items() if other != name}
+        write_file(path, packed(rest, notes, path))
+        with pytest.raises(InputError, match=r"is no checkpoint of this run \(KeyError"):
+            run_training("standard", data, out, NARROW)
 
 
 KILLED = """

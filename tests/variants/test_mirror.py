@@ -18,7 +18,7 @@ from PIL import Image, ImageOps
 import hardy
 from hardy.errors import HardyError, InputError
 from hardy.files import UNFINISHED
-from hardy.variants import mirror_manifest
+from hardy.variants import file_lines
 from hardy.variants.cell_words import typed_cells
 from hardy.variants.mirror import Mirrored
 from hardy.variants.mirror_manifest import CORRUPTED
@@ -158,7 +158,7 @@ def test_a_full_disk_is_told_with_what_to_do(place: str, monkeypatch: pytest.Mon
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(mirror_manifest, place, full)
+    monkeypatch.setattr(file_lines, place, full)
     with pytest.raises(HardyError, match=r"cannot write to out \(No space left .* see to the disk"):
         hardy.corrupt_files("coco", "out", "contrast:1,3")
 
@@ -170,7 +170,7 @@ class _Hesitant(io.FileIO):
 
 def test_a_line_that_the_disk_takes_in_pieces_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     hesitant = lambda handle, *_, **__: _Hesitant(handle, "ab")  # noqa: E731
-    monkeypatch.setattr(mirror_manifest, "open", hesitant, raising=False)
+    monkeypatch.setattr(file_lines, "open", hesitant, raising=False)
     hardy.corrupt_files("coco", "out", "contrast:1,3")
     assert len(lines()) == 6
 

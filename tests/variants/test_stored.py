@@ -260,6 +260,15 @@ def test_sequences_built_as_arrays_are_exact(tmp_path: Path) -> None:
     assert verify(tmp_path / "1").fine
 
 
+@pytest.mark.parametrize(("name", "step"), [("imagenet_c", " + jpeg:85"), ("imagenet_p", "")])
+def test_a_storage_step_is_named_where_it_is_taken(name: str, step: str, tmp_path: Path) -> None:
+    """Sequences are not made into videos before they are shown."""
+    suite = load(name)
+    made = Generated(suite, opened(write_photos(tmp_path / "val", 1), suite), stored=True)
+    assert made.made == f"on the fly{step}"
+    assert made.describe().endswith(f"{name} {made.made}")
+
+
 def test_sequences_built_as_videos_are_close(tmp_path: Path) -> None:
     suite, images = load("tiny_imagenet_p"), write_photos(tmp_path / "val", 2)
     names = ("tilt", "gaussian_noise")

@@ -266,9 +266,11 @@ def _print_runs(found: list[Run] | RunPlan, store: Path) -> None:
     while found:
         run = found.pop(0)  # what is read of each for its score is let go of
         try:
-            typer.echo(f"{printable(run.model)}: {run.score()}")
+            told = f"{printable(run.model)}: {run.score()}"
         except InputError as error:  # it is stored all the same
-            typer.echo(f"{printable(run.model)} has no score: {error}")
+            told = f"{printable(run.model)} has no score: {error}"
+        for line in told.splitlines():
+            typer.echo(options.in_options(line))
     typer.echo(f"stored in {store}; see `hardy score {store}`")
     if reasons and faults:
         options.list_faults(reasons, "model")

@@ -25,11 +25,13 @@ from hardy.cli.options import (
     refuse_given,
     resumable,
 )
+from hardy.cli.pack_command import pack_images
 from hardy.cli.performance_command import print_performance
 from hardy.cli.probe_command import probe_model
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
 from hardy.cli.score_commands import compare_models, describe_suite, score_runs
 from hardy.cli.share_commands import log_runs, write_card
+from hardy.cli.stylise_command import stylise_images
 from hardy.cli.train_command import train_model
 from hardy.errors import HardyError, printable
 from hardy.progress import watch
@@ -269,6 +271,8 @@ def fetch(
             typer.echo(f"{classes} classes: {folder / kind / 'train'}, {folder / kind / 'test'}")
     elif what == "icons50":
         typer.echo(f"Icons-50-R is in {folder}")
+    elif what == "adain":
+        typer.echo(f"AdaIN's weights are in {folder}")
     else:
         whose = "frost" if what == "textures" else "demo"
         typer.echo(f"the {whose} photographs are in {folder}")
@@ -299,7 +303,9 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "card": write_card,
     "mpc": print_performance,
     "train": train_model,
+    "stylise": stylise_images,
     "probe": probe_model,
+    "pack": pack_images,
     "overlap": overlap_corruptions,
     "design": design_suite,
     "correlate": correlate_shifts,

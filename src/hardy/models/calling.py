@@ -47,6 +47,11 @@ def normalised(images: UInt8, preprocessing: Preprocessing) -> npt.NDArray[np.fl
     return pixels[..., ::-1] if preprocessing.bgr else pixels
 
 
+def shape_in_words(shape: Sequence[int | None]) -> str:
+    """A shape, of which some sides may be free."""
+    return f"({', '.join('any' if side is None else str(side) for side in shape)})"
+
+
 @contextmanager
 def in_its_name(name: str, images: Any, todo: str) -> Iterator[None]:
     """Whatever the model raises, even `sys.exit`, becomes an error with its name; Ctrl-C passes."""

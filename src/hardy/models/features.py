@@ -12,7 +12,7 @@ import torch
 
 from hardy.models import model_by_name
 from hardy.models.adapters.torch_model import TorchModel
-from hardy.models.model import Model, Options, digest
+from hardy.models.model import Model, Options, digest, facts_of
 from hardy.models.torch_identity import hash_weights, structure
 
 _SIDE = 224  # of the image that is tried, where the model takes any
@@ -35,11 +35,15 @@ def load_features(name: str, options: Options) -> ModelFeatures:
     model = model_by_name(
         name, replace(options, backbone=True, classes=None, side=None, compile=False)
     )
+    facts = facts_of(model)
     side = (model.preprocessing and model.preprocessing.size) or options.side or _SIDE
     image = np.random.default_rng(0).integers(0, 256, (1, side, side, 3), np.uint8)
     if not isinstance(model, TorchModel):
         width = model.logits(image).shape[1]
-        return ModelFeatures(model, width, model.identity, f"the {width:,} outputs of {name}")
+        words = f"the {width:,} outputs of {name}"
+        if facts.left_off:
+            words = f"{width:,} features, what goes into {facts.left_off} of {name}"
+        return ModelFeatures(model, width, facts.weights_hash or model.identity, words)
     head = _cut_off(model, image)
     width = model.logits(image).shape[1]
     weights = hash_weights(model.module)
@@ -51,8 +55,10 @@ def load_features(name: str, options: Options) -> ModelFeatures:
             "precision": model.precision,
         }
         model.identity = digest("features", parts)
-    where = f"what goes into {head}" if head else "the outputs"
-    return ModelFeatures(model, width, weights, f"{width:,} features, {where} of {name}")
+    taken_by = head or facts.left_off
+    where = f"what goes into {taken_by}" if taken_by else "the outputs"
+    fingerprint = facts.weights_hash or weights
+    return ModelFeatures(model, width, fingerprint, f"{width:,} features, {where} of {name}")
 
 
 def _cut_off(model: TorchModel, image: Any) -> str:

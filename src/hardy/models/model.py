@@ -176,6 +176,8 @@ class ModelFacts:
     defences: tuple[DefenceFacts, ...] = ()  # the one nearest to the model first
     found: str | None = None  # what it is, and whose classes it tells apart, as its files say
     doubts: tuple[str, ...] = ()  # warnings about how it was brought
+    left_off: str | None = None  # the last layer, if features are asked for and it takes them
+    weights_hash: str | None = None  # by its file, where several libraries may compute it
     backend: str | None = None  # the library that computes, where its kind leaves that open
     compiled: bool = False  # by torch.compile, which may change last bits
 
@@ -283,6 +285,11 @@ class Options:
         for option, reason in reasons.items():
             if getattr(self, option) != getattr(Options, option):
                 raise InputError(f"{self.name} takes no {option}: {reason}")
+
+    def check_cpu(self) -> None:
+        """Refuse any other device, where an adapter has but this one."""
+        if self.device not in ("auto", "cpu"):
+            raise InputError(f"{self.name}: expected the device cpu, got {self.device!r}")
 
 
 def digest(kind: str, parts: Mapping[str, object]) -> str:

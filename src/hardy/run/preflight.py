@@ -66,8 +66,17 @@ class Checked(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
-    """Clean accuracy, and warnings about it. Images with label −1 are left out."""
+def check(
+    model: Model,
+    images: UInt8,
+    labels: npt.ArrayLike,
+    *,
+    all_classes: bool = True,
+    width: int | None = None,
+) -> Checked:
+    """Clean accuracy, and warnings about it. Images with label −1 are left out. An accuracy that is
+    known for all classes says nothing of images of some of them. `width` is how many classes the
+    model must tell apart."""
     truth = np.asarray(labels)
     if truth.shape != (len(images),):
         raise InputError(f"expected {len(images)} labels, one per image, got {truth.shape}")
@@ -78,23 +87,25 @@ def check(model: Model, images: UInt8, labels: npt.ArrayLike) -> Checked:
     plain = undefended(model)
     if plain is not model:  # how it takes its pixels is asked of itself
         hits = model.logits(images).argmax(axis=1) == truth
-        return Checked(float(hits.mean()), len(images), check(plain, images, truth).warnings)
+        warnings = check(plain, images, truth, all_classes=all_classes, width=width).warnings
+        return Checked(float(hits.mean()), len(images), warnings)
     logits = model.logits(images)
     guessed = np.asarray(logits.argmax(axis=1))
     wrong = guessed != truth
     accuracy = 1 - float(wrong.mean())
-    if not np.isfinite(logits).all():  # which the run refuses
+    unfit = width not in (None, logits.shape[1])
+    if unfit or not np.isfinite(logits).all():  # which the run refuses
         return Checked(accuracy, len(images), ())
-    warnings: list[str] = []
-    stated = facts_of(model).known_accuracy
+    doubts: list[str] = []
+    stated = facts_of(model).known_accuracy if all_classes else None
     if stated is not None:
-        warnings += _against_known(model, len(images), int((~wrong).sum()), stated)
+        doubts += _against_known(model, len(images), int((~wrong).sum()), stated)
     # A model that reaches its published figure is fed what it expects; trying more costs time.
     if stated is None or accuracy < stated - POINTS:
-        warnings += _against_standard(model, images, truth, wrong)
-    if not warnings:
-        warnings = _by_chance(model, guessed, truth, logits.shape[1])
-    return Checked(accuracy, len(images), (*_probabilities(model, logits), *warnings))
+        doubts += _against_standard(model, images, truth, wrong)
+    if not doubts:
+        doubts = _by_chance(model, guessed, truth, logits.shape[1])
+    return Checked(accuracy, len(images), (*_probabilities(model, logits), *doubts))
 
 
 def _probabilities(model: Model, logits: Logits) -> list[str]:

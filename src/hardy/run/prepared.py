@@ -32,6 +32,7 @@ from hardy.store.namesakes import describe_namesake
 from hardy.store.provenance import said, session
 from hardy.store.records import read_details
 from hardy.variants.generated import Generated
+from hardy.variants.shifted import Shifted
 
 # Enough to tell 7 points of accuracy from chance; with fewer than the least, nothing is told.
 CHECKED, LEAST = 256, 30
@@ -167,18 +168,28 @@ class Evaluation:
 
         A run is checked once: one that goes on has been warned already.
         """
-        labels = self.subject.classes.labels
+        every, labels = self._clean_rows(), self.subject.classes.labels
         fresh = [model for model in self.models if not self._checked(model)]
-        enough = len(labels) >= LEAST and (labels >= 0).all()
-        few = self._read_few() if fresh and enough else None
+        enough = len(every) >= LEAST and (labels[every] >= 0).all()
+        few = self._read_few(every) if fresh and enough else None
         if few is None:
             return {}
         rows, images = few
+        every_class, width = self.subject.suite.shift is None, self.subject.classes.width
         found = {}
         for model in fresh:
             with self.failures.of(model.name):
-                found[model.name] = check(model, images, labels[rows])
+                found[model.name] = check(
+                    model, images, labels[rows], all_classes=every_class, width=width
+                )
         return found
+
+    def _clean_rows(self) -> npt.NDArray[np.int64]:
+        """The rows of clean images: of natural shifts, those of the images beside them."""
+        rows, variants = np.arange(len(self.subject)), self.subject.variants
+        if not isinstance(variants, Shifted):
+            return rows
+        return rows[[variants.is_clean(int(index)) for index in self.subject.indices]]
 
     def _unchecked(self, model: Model) -> str | None:
         """What a model's scores rest on without anybody having looked; of flips it is nothing."""
@@ -186,24 +197,25 @@ class Evaluation:
             return None
         if facts_of(model).held_out is not None:  # trained by Hardy for this very test
             return None
-        if self.subject.suite.shift is not None:
-            return (
-                "preprocessing and class order not checked: that takes clean images of all "
-                "classes, as by `hardy eval --suite imagenet_c --only clean`"
-            )
         named = facts_of(model).class_names and self.subject.classes.names
         order = "" if named else " and class order"
-        return f"preprocessing{order} not checked: that takes {LEAST} clean images"
+        shift, beside = self.subject.suite.shift, ""
+        if shift is not None and shift.protocol is None:
+            beside = " beside them, those of ImageNet's validation (`hardy eval --images`)"
+        return f"preprocessing{order} not checked: that takes {LEAST} clean images{beside}"
 
     def _checked(self, model: Model) -> bool:
         identity = runner.identify_run(model, self.subject, own_classes=self.own_classes)
         details = read_details(identity.folder_in(self.store)) or {"sessions": ()}
         return any(one.get("checked_accuracy") is not None for one in details["sessions"])
 
-    def _read_few(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None:
-        """Some clean images; the run itself tells which images cannot be read."""
-        labels = self.subject.classes.labels
-        chosen = stratified_subset(labels, self.subject.ids, size=min(CHECKED, len(labels)))
+    def _read_few(
+        self, every: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] | None:
+        """Some of these clean images; the run itself tells which images cannot be read."""
+        labels, ids = self.subject.classes.labels[every], self.subject.ids
+        size = min(CHECKED, len(every))
+        chosen = every[stratified_subset(labels, [ids[row] for row in every], size=size)]
 
         def read(row: int) -> npt.NDArray[np.uint8] | None:
             try:

@@ -10,6 +10,7 @@ import csv
 import io
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -104,7 +105,7 @@ def _print(console: Any, table: TextTable) -> None:
         return Text(printable(content), style=style, overflow="fold")
 
     console.print(text(table.title, "bold"))
-    widths = [_width(table, column) for column in range(len(table.header))]
+    widths = _widths(table, console.width)
     first = _first_width(widths, console.width)
     for columns in _pieces(widths, console.width - first):
         grid = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
@@ -129,12 +130,16 @@ def _print(console: Any, table: TextTable) -> None:
     console.print()
 
 
-def _width(table: TextTable, column: int) -> int:
-    """What its longest cell needs; a heading folds, but not within its words."""
-    cells = [len(printable(row[column])) for row in table.rows]
-    heading = printable(table.header[column])
-    folded = min(len(heading), max(HEADING, *map(len, _words(heading))))
-    return max(1, *cells, folded if column else len(heading))
+def _widths(table: TextTable, room: int) -> list[int]:
+    """What columns need; headings fold where there is no room for them, but not within a word."""
+    columns = range(len(table.header))
+    headings = [printable(heading) for heading in table.header]
+    cells = [max([1, *(len(printable(row[column])) for row in table.rows)]) for column in columns]
+    whole = [max(cells[column], len(headings[column])) for column in columns]
+    if sum(whole) + GAP * (len(whole) - 1) <= room:
+        return whole
+    words = [max(HEADING, *map(len, _words(heading))) for heading in headings]
+    return [min(whole[c], max(cells[c], words[c])) if c else whole[c] for c in columns]
 
 
 def _words(text: str) -> list[str]:
@@ -167,7 +172,7 @@ def _first_width(widths: Sequence[int], room: int) -> int:
 
 def _whole_width(table: TextTable) -> int:
     """What nothing of it is broken in."""
-    widths = [_width(table, column) for column in range(len(table.header))]
+    widths = _widths(table, sys.maxsize)
     lines = (len(printable(text)) for text in (table.title, *table.notes))
     return max(sum(widths) + GAP * len(widths), *lines)
 

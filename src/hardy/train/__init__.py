@@ -43,6 +43,7 @@ METHODS: Registry[type[Method]] = Registry(
         "stability": _row("methods.stability_training:Stability"),
         "alp": _row("methods.alp:AdversarialLogitPairing"),
         "noise2net": _row("methods.noise2net:Noise2Net"),
+        "deep_augment": _row("methods.deep_augment:DeepAugment"),
         "groupwise_inhibition": _row("methods.inhibition:GroupwiseInhibition"),
         "apr": _row("methods.spectral:AmplitudePhase"),
         "hybrid_augment": _row("methods.spectral:HybridAugment"),

@@ -19,6 +19,12 @@ class Average:
         self._pairs = _state_pairs(self.net, net)
 
     @torch.no_grad()
+    def begin(self) -> None:
+        """Begin with what the net has now, such as weights that it is fine-tuned from."""
+        for ours, its in self._pairs:
+            ours.copy_(its)
+
+    @torch.no_grad()
     def follow(self, step: int) -> None:
         """After step 0, 1, ... of the run. It never waits for the device."""
         kept = min(self.decay, (1 + step) / (_SLOWLY + step))

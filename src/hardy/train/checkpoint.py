@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from hardy.errors import HardyError, InputError
 from hardy.models.weight_files import packed, unpacked
 from hardy.train.method import Method
-from hardy.train.record import Log, check_log, run_hash, write_log, write_unreadable, write_whole
-from hardy.train.training_data import TrainingSet
+from hardy.train.record import run_hash, write_unreadable
+from hardy.train.run_folder import Log, check_log, write_log, write_whole
+from hardy.train.streaming import Stream
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
@@ -46,20 +47,28 @@ class Saver:
 
     def after_step(self, training: Training) -> None:
         """Save within an epoch, now and then, and where this process is told to end."""
-        ranks = training.ranks
-        if ranks.world > 1 and training.step % _AGREE_STEPS:
+        if training.ranks.world > 1 and training.step % _AGREE_STEPS:
             return
-        ends = self.terminated()
-        due = ends or time.monotonic() - self._saved >= WITHIN_SECONDS
-        due, ends = ranks.any_of(due, ends, training.device)
+        training.seconds = time.perf_counter() - training.started
+        self._save_if(training, time.monotonic() - self._saved >= WITHIN_SECONDS)
+
+    def after_epoch(self, training: Training, due: bool) -> None:
+        """Save after an epoch, if that is due, or where this process is told to end: an epoch may
+        be too short for `after_step`."""
+        self._save_if(training, due)
+
+    def _save_if(self, training: Training, due: bool) -> None:
+        ends = self.terminated() and training.epoch < training.hyper.epochs
+        due, ends = training.ranks.any_of(due or ends, ends, training.device)
         if due:
-            training.seconds = time.perf_counter() - training.started
             self.save(training)
         if ends:
             self.wait()
+            step = f"step {training.step} of {training.steps} in epoch {training.epoch + 1}"
+            where = step if training.step else f"epoch {training.epoch}"
             raise HardyError(
                 f"stopped by SIGTERM; what was done is saved, and the same command goes on after "
-                f"step {training.step} of {training.steps} in epoch {training.epoch + 1}"
+                f"{where}"
             )
 
     def save(self, training: Training) -> None:
@@ -85,17 +94,22 @@ class Saver:
                 "log": json.dumps(training.log),
                 "run": run_hash(self.path.parent),
                 "within": json.dumps({"step": training.step, "seconds": training.seconds}),
+                "unreadable": json.dumps([one.unreadable.found for one in training.streams]),
             }
             log = list(training.log)
-            self._writing = self._pool.submit(self._write, copied, notes, log, training.data)
+            self._writing = self._pool.submit(self._write, copied, notes, log, training.streams)
         training.saved, training.saved_step = training.epoch, training.step
         self._saved = time.monotonic()
 
     def _write(
-        self, tensors: Mapping[str, Tensor], notes: Mapping[str, str], log: Log, data: TrainingSet
+        self,
+        tensors: Mapping[str, Tensor],
+        notes: Mapping[str, str],
+        log: Log,
+        streams: Sequence[Stream],
     ) -> None:
         write_tensors(self.path, tensors, notes)
-        write_unreadable(self.path.parent, data)
+        write_unreadable(self.path.parent, streams)
         if log:
             write_log(self.path.parent, log)
 
@@ -175,15 +189,18 @@ def restore(training: Training, path: Path) -> None:
             training.optimizer.state[weight]["momentum_buffer"] = buffer
         training.method.restore(own)
         training.draw.restore(part("draw"))
-        within = json.loads(notes.get("within", "{}"))
-        step, seconds = int(within.get("step", 0)), float(within.get("seconds", 0))
+        within = json.loads(notes.get("within", '{"step": 0, "seconds": 0}'))
+        step, seconds = within["step"], within["seconds"]
         rows = json.loads(notes["log"])
-        training.log = check_log(rows) if rows or not step else []
+        training.log = [] if step and rows == [] else check_log(rows)
         if len(training.log) > training.hyper.epochs:
             raise ValueError(f"its log is of {len(training.log)} epochs")
         if step:
             _restore_within(training, part("within"), step, seconds)
-    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        found = json.loads(notes.get("unreadable", "[]"))
+        for stream, theirs in zip(training.streams, found, strict=False):
+            stream.unreadable.found.update({int(row): str(theirs[row]) for row in theirs})
+    except (KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} is no checkpoint of this run ({error!r}); delete it to begin anew"
         ) from error
@@ -193,10 +210,16 @@ def restore(training: Training, path: Path) -> None:
 def _restore_within(
     training: Training, within: dict[str, Tensor], step: int, seconds: float
 ) -> None:
-    if not 0 < step < training.steps or len(training.log) == training.hyper.epochs:
+    rank, done = training.ranks.rank, len(training.log)
+    if not 0 < step < training.steps or done == training.hyper.epochs:
         raise ValueError(f"it was saved after step {step} of {training.steps}")
-    total, seen = within[f"figures.{training.ranks.rank}"].tolist()
-    mine = within[f"buffers.{training.ranks.rank}"].to(training.device)
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"it was saved after {seconds} seconds")
+    training.feed.restore(checkpoint_part(within, "feed"))
+    training.method.restore_epoch(done, checkpoint_part(within, "method"))
+    torch.Generator(training.device).set_state(within[f"lent.{rank}"])  # the epoch takes it
+    total, seen = within[f"figures.{rank}"].tolist()
+    mine = within[f"buffers.{rank}"].to(training.device)
     for held in training.net.buffers():
         part, mine = mine[: held.numel()], mine[held.numel() :]
         held.copy_(part.view_as(held))

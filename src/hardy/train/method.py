@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +50,8 @@ class Draw:
 
     def __init__(self, seed: int, device: torch.device, ranks: Ranks = ALONE) -> None:
         self.seed, self.device, self.ranks = seed, device, ranks
-        self.there = torch.Generator(device).manual_seed(_apart(seed, f"process {ranks.rank}"))
-        self._here = torch.Generator().manual_seed(_apart(seed, "host"))
+        self.there = torch.Generator(device).manual_seed(seed_apart(seed, f"process {ranks.rank}"))
+        self._here = torch.Generator().manual_seed(seed_apart(seed, "host"))
         self._tables: dict[tuple[float, ...], Tensor] = {}
 
     def normal(self, *shape: int) -> Tensor:
@@ -78,17 +78,17 @@ class Draw:
 
     def order_of(self, count: int, use: str) -> npt.NDArray[np.int64]:
         """The permutation for a use, drawn by itself; the same in all processes."""
-        key = _apart(self.seed, f"order, {use}")
+        key = seed_apart(self.seed, f"order, {use}")
         return np.random.Generator(np.random.Philox(key=key)).permutation(count)
 
     def beta(self, alpha: float, step: int) -> float:
         """A share by Beta(α, α) for step 0, 1, ... of the run; the same in all processes."""
-        key = _apart(self.seed, f"mixture in step {step}")
+        key = seed_apart(self.seed, f"mixture in step {step}")
         return float(np.random.Generator(np.random.Philox(key=key)).beta(alpha, alpha))
 
     def betas(self, alpha: float, step: int, count: int) -> Tensor:
         """Such a share for each of the images that this process has of the step's batch."""
-        key = _apart(self.seed, f"mixtures in step {step}")
+        key = seed_apart(self.seed, f"mixtures in step {step}")
         every = np.random.Generator(np.random.Philox(key=key)).beta(
             alpha, alpha, count * self.ranks.world
         )
@@ -99,7 +99,7 @@ class Draw:
     def lent(self, epoch: int, state: Mapping[str, Tensor] | None = None) -> Iterator[None]:
         """Torch's own generators, from which a net with dropout draws: seeded by the epoch, or, in
         an epoch that is resumed, as its `state` has them; and given back as they were."""
-        seed = _apart(self.seed, f"net in epoch {epoch}, process {self.ranks.rank}")
+        seed = seed_apart(self.seed, f"net in epoch {epoch}, process {self.ranks.rank}")
         cuda = self.device.type == "cuda"
         with torch.random.fork_rng(devices=[self.device] if cuda else []):
             torch.default_generator.manual_seed(seed)
@@ -129,9 +129,22 @@ class Draw:
         self._here.set_state(state["here"])
 
 
-def _apart(seed: int, use: str) -> int:
+def seed_apart(seed: int, use: str) -> int:
     """A seed of its own for each use; neighbouring seeds give distant ones."""
     return int.from_bytes(hashlib.sha256(f"{seed} {use}".encode()).digest()[:8])
+
+
+class TrainingImages(Protocol):
+    """All images that are trained on, in memory or not."""
+
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def input(self) -> str | None: ...
+    @property
+    def shape(self) -> tuple[int, int, int]: ...
+    def __len__(self) -> int: ...
+    def shown(self, rows: Tensor) -> tuple[Tensor, Tensor]: ...
 
 
 class Method:
@@ -141,6 +154,7 @@ class Method:
     seen: tuple[str, ...] = ()
     # The loop sets these before it calls `begin`.
     classifier: Classifier
+    data: TrainingImages  # for what is learned of them beside the net
     epochs: int
     batch = 0  # images of a whole batch, or of a part of it where gradients are accumulated
     all_steps: int  # of the whole run
@@ -166,12 +180,19 @@ class Method:
         """The images of an epoch, made from the data's, uint8 (N, H, W, 3); as many."""
         return images
 
+    def batch_images(
+        self, epoch: int, images: Tensor, rows: npt.NDArray[np.int64], count: int
+    ) -> Tensor:
+        """What `epoch_images` does, to a batch of images that are read while the net trains: uint8
+        (N, H, W, 3), those of these `rows` of `count` in all."""
+        return images
+
     def augment(self, pixels: Tensor) -> Tensor:
         return pixels
 
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
         """The loss, one number, of images uint8 (N, 3, H, W). Labels are int64 (N,), or with label
-        smoothing or mixup shares of the classes, float32 (N, classes)."""
+        smoothing, mixup or a teacher shares of the classes, float32 (N, classes)."""
         return functional.cross_entropy(model(self.augment(to_pixels(images))), labels)
 
     def has_extra(self, step: int) -> bool:

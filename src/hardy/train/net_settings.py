@@ -10,8 +10,12 @@ from hardy.errors import InputError
 from hardy.registry import unknown
 
 _FLAGS = {"yes": True, "no": False}
-_KINDS = {bool: "yes or no", int: "a whole number", float: "a number"}
 _LARGEST = 1000  # a net with more of anything fits nowhere
+_KINDS = {
+    bool: "yes or no",
+    int: f"a whole number, up to {_LARGEST:,}",
+    float: f"a number, up to {_LARGEST:,}",
+}
 
 
 def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -43,4 +47,4 @@ def _value(text: str, kind: type, what: str) -> Any:
             return value
     except (KeyError, ValueError):
         pass
-    raise InputError(f'expected {what} as {_KINDS[kind]}, up to {_LARGEST:,}, got "{text}"')
+    raise InputError(f'expected {what} as {_KINDS[kind]}, got "{text}"')

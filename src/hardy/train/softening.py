@@ -1,26 +1,53 @@
-"""A batch before the method sees it: softened targets, mixed images; and its parts."""
+"""A batch before the method sees it: augmented and mixed images, softened targets; its parts."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from hardy.train.autoaugment import AutoAugment
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.method import Draw, as_shares
+from hardy.train.teacher import Teacher
 
 
-def softened(
-    images: Tensor, labels: Tensor, classes: int, hyper: Hyperparameters, draw: Draw, step: int
-) -> tuple[Tensor, Tensor]:
-    """The batch of a step by label smoothing and mixup, if they are asked for."""
-    if not (hyper.label_smoothing or hyper.mixup):
-        return images, labels
-    shares = as_shares(labels, classes, hyper.label_smoothing)
-    if not hyper.mixup:
-        return images, shares
-    if hyper.mixup_each:
-        return mix_neighbours(images, shares, draw.betas(hyper.mixup, step, len(images)))
-    return mix_neighbours(images, shares, draw.beta(hyper.mixup, step))
+class Softening:
+    """What options make of each batch: AutoAugment, a teacher's answers, label smoothing, mixup."""
+
+    def __init__(
+        self, hyper: Hyperparameters, classes: int, draw: Draw, teacher: Teacher | None
+    ) -> None:
+        self.hyper, self.classes, self.draw, self.teacher = hyper, classes, draw, teacher
+        policy = hyper.autoaugment
+        self._augment = None if policy is None else AutoAugment(policy, draw, hyper.batch)
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The corruptions that AutoAugment shows, or that a teacher's answers may tell of."""
+        shown = () if self._augment is None else self._augment.seen
+        return (*shown, *(() if self.teacher is None else self.teacher.seen))
+
+    def record(self) -> dict[str, Any]:
+        """What `run.json` says beside the recipe."""
+        return {} if self.teacher is None else {"teacher": self.teacher.record()}
+
+    def __call__(self, images: Tensor, labels: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        """The batch of step 0, 1, ... as the method gets it."""
+        hyper = self.hyper
+        taught = None if self.teacher is None else self.teacher.answers(images)
+        if self._augment is not None:
+            images = self._augment(images)
+        if not (hyper.label_smoothing or hyper.mixup) and taught is None:
+            return images, labels
+        shares = as_shares(labels, self.classes, hyper.label_smoothing)
+        if taught is not None:
+            shares = shares + taught
+        if not hyper.mixup:
+            return images, shares
+        if hyper.mixup_each:
+            return mix_neighbours(images, shares, self.draw.betas(hyper.mixup, step, len(images)))
+        return mix_neighbours(images, shares, self.draw.beta(hyper.mixup, step))
 
 
 def mix_neighbours(images: Tensor, shares: Tensor, part: float | Tensor) -> tuple[Tensor, Tensor]:

@@ -20,6 +20,8 @@ from hardy.models import MODELS, NET_LIBRARIES, model_by_name
 from hardy.models.model import Options, existing, facts_of
 from hardy.models.torch_identity import hash_weights
 from hardy.models.weights import load_checkpoint
+from hardy.train.record import trained_shape
+from hardy.train.run_folder import RUN
 from hardy.train.trained_model import trained_net
 
 _KINDS = (*NET_LIBRARIES, "hardy")
@@ -98,7 +100,7 @@ def _trained_start(model: str, folder: Path) -> Start:
         recipe["net"],
         recipe["antialias"],
         recipe["blur_after_conv"],
-        run["data"].get("shape", [0])[-1],
+        trained_shape(run, folder / RUN)[-1],
         net.state_dict(),
         hash_weights(net),
         None if seen is None else tuple(seen),

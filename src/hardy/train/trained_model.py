@@ -15,7 +15,8 @@ from hardy.models.model import AS_TRAINED, Model, ModelFacts, Options, Preproces
 from hardy.models.weights import load_checkpoint
 from hardy.train.net_settings import read_settings
 from hardy.train.nets import make_net
-from hardy.train.record import ANEW, MODEL, RUN, check_run, fine_tuned_side, read_run
+from hardy.train.record import check_run, fine_tuned_side
+from hardy.train.run_folder import ANEW, MODEL, RUN, read_run
 
 
 def trained_model(rest: str, options: Options) -> Model:
@@ -105,5 +106,7 @@ def trained_as(run: Mapping[str, Any]) -> Trained:
         "stylised images": run.get("stylised") is not None,
         f"antialias {recipe['antialias']}": recipe["antialias"] > 1,
         "blur_after_conv": recipe["blur_after_conv"],
+        "AutoAugment": recipe.get("autoaugment") is not None,
+        "a teacher": run.get("teacher") is not None,
     }
     return Trained(recipe["net"], (name, *(one for one, used in more.items() if used)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -14,8 +14,10 @@ from torch.nn import functional
 from hardy.errors import InputError
 from hardy.execute import count_workers
 from hardy.images import load_images, open_images
+from hardy.images.damaged import check_share
 from hardy.images.datasets import DATA_SETS
 from hardy.images.icons50.icon_parts import is_icon_set
+from hardy.images.packs import packed_facts
 from hardy.images.recipes import Recipe
 from hardy.images.source import Source
 from hardy.images.training_parts import without_held_out
@@ -40,6 +42,7 @@ class Data:
     input: str | None = None  # what the images have passed through, as they will in a test
     names: tuple[str, ...] | None = None  # of the classes, where the source has names
     held_out: str | None = None  # what was left out, to be tested on
+    packed: dict[str, Any] | None = None  # what was done to images that come from a pack
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -98,10 +101,19 @@ class Streaming:
 
     def __post_init__(self) -> None:
         count_workers(self.workers)
+        check_share(self.most_unreadable)
         if self.stream is False and self.crop is not None:
             raise InputError(
                 f"expected images that are streamed for crops at random scales of `side` "
                 f"{self.crop.side}, got `stream` as False; leave one of them out"
+            )
+
+    def check_used(self) -> None:
+        """Refuse what would do nothing where images are held in memory."""
+        if self.workers is not None or self.most_unreadable != Streaming.most_unreadable:
+            raise InputError(
+                "expected `workers` and `most_unreadable` for images that are streamed, got some "
+                "in memory; leave them out, or say `stream=True`"
             )
 
 
@@ -134,6 +146,8 @@ def open_data(
         if streaming.stream or len(source) * first.nbytes > LARGEST_RESIDENT:
             crop = ShiftCrop(recipe, first.shape[:2])
     if crop is None:
+        if part == "train":  # of others the same may be said, for those that are larger
+            streaming.check_used()
         data = _resident(source, where, device, recipe, input, track)
         return replace(data, held_out=held_out)
     if input is not None:
@@ -197,7 +211,16 @@ def _resident(
         if images.nbytes <= _LARGEST_SHARE * free:
             images, numbers = images.to(device), numbers.to(device)
     names = tuple(source.classes) if source.classes else None
-    return Data(images, numbers, classes, source.describe(), digest.hexdigest(), input, names)
+    return Data(
+        images,
+        numbers,
+        classes,
+        source.describe(),
+        digest.hexdigest(),
+        input,
+        names,
+        packed=packed_facts(source),
+    )
 
 
 class ResidentFeed:
@@ -229,7 +252,10 @@ class ResidentFeed:
         return {"order": self._order}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        self._order = state["order"]
+        order = state["order"]
+        if not torch.equal(order.sort().values, torch.arange(len(self.data))):
+            raise ValueError(f"its order is none of {len(self.data)} images")
+        self._order = order.clone()  # of a file that is to be written anew
 
 
 def batches(
@@ -271,3 +297,17 @@ def crop_and_flip(images: Tensor, draw: Draw) -> Tensor:
 
 
 TrainingSet = Data | Stream
+
+
+def data_record(data: TrainingSet) -> dict[str, Any]:
+    """What `run.json` says of the images."""
+    return {
+        "images": data.described,
+        "shape": data.shape,
+        "classes": data.classes,
+        "names": data.names,
+        "sha256": data.sha256,
+        **({"held_out": data.held_out} if data.held_out else {}),
+        **({"packed": data.packed} if data.packed else {}),
+        **({"streamed": data.record()} if isinstance(data, Stream) else {}),
+    }

@@ -8,13 +8,19 @@ from torch import nn
 from hardy.errors import InputError
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.processes import Ranks
+from hardy.train.teacher import Teacher
 from hardy.train.training_data import TrainingSet
 
 
 def try_out(
-    net: nn.Module, data: TrainingSet, hyper: Hyperparameters, device: torch.device, ranks: Ranks
+    net: nn.Module,
+    data: TrainingSet,
+    hyper: Hyperparameters,
+    device: torch.device,
+    ranks: Ranks,
+    teacher: Teacher | None = None,
 ) -> None:
-    """Refuse a net that cannot take the images, before anything is written.
+    """Refuse a net that cannot take the images, or a teacher of others, before anything is written.
 
     A copy of the net is given two images in training mode; or one, where a batch, or the last one
     of an epoch, leaves one to a process: a net that ends in one pixel cannot normalise that.
@@ -39,3 +45,5 @@ def try_out(
             f"expected {hyper.net} to give {data.classes} numbers for an image in training, got "
             f"{type(logits).__name__} {tuple(getattr(logits, 'shape', ()))}; choose another net"
         )
+    if teacher is not None:
+        teacher.check_fits(data, device)

@@ -127,9 +127,8 @@ class Generated:
         return shapes == {(side, side)}
 
     def describe(self) -> str:
-        step = f" + {self.suite.storage}" if self.stored and self.suite.storage else ""
         taken = "" if self.recipe == self.suite.recipe else " taken as they are"
-        return f"{self.source.describe()}{taken}, {self.suite.name} on the fly{step}"
+        return f"{self.source.describe()}{taken}, {self.suite.name} {self.made}"
 
 
 def check_suite_size(suite: Suite, image: DecodedImage) -> None:

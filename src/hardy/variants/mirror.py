@@ -30,7 +30,8 @@ from hardy.suites.cells import Cell
 from hardy.variants.annotations import moving, part_masks, refuse_moved_objects
 from hardy.variants.cell_words import typed_cells
 from hardy.variants.disk.encode import png
-from hardy.variants.mirror_manifest import MirrorManifest, Work, file_hash, held
+from hardy.variants.file_lines import Work, file_hash, held
+from hardy.variants.mirror_manifest import LOCK, MirrorManifest
 
 
 class Mirrored(NamedTuple):
@@ -99,7 +100,7 @@ def corrupt_files(
         images, others, bad = _plan(given, wanted)
         images, masks, folders = part_masks(given, images)
         job = job._replace(twins=_twins(given, images))
-        with held(wanted):
+        with held(wanted, LOCK):
             made = _mirror(job, images, others + masks, bad, track)
         return made._replace(masks=folders, moved=moving(cells, "pixels"))
     if len(cells) == 1 and not (os.path.isdir(wanted) and MirrorManifest(wanted).celled):
@@ -109,7 +110,7 @@ def corrupt_files(
         raise InputError(
             f"expected a folder for {len(cells)} images, got the file name {wanted}; name a folder"
         )
-    with held(wanted):
+    with held(wanted, LOCK):
         return _mirror(job._replace(source=given.parent), [Path(given.name)], 0, [], track)
 
 

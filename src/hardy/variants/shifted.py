@@ -80,8 +80,13 @@ class Shifted:
             images = [self.read(index) for index in indices]
         return _AsTheyAre(np.stack([image.pixels for image in images]))
 
-    def clean_image(self, index: int) -> None:
-        """None: an accuracy that is known for all classes says nothing of some of them."""
+    def is_clean(self, index: int) -> bool:
+        """Whether it is one of the clean images; relabelled ones are, too."""
+        assert self.suite.shift is not None
+        return self.suite.shift.layout == "labels" or index >= len(self.parts[0])
+
+    def clean_image(self, index: int) -> UInt8 | None:
+        return self.read(index).pixels if self.is_clean(index) else None
 
     def describe(self) -> str:
         told = [f"{self.suite.title}: {self.parts[0].describe()}"]

@@ -78,9 +78,13 @@ def test_msdnet_halves_its_width_where_the_table_says() -> None:
 
 def test_exits_lie_where_the_table_says() -> None:
     for name, layers in {
+        "msdnet_imagenet": [4, 8, 12, 16, 20],
         "msdnet_imagenet:step=6": [6, 12, 18, 24, 30],
+        "msdnet_imagenet:step=7": [7, 14, 21, 28, 35],
         "msdnet_cifar": [4, 6, 8, 10, 12, 14, 16],
+        "msdnet_cifar:exits=10": [4, 6, 8, 10, 12, 14, 16, 18, 20, 22],
         "msdnet_cifar:exits=5,base=1,step=1,growing=yes": [1, 3, 6, 10, 15],
+        "msdnet_cifar:exits=7,base=1,step=1,growing=yes": [1, 3, 6, 10, 15, 21, 28],
     }.items():
         with torch.device("meta"):
             assert list(map(int, make_net(name, 10).classifiers)) == layers
@@ -126,7 +130,11 @@ CONVERTED = {
     ("condensenet_74:groups=8", 1000): "2.94",
     ("condensenet_86", 10): "0.52",
     ("condensenet_86:layers=8", 10): "0.21",
+    ("condensenet_86:layers=12", 10): "0.40",
+    ("condensenet_86:layers=16", 10): "0.64",
+    ("condensenet_86:layers=18", 10): "0.79",
     ("condensenet_86:layers=20", 10): "0.94",
+    ("condensenet_86:layers=30,growth=12", 10): "4.21",
 }
 
 

@@ -6,6 +6,7 @@ name, compared with the sum that is known of it, and renamed: it is there whole 
 """
 
 import hashlib
+import io
 import json
 import secrets
 import shutil
@@ -25,7 +26,7 @@ from hardy import progress
 from hardy.documents import read_json
 from hardy.engine.door import UInt8
 from hardy.errors import HardyError, InputError, MissingResource
-from hardy.files import UNFINISHED, whole_file
+from hardy.files import UNFINISHED, write_file
 from hardy.images.icons50.icon_tables import SETS, Icon, IconSource, icons, sources_of
 from hardy.images.icons50.layouts import drawings
 from hardy.images.icons50.raster import SIDE, need_resvg, reduce_drawing
@@ -44,6 +45,7 @@ MANIFESTS = {
 # Grey levels. Of one style and subtype, a drawing that differs less from another, in the mean over
 # pixels and colours, is the same drawing in another file.
 NEAR = 8
+_GOES_ON = "make room there, and the same command goes on: what was fetched whole is kept"
 _BROKEN = (tarfile.TarError, KeyError, EOFError, zlib.error, ValueError, TypeError, AttributeError)
 
 Pixels = dict[str, UInt8]  # (32, 32, 3), by the characters of an icon
@@ -66,9 +68,13 @@ def fetch_icons(name: str = "free", *, accept_licences: bool = False, track: Tra
     sources = sources_of(name)
     _check_accepted(name, sources, accepted=accept_licences)
     need_resvg()  # before anything is fetched
-    icons_folder().mkdir(parents=True, exist_ok=True)
-    _bring_all(sources, track)
-    _write_set(name, sources, folder)
+    try:
+        icons_folder().mkdir(parents=True, exist_ok=True)
+        _bring_all(sources, track)
+        _write_set(name, sources, folder)
+    except OSError as error:
+        why = error.strerror or error
+        raise HardyError(f"{icons_folder()} could not be written ({why}); {_GOES_ON}") from error
     return folder
 
 
@@ -80,7 +86,11 @@ def set_faults(name: str) -> list[str]:
         return [f"{path} is missing"]
     if hashlib.sha256(path.read_bytes()).hexdigest() != MANIFESTS[name]:
         return [f"{path} is not that of this Hardy"]
-    for file, digest in read_json(path, "a manifest", "remove it")["files"].items():
+    files = read_json(path, "a manifest", "remove it")["files"]
+    for stray in sorted(folder.rglob("[!.]*")):
+        if stray.relative_to(folder).as_posix() not in (_MANIFEST, *files) and not stray.is_dir():
+            return [f"{stray} is no part of it"]
+    for file, digest in files.items():
         place = folder / file
         if not place.is_file():
             return [f"{place} is missing"]
@@ -158,12 +168,11 @@ def _file_of(source: IconSource) -> Path:
 
 
 def _keep(source: IconSource, pixels: Pixels) -> None:
-    path = _file_of(source)
-    path.parent.mkdir(parents=True, exist_ok=True)
     codes = np.array(sorted(pixels))
     images = np.stack([pixels[one] for one in codes])
-    with whole_file(path) as file:
-        np.savez(file, codes=codes, images=images, sum=np.array(_sum(codes, images)))
+    content = io.BytesIO()
+    np.savez(content, codes=codes, images=images, sum=np.array(_sum(codes, images)))
+    write_file(_file_of(source), content.getvalue(), _GOES_ON)
 
 
 def _kept(source: IconSource) -> Pixels | None:
@@ -173,7 +182,8 @@ def _kept(source: IconSource) -> Pixels | None:
             codes, images, known = (found[name] for name in ("codes", "images", "sum"))
     except (OSError, zipfile.BadZipFile, *_BROKEN):
         return None
-    whole = str(known) == _sum(codes, images)
+    fits = images.shape == (*codes.shape, SIDE, SIDE, 3) and images.dtype == np.uint8
+    whole = fits and str(known) == _sum(codes, images)
     return dict(zip(map(str, codes), images, strict=True)) if whole else None
 
 

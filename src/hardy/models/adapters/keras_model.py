@@ -23,6 +23,7 @@ _BACKEND = "KERAS_BACKEND"  # the variable by which Keras is told
 _NORMALISING = ("Rescaling", "Normalization", "TrueDivide", "Divide", "Multiply", "Subtract", "Add")
 _AS_FUNCTION = "load it in Python, and evaluate it as a function: hardy.evaluate(function, …)"
 _SQUASHING = ("softmax", "sigmoid")
+_WITHOUT_WEIGHTS = ("Softmax", "Activation")  # what may stand behind a classifier's last layer
 
 
 class KerasIntake(NamedTuple):
@@ -52,12 +53,17 @@ def keras_model(rest: str, options: Options) -> Model:
     elif options.precision != Options.precision:
         options.refuse(precision="on JAX it computes as it was saved")
     model = _loaded(keras, path, content, options, place)
+    head = None
+    if options.backbone:
+        model, head = _without_head(keras, model)
     intake = _look_at_input(model, path)
-    logarithm, words = _take_logits(keras, model)
+    logarithm, words = False, "its outputs are features"
+    if not options.backbone:
+        logarithm, words = _take_logits(keras, model)
     intake = intake._replace(logarithm=logarithm)
     preprocessing = options.prepared_as(_own(keras, model, intake, options))
     found = f"{type(model).__name__} of Keras, on {backend}; {words}"
-    facts = ModelFacts(found=found, backend=backend)
+    facts = ModelFacts(found=found, left_off=head, weights_hash=content.weights, backend=backend)
     made = _adapted(backend, model, intake, options, preprocessing, facts)
     made.identity = digest(
         "keras",
@@ -66,6 +72,7 @@ def keras_model(rest: str, options: Options) -> Model:
             "weights": content.weights,
             "preprocessing": preprocessing,
             "precision": options.precision,
+            **({} if head is None else {"left off": head}),
         },
     )
     adapted: Model = made
@@ -187,6 +194,15 @@ def _look_at_input(model: Any, path: Path) -> KerasIntake:
             f"{_AS_FUNCTION}"
         )
     return KerasIntake(height, last, "int" in str(model.inputs[0].dtype), logarithm=False)
+
+
+def _without_head(keras: Any, model: Any) -> tuple[Any, str | None]:
+    """The model up to its last dense layer, and that layer's name; where it ends otherwise, the
+    model as it is."""
+    steps = [one for one in _steps(keras, model) if type(one).__name__ not in _WITHOUT_WEIGHTS]
+    if not steps or not isinstance(steps[-1], keras.layers.Dense) or steps[-1] not in model.layers:
+        return model, None
+    return keras.Model(model.inputs, steps[-1].input), str(steps[-1].name)
 
 
 def _take_logits(keras: Any, model: Any) -> tuple[bool, str]:

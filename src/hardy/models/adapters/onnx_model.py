@@ -11,7 +11,14 @@ import onnxruntime
 
 from hardy.engine.door import UInt8
 from hardy.errors import InputError, door, sides
-from hardy.models.calling import as_logits, in_batches, in_its_name, normalised, resized
+from hardy.models.calling import (
+    as_logits,
+    in_batches,
+    in_its_name,
+    normalised,
+    resized,
+    shape_in_words,
+)
 from hardy.models.model import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -45,7 +52,6 @@ class OnnxModel:
         )
         path = existing(Path(rest), "an ONNX file")
         self.name = options.name
-        self.facts = ModelFacts(weight_bytes=path.stat().st_size)
         self._session = _open(path, options)
         self.device = "cuda:0" if "CUDA" in self._session.get_providers()[0] else "cpu"
         with door(f"the inputs of {path}", "export it again"):
@@ -60,6 +66,13 @@ class OnnxModel:
         self._dtype = _DTYPES[inputs[0].type]
         self.precision = "float16" if self._dtype is np.float16 else "float32"
         fixed = _fixed(inputs[0].shape)
+        with door(f"the outputs of {path}", _FREE_BATCH):
+            given = _fixed(self._session.get_outputs()[0].shape)
+        taken = f"{np.dtype(self._dtype)} {shape_in_words(fixed)}"
+        self.facts = ModelFacts(
+            weight_bytes=path.stat().st_size,
+            found=f"takes {taken}, gives logits {shape_in_words(given)}",
+        )
         self._channels_last = fixed[3] == 3 and fixed[1] != 3
         self._sides = fixed[1:3] if self._channels_last else fixed[2:4]
         self._rows = fixed[0]

@@ -43,13 +43,19 @@ class SklearnModel(OnHost):
             precision="it computes as it was made",
             preprocessing="its features are the pixels / 255",
         )
+        options.check_cpu()
         need("sklearn", "demo", options.name)
         self.name = options.name
-        self.facts = ModelFacts(weight_bytes=path.stat().st_size)
         self.identity = digest("sklearn", {"weights": hash_files([path])})
         self._model = _load(path)
         classes = _classes(self._model, path)
         self._width = len(classes)
+        self._has_shares = hasattr(self._model, "predict_proba")
+        by = "the logarithms of its predict_proba" if self._has_shares else "its decision_function"
+        self.facts = ModelFacts(
+            weight_bytes=path.stat().st_size,
+            found=f"{type(self._model).__name__} of {self._width} classes, logits are {by}",
+        )
         self._batch = options.batch
 
     def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
@@ -74,7 +80,7 @@ class SklearnModel(OnHost):
         return output
 
     def _scores(self, features: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if hasattr(self._model, "predict_proba"):
+        if self._has_shares:
             probabilities = np.asarray(self._model.predict_proba(features), np.float64)
             # The logarithm of an exact 0, such as trees give, would be infinite.
             return np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))

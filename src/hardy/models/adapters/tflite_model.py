@@ -14,7 +14,14 @@ from hardy.engine.door import UInt8
 from hardy.errors import InputError, door, told
 from hardy.execute import processors
 from hardy.models.adapters.tflite_file import ends_in_softmax, stated_normalisation
-from hardy.models.calling import as_logits, in_batches, in_its_name, normalised, resized
+from hardy.models.calling import (
+    as_logits,
+    in_batches,
+    in_its_name,
+    normalised,
+    resized,
+    shape_in_words,
+)
 from hardy.models.model import (
     Logits,
     ModelFacts,
@@ -52,6 +59,10 @@ class _Tensor(NamedTuple):
         known = np.iinfo(self.kind)
         return int(known.min), int(known.max)
 
+    def __str__(self) -> str:
+        steps = f" in steps of {self.scale:g} around {self.zero}" if self.is_whole else ""
+        return f"{self.kind.__name__} {shape_in_words(self.shape)}{steps}"
+
     def real(self, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if not self.is_whole:
             return stored
@@ -77,12 +88,10 @@ class TfliteModel(OnHost):
         options.refuse(
             checkpoint="the file holds its weights", precision="it computes as it was converted"
         )
-        if options.device not in ("auto", "cpu"):
-            raise InputError(f"{options.name}: expected the device cpu, got {options.device!r}")
+        options.check_cpu()
         path = existing(Path(rest), "a TensorFlow Lite file")
         self.name = options.name
         content = path.read_bytes()
-        self.facts = ModelFacts(weight_bytes=len(content))
         self._run = _open(content, path)
         with door(path, "convert it again"):  # names and tables are read as they are needed
             inputs, outputs = self._run.get_input_details(), self._run.get_output_details()
@@ -99,12 +108,19 @@ class TfliteModel(OnHost):
             self._channels_last = self._input.shape[3] == 3
             self._batch = _AUTO_BATCH if options.batch == "auto" else options.batch
             self._softmax = ends_in_softmax(content)
+            self.facts = ModelFacts(weight_bytes=len(content), found=self._found())
             try:
                 self.preprocessing = options.prepared_as(self._own(content))
             except InputError as error:
                 raise InputError(f"{path}: {error}") from error
         parts = {"weights": hash_files([path]), "preprocessing": self.preprocessing}
         self.identity = digest("tflite", parts)
+
+    def _found(self) -> str:
+        given = f"logits in {self._output}"
+        if self._softmax:
+            given = f"probabilities in {self._output}, whose logarithms are logits"
+        return f"takes {self._input}, gives {given}"
 
     def logits(self, images: UInt8, preprocessing: Preprocessing | None = None) -> Logits:
         used = preprocessing or self.preprocessing

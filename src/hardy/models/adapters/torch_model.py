@@ -53,11 +53,16 @@ class TorchModel:
         self.preprocessing = preprocessing
         tensors = (*plain.parameters(), *plain.buffers())
         weight_bytes = sum(tensor.nbytes for tensor in tensors)
+        weights = sum(one.numel() for one in plain.parameters())
         # By torch.compile, or in place.
         in_place = getattr(module, "_compiled_call_impl", None)
         self._compiled = plain is not module or in_place is not None
         self.facts = replace(
-            facts, takes_tensors=True, weight_bytes=weight_bytes, compiled=self._compiled
+            facts,
+            takes_tensors=True,
+            weight_bytes=weight_bytes,
+            compiled=self._compiled,
+            found=facts.found or f"{type(plain).__name__} of torch, {weights:,} weights",
         )
         self.device = str(device)
         self.precision = options.precision

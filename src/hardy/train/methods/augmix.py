@@ -88,5 +88,7 @@ def jsd(*logits: Tensor) -> Tensor:
     """Mean over views and images of KL(pᵢ ‖ M), where M is the views' mean, at least 1e-7."""
     shares = [functional.softmax(view, 1) for view in logits]
     middle = torch.stack(shares).mean(0).clamp(1e-7, 1).log()
-    parts = [functional.kl_div(middle, share, reduction="batchmean") for share in shares]
+    # By the logarithms of softmax: a share may be 0, of which there is none.
+    logs = [functional.log_softmax(view, 1) - middle for view in logits]
+    parts = [(share * log).sum(1).mean() for share, log in zip(shares, logs, strict=True)]
     return torch.stack(parts).mean()

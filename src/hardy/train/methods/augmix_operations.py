@@ -11,7 +11,7 @@ LOWEST_LEVEL = 0.1
 def operate(images: Tensor, operations: Tensor, levels: Tensor, signs: Tensor) -> Tensor:
     """uint8 (N, 3, H, W) to the same: one of `OPERATIONS` by number, or `NOTHING`, for each image;
     its level; and the sign, ±1, of rotations, shears and translations."""
-    return change(images, operations, _amounts(levels, signs, *images.shape[2:]))
+    return change(images, operations, amounts_at(levels, signs, *images.shape[2:]))
 
 
 def operate_or_enhance(images: Tensor, operations: Tensor, levels: Tensor, signs: Tensor) -> Tensor:
@@ -28,7 +28,7 @@ def draw_signs(draw: Draw, *shape: int) -> Tensor:
     return 1 - 2 * draw.integers(2, *shape)
 
 
-def _amounts(levels: Tensor, signs: Tensor, height: int, width: int) -> Amounts:
+def amounts_at(levels: Tensor, signs: Tensor, height: int, width: int) -> Amounts:
     """Posterising keeps the highest 4 − ⌊0.4 ℓ⌋ bits, solarising inverts from 256 − ⌊25.6 ℓ⌋ on.
     Rotations are by ⌊3 ℓ⌋ degrees, shears by 0.03 ℓ, translations by ⌊ℓ · side / 30⌋ pixels."""
     wide, signed = levels.double(), signs.double()

@@ -87,10 +87,8 @@ class SqueezeExcitation(nn.Module):
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.squeeze, self.weigh = (
-            _conv(channels, channels // 16, 1),
-            _conv(channels // 16, channels, 1),
-        )
+        few = max(1, channels // 16)
+        self.squeeze, self.weigh = _conv(channels, few, 1), _conv(few, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         mean = x.mean((2, 3), keepdim=True)

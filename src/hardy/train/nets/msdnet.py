@@ -31,6 +31,8 @@ from hardy.errors import InputError
 from hardy.train.blurpool import Halving
 from hardy.train.nets import _initialise, need_strides
 
+_MOST_LAYERS = 200  # the longest published one has 38; to make many more takes hours
+
 
 def _conv(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Sequential:
     conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
@@ -187,7 +189,10 @@ def _places(name: str, exits: int, base: int, step: int, growing: bool) -> list[
     if min(exits, base, step) < 1:
         raise InputError(f"{name}: expected exits, base and step of at least 1, got one below")
     more = [step * i + 1 if growing else step for i in range(1, exits)]
-    return list(accumulate([base, *more]))
+    places = list(accumulate([base, *more]))
+    if places[-1] > _MOST_LAYERS:
+        raise InputError(f"{name}: expected at most {_MOST_LAYERS} layers, got {places[-1]:,}")
+    return places
 
 
 def msdnet_cifar(
