@@ -22,7 +22,7 @@ import hardy
 from docs import tables
 from hardy import cli, demonstration
 from hardy.files import write_file
-from hardy.images import datasets
+from hardy.images import datasets, subtypes
 from hardy.images.icons50 import icon_parts
 from hardy.models.weight_files import packed
 from hardy.models.zoo import ZOO, keeping
@@ -30,6 +30,7 @@ from hardy.store.reader import find_runs
 from hardy.suites import load
 from hardy.suites.suite import SUITE, SUITE_TOO
 from hardy.train import METHODS, NETS
+from hardy.train.blurpool import STRIDES, Halving
 from hardy.train.hyperparameters import LOWEST_LR, Hyperparameters
 from hardy.train.method import make_method
 from tests.icons import write_icons
@@ -44,6 +45,7 @@ from tests.pages import (
     not_run,
     page,
 )
+from tests.run.test_subtypes import add_folder, write_cifar
 from tests.stylise.tiny_adain import use_tiny
 from tests.train.small import NEEDED, make_narrow, narrow, write_arrays
 
@@ -165,13 +167,26 @@ def folder(tmp_path, monkeypatch, torchvision):
     monkeypatch.setattr(icon_parts, "icons_folder", lambda: tmp_path / "icons")
     monkeypatch.setattr(icon_parts, "set_faults", lambda name: [])
     for net in ("wrn_40_2", "wrn_16_4"):
-        monkeypatch.setitem(NETS._objects, net, make_narrow)
+        monkeypatch.setitem(NETS._objects, net, make_narrower)
+    write_cifar(tmp_path / "cifar-100-python", "python")
+    monkeypatch.setattr(subtypes, "grocery_folder", lambda: tmp_path / "fetched")
+    for number, one in enumerate(load("groceries_superclass").shift.types.values()):
+        for kind in (*one.seen, *one.unseen):
+            for part in ("train", "test"):
+                add_folder(tmp_path / "fetched/fine" / part, kind, number, 1, part)
     monkeypatch.setitem(hardy.attack.__kwdefaults__, "steps", 2)
     digits = [one[: demonstration.TRAINED_ON + 10] for one in demonstration.digits()]
     monkeypatch.setattr(demonstration, "digits", lambda: digits)
     write_shifts(tmp_path / "natural.csv")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def make_narrower(
+    classes: int, halving: Halving = STRIDES, *, dropout: float = 0.0
+) -> torch.nn.Module:
+    """What stands for the nets that can be told to drop something out."""
+    return make_narrow(classes, halving)
 
 
 def write_shifts(path: Path) -> None:
