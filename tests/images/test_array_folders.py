@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -28,3 +29,13 @@ def test_a_folder_of_arrays(tmp_path: Path) -> None:
         open_images(tmp_path, labels=tmp_path / "other.npy")
     (tmp_path / "labels.npy").unlink()
     assert open_images(tmp_path, labels=tmp_path / "other.npy").labels.tolist() == [1, 1, 1]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("pipe", ["images.npy", "labels.npy"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, pipe: str) -> None:
+    np.save(tmp_path / "images.npy", np.zeros((2, 8, 8, 3), np.uint8))
+    (tmp_path / pipe).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / pipe)
+    with pytest.raises(InputError, match=rf"{pipe}.*it is no file"):
+        open_images(tmp_path)

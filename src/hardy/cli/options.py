@@ -57,7 +57,7 @@ Preprocess = Annotated[
         metavar="NAME", help="How it takes pixels: {models.normalisations:NORMALISATIONS}."
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Another seed gives other randomness.")]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Another seed gives other randomness.")]
 Device = Annotated[
     str | None, typer.Option(metavar="NAME", help="Such as cpu or cuda:1; the best if left out.")
 ]

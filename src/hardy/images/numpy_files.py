@@ -20,12 +20,13 @@ import numpy as np
 
 from hardy.documents import read_document
 from hardy.engine.door import UInt8
-from hardy.errors import InputError
+from hardy.errors import InputError, door
 from hardy.images.image_files import Convert, rgb
 from hardy.images.readers import Reader, Request
 from hardy.images.source import Labels, Listing, check_by_row, check_label_count, number_labels
 from hardy.limits import IMAGES, INFLATED, LISTING
 from hardy.places import read_range
+from hardy.sized_file import SizedFile
 
 _NO_SOURCE = (SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
@@ -89,7 +90,7 @@ NPY, NPZ = _NpyReader(), _NpzReader()
 
 
 def open_npy(path: Path, labels: Path | None, id_rule: str) -> ArraySource:
-    with path.open("rb") as stream:
+    with door(path, "fetch or write it again"), SizedFile(path) as stream:
         shape, dtype, fortran = _header(stream, str(path), EXPECTED)
         start = stream.tell()
     rows = _rows(path, start, path.stat().st_size - start, shape, dtype, fortran, str(path))
@@ -173,7 +174,7 @@ def numbered(count: int) -> list[str]:
 def read_labels(path: Path) -> tuple[Labels, tuple[str, ...] | None]:
     """Class numbers from an `.npy` file, or one label per line of a text file."""
     try:
-        with path.open("rb") as stream:
+        with SizedFile(path) as stream:
             if stream.read(len(NPY_MAGIC)) == NPY_MAGIC:
                 stream.seek(0)
                 return _load_labels(stream, path.stat().st_size, str(path)), None
