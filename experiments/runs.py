@@ -3,6 +3,7 @@ learned against the nets. The same call resumes."""
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 from collections.abc import Callable, Iterable
@@ -96,7 +97,7 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
     settings, recipe = _settled(configuration, place, finished)
     asked: dict[str, Any] = {
         "settings": settings,
-        "recipe": asdict(recipe),
+        "recipe": json.loads(json.dumps(asdict(recipe))),  # as results have it
         "measured": _measured(configuration, place),
     }
     stylised = place.stylised_data() if configuration.stylised else None

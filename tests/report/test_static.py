@@ -23,6 +23,7 @@ from hardy.report.matplotlib_figures import (
 )
 from tests.report.conftest import LONG, MARKUP, QUOTES
 from tests.report.stores import write_run, write_shift_run
+from tests.report.test_training_curves import write_training
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +36,24 @@ def shifts(tmp_path_factory: pytest.TempPathFactory) -> StoreReport:
 
 
 @pytest.fixture(scope="module")
-def agreeing(tmp_path_factory: pytest.TempPathFactory) -> StoreReport:
-    """Five models on two natural shifts."""
-    store = tmp_path_factory.mktemp("agreeing")
-    for number, model in enumerate((MARKUP, QUOTES, LONG, "four", "five")):
+def several(tmp_path_factory: pytest.TempPathFactory) -> StoreReport:
+    """Five models, three of them the same, on two natural shifts; and a training."""
+    store = tmp_path_factory.mktemp("several")
+    for number, model in enumerate((MARKUP, QUOTES, LONG, "d", "e")):
         for suite in ("imagenet_r", "imagenet_a"):
             write_shift_run(store, model, suite, right=150 + 20 * number, clean=360)
+    write_training(store / "<b> $x_1$ & *")
     return gather(store)
 
 
 @pytest.mark.parametrize("kind", FIGURES)
 def test_every_kind_is_drawn_whatever_models_are_called(
-    report: StoreReport, shifts: StoreReport, agreeing: StoreReport, kind: str
+    report: StoreReport, shifts: StoreReport, several: StoreReport, kind: str
 ) -> None:
     """Warnings are errors: no letter may be missing from the font."""
     suite = "imagenet_c" if kind == "scatter" else None
-    of = {"effective": shifts, "agreement": agreeing}.get(kind, report)
-    figure = choose_figure(of, kind, suite=suite)
+    other = {"effective": shifts, "agreement": several, "training": several}
+    figure = choose_figure(other.get(kind, report), kind, suite=suite)
     picture = save_figure(figure, "png", Print(4.0, 3.0, "serif", 7.0))
     with Image.open(io.BytesIO(picture)) as opened:
         assert opened.size == (4 * DPI, 3 * DPI)

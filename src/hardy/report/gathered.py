@@ -17,7 +17,7 @@ from hardy.metrics.classification import error, wrong
 from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.metrics.natural_shifts import accuracy
 from hardy.progress import Item, Track, untracked
-from hardy.report.trainings import TrainingCurve, read_trainings, training_folders
+from hardy.report.trainings import TrainingCurve, read_trainings, stored_runs, training_folders
 from hardy.scores import Scores, score_run
 from hardy.scores.drops import Correlation, ModelDrop, correlate_drops, drop_of, has_drop
 from hardy.scores.effective_robustness import (
@@ -33,8 +33,7 @@ from hardy.scores.score import Circumstances, Score
 from hardy.scores.scored_cells import suite_of
 from hardy.scores.side_by_side import alike_groups, complement
 from hardy.store.attack_files import Attacked, read_attacks
-from hardy.store.reader import StoredRun, find_runs
-from hardy.store.records import RUN
+from hardy.store.reader import StoredRun
 from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.suite import Suite
 
@@ -181,15 +180,6 @@ class StoreReport:
             return []
 
 
-def stored_runs(store: Path, trained: Sequence[Path], faults: list[str]) -> list[StoredRun]:
-    """The runs of a store but for trainings; none where it has trainings alone."""
-    there = {path.parent for path in store.glob(f"*/{RUN}")}
-    alone = store.is_dir() and there <= set(trained)
-    if store in trained or (trained and alone and not (store / RUN).exists()):
-        return []
-    return find_runs(store, faults, besides=trained)
-
-
 def gather(
     store: Path,
     *,
@@ -204,13 +194,7 @@ def gather(
     """
     brought = read_points(points)
     faults: list[str] = []
-    for place in trained:
-        if not training_folders([place]):
-            raise InputError(
-                f"expected folders of `hardy train` with a log as `trained`, got {place}; a log "
-                "begins with the first checkpoint"
-            )
-    folders = training_folders([store, *trained])
+    folders = training_folders(store, trained)
     runs = stored_runs(store, folders, faults)
     labels = _labels(runs)
     scored: list[Scores] = []

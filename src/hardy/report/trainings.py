@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+from hardy.errors import InputError
 from hardy.schema import TABLE, is_whole
+from hardy.store.reader import StoredRun, find_runs
 from hardy.train.run_folder import LOG, RUN, Log, read_log, read_run
 
 
@@ -34,14 +36,33 @@ class TrainingCurve:
         return values[-1] if values else None
 
 
-def training_folders(places: Iterable[Path]) -> list[Path]:
-    """Those that `hardy train` wrote and whose log has begun: these folders, or such as lie in
-    them."""
-    found = []
-    for place in places:
-        inside = sorted(path.parent for path in place.glob(f"*/{LOG}"))
-        found += [one for one in (place, *inside) if (one / LOG).exists() and (one / RUN).exists()]
+def training_folders(store: Path, trained: Iterable[Path] = ()) -> list[Path]:
+    """Those that `hardy train` wrote and whose log has begun: in the store, and in further folders;
+    each of these may be one, or hold some."""
+    found = _folders_in(store)
+    for place in trained:
+        some = _folders_in(place)
+        if not some:
+            raise InputError(
+                f"expected folders of `hardy train` with a log as `trained`, got {place}; a log "
+                "begins with the first checkpoint"
+            )
+        found += some
     return list(dict.fromkeys(found))
+
+
+def _folders_in(place: Path) -> list[Path]:
+    every = (place, *sorted(path.parent for path in place.glob(f"*/{LOG}")))
+    return [one for one in every if (one / LOG).exists() and (one / RUN).exists()]
+
+
+def stored_runs(store: Path, trained: Sequence[Path], faults: list[str]) -> list[StoredRun]:
+    """The runs of a store but for trainings; none where it has trainings alone."""
+    there = {path.parent for path in store.glob(f"*/{RUN}")}
+    alone = store.is_dir() and there <= set(trained)
+    if store in trained or (trained and alone and not (store / RUN).exists()):
+        return []
+    return find_runs(store, faults, besides=trained)
 
 
 def read_trainings(folders: Sequence[Path], styles: Mapping[str, int]) -> list[TrainingCurve]:

@@ -15,12 +15,12 @@ from hardy.registry import unknown
 from hardy.report import REPORT_FORMATS
 from hardy.report.figures import Figure, choose_figure, figures, figures_across
 from hardy.report.gallery import make_gallery, sample_photo
-from hardy.report.gathered import StoreReport, gather, stored_runs
+from hardy.report.gathered import StoreReport, gather
 from hardy.report.headline import headline_summary
 from hardy.report.matplotlib_figures import OverviewPart, Print, overview, save_figure
 from hardy.report.page import render_galleries, render_report
 from hardy.report.training_curves import training_table
-from hardy.report.trainings import training_folders
+from hardy.report.trainings import stored_runs, training_folders
 from hardy.report.words import describe_run, section_title
 from hardy.scores.drops import Correlation
 from hardy.scores.effective_robustness import effective_tables
@@ -192,7 +192,7 @@ def render_store(
 ) -> bytes:
     """The page; galleries are made while scores are computed."""
     with ThreadPoolExecutor(1) as aside:
-        folders = training_folders([store, *trained])
+        folders = training_folders(store, trained)
         shown = _suites(stored_runs(store, folders, [])) if photo else []
         begun = [aside.submit(make_gallery, suite, photo) for suite in shown if photo]
         report = gather(store, points=points, trained=trained, track=track)

@@ -33,7 +33,7 @@ class Every(NamedTuple):
     seconds: float | None = None
 
     def is_due(self, log: Log, epochs: int) -> bool:
-        """By the log, which is the same in all processes and in a run that is resumed."""
+        """Decide by the log, which is the same in all processes and in a run that is resumed."""
         if len(log) == epochs:
             return True
         if self.seconds is None:
