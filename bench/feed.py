@@ -1,9 +1,9 @@
-"""`python -m bench.feed IMAGES`: how fast streamed images feed a net.
+"""`python -m bench.feed IMAGES ...`: how fast streamed images, from files or packs, feed a net.
 
 Three rates in images a second, at one batch size: of the net alone, on batches that lie on the
 device; of the feed alone, which reads, decodes, cuts and moves; and of both together. The last over
-the first is the share of the net's rate that is fed. A machine that is timed must have nothing else
-to do.
+the first is the share of the net's rate that is fed. `--net none` tells of the feed alone, also for
+a second of one processor. A machine that is timed must have nothing else to do.
 """
 
 from __future__ import annotations
@@ -68,10 +68,38 @@ def trainer(name: str, classes: int, device: torch.device) -> Callable[[Tensor, 
     return step
 
 
+def measured(images: str, asked: argparse.Namespace, device: torch.device, workers: int) -> str:
+    """What is found for one image set."""
+    began = time.perf_counter()
+    data = open_data(images, device, Streaming(True, ScaleCrop(asked.side), workers))
+    listed = time.perf_counter() - began
+    feed = data.feed(asked.batch, Draw(0, device))
+
+    def streamed() -> Batches:
+        return (batch for epoch in count() for batch in feed.epoch(epoch))
+
+    used = time.process_time()
+    reading = rate(streamed(), lambda images, labels: None, asked.steps)
+    used = (time.process_time() - used) / ((WARM_UP + asked.steps) * asked.batch)
+    found = f"{data.described}, listed in {listed:.1f} s\n"
+    if asked.net == "none":
+        return f"{found}the feed alone {reading:,.0f} images/s, {1 / used:,.0f} by a processor"
+    step = trainer(asked.net, data.classes, device)
+    lying = next(streamed())
+    alone = rate((lying for _ in count()), step, asked.steps)
+    both = rate(streamed(), step, asked.steps)
+    return (
+        f"{found}the net alone {alone:,.0f} images/s, the feed alone {reading:,.0f}, both "
+        f"{both:,.0f}: {both / alone:.0%} of the net's rate"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.feed")
-    parser.add_argument("images", help="class folders, tar shards or Parquet, with labels")
-    parser.add_argument("--net", default="torchvision:resnet50")
+    parser.add_argument(
+        "images", nargs="+", help="class folders, packs, tar shards or Parquet, with labels"
+    )
+    parser.add_argument("--net", default="torchvision:resnet50", help="or none")
     parser.add_argument("--side", type=int, default=224)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--steps", type=int, default=100)
@@ -79,30 +107,17 @@ def main() -> None:
     asked = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     workers = count_workers(asked.workers)
-    began = time.perf_counter()
-    data = open_data(asked.images, device, Streaming(True, ScaleCrop(asked.side), workers))
-    listed = time.perf_counter() - began
-    feed = data.feed(asked.batch, Draw(0, device))
-    step = trainer(asked.net, data.classes, device)
-
-    def streamed() -> Batches:
-        return (batch for epoch in count() for batch in feed.epoch(epoch))
-
-    lying = next(streamed())
-    alone = rate((lying for _ in count()), step, asked.steps)
-    reading = rate(streamed(), lambda images, labels: None, asked.steps)
-    both = rate(streamed(), step, asked.steps)
     host = machine()
     where = torch.cuda.get_device_name() if device.type == "cuda" else "no GPU"
     libraries = ", ".join(f"{name} {version}" for name, version in versions().items())
     print(
         f"{host['cpu']}, {os.cpu_count()} cores, {where}, torch {torch.__version__}, {libraries}, "
         f"commit {commit()}\n"
-        f"{len(data):,} images listed in {listed:.1f} s; {asked.net} at {asked.side}, batches of "
-        f"{asked.batch}, {workers} threads, {asked.steps} steps\n"
-        f"the net alone {alone:,.0f} images/s, the feed alone {reading:,.0f}, both {both:,.0f}: "
-        f"{both / alone:.0%} of the net's rate"
+        f"{asked.net} at {asked.side}, batches of {asked.batch}, {workers} threads, {asked.steps} "
+        "steps"
     )
+    for images in asked.images:
+        print(measured(images, asked, device, workers))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import hardy
 from hardy.errors import HardyError, printable
 from hardy.images.groceries import GROCERIES
 from hardy.store.provenance import session
-from hardy.train.record import read_run
+from hardy.train.run_folder import read_run
 
 METHODS = ("standard", "gauss_single", "gauss_mult", "augmix", "ant", "prime")
 SUITES = {"imagenet_c": "ImageNet-C", "imagenet_c_bar": "ImageNet-C̄"}

@@ -42,7 +42,7 @@ from hardy.metrics.classification import Floats
 from hardy.schema import TEXT, Field, check_fields, is_whole
 from hardy.suites import load
 from hardy.suites.cells import NONE
-from hardy.train.record import read_log
+from hardy.train.run_folder import read_log
 
 FORMAT = 1
 

@@ -24,7 +24,7 @@ from hardy.scores import Scores
 from hardy.store.provenance import session
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import run_training
-from hardy.train.record import MODEL, read_log, read_run
+from hardy.train.run_folder import MODEL, read_log, read_run
 from hardy.train.training_data import Data, read_data
 
 # Of the suites; validation corruptions choose settings and count in no mean.

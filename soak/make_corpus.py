@@ -75,6 +75,19 @@ def image_sets(folder: Path) -> None:
     (folder / "tiny/val_annotations.txt").write_text("".join(lines))
 
 
+def packs(folder: Path) -> None:
+    from hardy.progress import untracked
+
+    for number, image in enumerate(PIXELS):
+        place = folder / "images" / "abc"[number % 3]
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number}.png").write_bytes(encoded("PNG", image))
+    with chdir(folder):
+        for format in ("jpeg", "raw"):
+            hardy.pack("images", format, side=12, format=format, track=untracked)
+    shutil.rmtree(folder / "images")
+
+
 def texts(folder: Path) -> None:
     suite = Path(hardy.__file__).parent / "suites/cifar10_c.toml"
     text = suite.read_text(encoding="utf-8").replace('"cifar10_c"', '"mine"')
@@ -265,7 +278,7 @@ def models(folder: Path) -> None:
 def main() -> None:
     makers = (
         *(pictures, image_sets, texts, store, weights, video),
-        *(numbered, sampled, overlap, mirror, models),
+        *(numbered, sampled, overlap, mirror, models, packs),
     )
     for make in makers:
         if make.__name__ not in sys.argv[1:]:

@@ -12,13 +12,14 @@ from soak.results import (
     finished,
     mirrored,
     overlapped,
+    packed,
     predictions,
     scored,
     sent,
     trained,
     tree,
 )
-from soak.surroundings import make_steady, make_tiny, make_urls, make_zoo
+from soak.surroundings import make_small_shards, make_steady, make_tiny, make_urls, make_zoo
 
 Command = tuple[str, ...]
 
@@ -131,6 +132,12 @@ OPERATIONS: dict[str, Operation] = {
         ((*_TRAIN, "--batch", "4", "--device", "cpu", "--deterministic"),),
         trained,
         prepare=make_tiny,
+    ),
+    "pack": Operation(
+        (("pack", "folder", "--out", "out", "--side", "24", "--workers", "1"),),
+        tree("out"),
+        partly=packed,
+        prepare=make_small_shards,
     ),
     "overlap": Operation(
         ((*_OVERLAP, "--only", "contrast,brightness", "--batch", "4", "--device", "cpu"),),

@@ -34,6 +34,17 @@ def read_set_around(path: Path) -> None:
     read_set(path.parent)
 
 
+def read_pack(path: Path) -> Any:
+    """All that a pack says, and its pixels, for which there are sums."""
+    from hardy.images import open_images
+
+    source = open_images(path.parent)
+    source.describe()
+    pixels = [source.read(row).tobytes() for row in range(len(source))]
+    labels = None if source.labels is None else source.labels.tolist()
+    return source.files, list(source.ids), labels, source.classes, pixels
+
+
 def read_with_labels(path: Path) -> None:
     shutil.copy(_SET, path.parent)
     read_set(path.parent / _SET.name, labels=path)

@@ -72,7 +72,8 @@ def read_performances(path: Path) -> None:
 
 
 def read_trained(path: Path) -> Any:
-    from hardy.train.record import check_run, read_run, run_hash, seen_in
+    from hardy.train.record import check_run, run_hash, seen_in
+    from hardy.train.run_folder import read_run
     from hardy.train.trained_model import trained_as
 
     record = read_run(path.parent)
@@ -84,7 +85,7 @@ def read_trained(path: Path) -> Any:
 
 
 def read_training_log(path: Path) -> None:
-    from hardy.train.record import read_log
+    from hardy.train.run_folder import read_log
 
     read_log(path.parent)
 

@@ -26,6 +26,7 @@ from soak.read_images import (
     read_clip,
     read_mirrored,
     read_numbered,
+    read_pack,
     read_picture,
     read_right_classes,
     read_set,
@@ -79,6 +80,7 @@ TEXTS, WEIGHTS, MODELS = CORPUS / "texts", CORPUS / "weights", CORPUS / "models"
 NUMBERED = CORPUS / "numbered"
 TORCH, HF = "torch", "transformers"
 SAMPLED, OVERLAP = CORPUS / "sampled", CORPUS / "overlap"
+PACKS = CORPUS / "packs"
 SETS, RUN, BUILT = CORPUS / "image_sets", CORPUS / "store/run", CORPUS / "store/built"
 TARGETS = {
     **{
@@ -93,6 +95,15 @@ TARGETS = {
     "set .arrow": Target("head", read_set_around, SETS / "saved", "*.arrow"),
     "set CIFAR, python": Target("head", read_set, SETS / "test_batch"),
     "set CIFAR, binary": Target("head", read_set, SETS / "test_batch.bin"),
+    **{
+        f"{what} of a {format} pack": Target(kind, read_pack, PACKS / format, file, sealed=True)
+        for format in ("jpeg", "raw")
+        for what, kind, file in (
+            ("header", "json", "pack.json"),
+            ("listing", "json", "00000.json"),
+            ("shard", "head", "00000.images"),
+        )
+    },
     "labels .npy": Target("npy", read_with_labels, SETS / "labels.npy"),
     "labels .csv": Target("text", read_set_around, SETS / "named", "labels.csv"),
     "labels of Tiny ImageNet": Target("text", read_set_around, SETS / "tiny", "val_*.txt"),

@@ -39,6 +39,14 @@ def finished() -> Results:
     return {name: files.get(name, "nothing") for name in sorted(names)}
 
 
+def packed() -> Results:
+    """The shards that have a listing: a pack counts on these, and on nothing else."""
+    files = tree("out")()
+    listed = [name.removesuffix(".json") for name in files if name.endswith(".json")]
+    shards = {name: files.get(f"{name}.images", "nothing") for name in listed if "pack" not in name}
+    return {f"{name}.images": sum for name, sum in shards.items()}
+
+
 def mirrored() -> Results:
     """Corrupted files; the list of them may name them in any order."""
     files = tree("out")()

@@ -30,6 +30,13 @@ def make_tiny() -> None:
     loop.SAVE_SECONDS = 0.0
 
 
+def make_small_shards() -> None:
+    """Have packs of a few images be of several shards."""
+    from hardy.images import packing
+
+    packing.FEWEST_IN_SHARD = 3  # type: ignore[misc]
+
+
 def make_steady() -> None:
     """Have samples be the same each time: how many cells an image is shown in hinges on costs."""
     from hardy.run import sampled_run

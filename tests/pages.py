@@ -14,6 +14,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # The reason why no test runs a block stands above it.
 NOT_RUN = re.compile(r"^<!-- not run: ([^\n]+) -->\n```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WNIDS = ("n01440764", "n01443537")
 ROW = re.compile(r"^\| \[[^\]]*\]\((\w[\w-]*\.md)\)", re.MULTILINE)
 
 
@@ -54,12 +55,15 @@ def here_column(name: str) -> list[str]:
 
 
 def make_files(folder: Path) -> None:
-    """What the pages call photo.jpg, photos, paintings, imagenet/val, coco, cityscapes, fruit,
-    shop, net.py and model.onnx; CIFAR-10 in `kept`."""
+    """What the pages call photo.jpg, photos, paintings, imagenet, coco, cityscapes, fruit, shop,
+    net.py and model.onnx; CIFAR-10 in `kept`."""
     draws = np.random.default_rng(0)
     noise = draws.integers(0, 256, (240, 300, 3)).astype(np.uint8)
     Image.fromarray(noise).save(folder / "photo.jpg")
-    for name in ("photos", "paintings", "imagenet/val/n01440764", "imagenet/val/n01443537"):
+    for name in (
+        *("photos", "paintings"),
+        *(f"imagenet/{part}/{kind}" for part in ("val", "train") for kind in WNIDS),
+    ):
         (folder / name).mkdir(parents=True)
         Image.fromarray(noise).save(folder / name / f"{name[-4:]}.jpg")
     for name in ("coco/val2017/000000000139.jpg", "cityscapes/leftImg8bit/val/ulm.png"):

@@ -23,6 +23,7 @@ from docs import tables
 from hardy import cli, demonstration
 from hardy.files import write_file
 from hardy.images import datasets
+from hardy.images.icons50 import icon_parts
 from hardy.models.weight_files import packed
 from hardy.models.zoo import ZOO, keeping
 from hardy.store.reader import find_runs
@@ -31,6 +32,7 @@ from hardy.suites.suite import SUITE, SUITE_TOO
 from hardy.train import METHODS, NETS
 from hardy.train.hyperparameters import LOWEST_LR, Hyperparameters
 from hardy.train.method import make_method
+from tests.icons import write_icons
 from tests.pages import (
     DOCS,
     ROOT,
@@ -56,6 +58,7 @@ SHORTER = {
     "train": {"--epochs": "1"},
     "overlap": {"--epochs": "1", "--only": "noc_rain,noc_hue"},
     "--attack": {"--attack-steps": "2"},
+    "--warmup": {"--warmup": "0.5"},
 }
 # Tests of their own run the Python of all but the last, which has signatures; tests/extras has two.
 PROGRAMS = (
@@ -134,7 +137,7 @@ def test_few_blocks_are_not_run_and_these_have_the_options_they_name() -> None:
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch, torchvision):
-    """An empty folder but for the files that the pages speak of; CIFAR-10 is a few images, nets
+    """An empty folder but for the files that the pages speak of; CIFAR-10 and icons are few, nets
     are narrow, noise is learned in two steps, and weights of torchvision, the zoo and AdaIN are
     random."""
     import torchvision
@@ -148,10 +151,14 @@ def folder(tmp_path, monkeypatch, torchvision):
     monkeypatch.setattr(datasets, "folder", lambda: tmp_path / "kept")
     monkeypatch.setattr(keeping, "zoo_folder", lambda: tmp_path / "zoo")
     came = {"package": ZOO["squeezenet1_1"].parcel.package}
+    torch.manual_seed(0)
     weights_of = keeping.blank_net(ZOO["squeezenet1_1"]).state_dict()
     write_file(keeping.net_file("squeezenet1_1"), packed(weights_of, came, tmp_path))
     use_tiny(tmp_path / "adain", monkeypatch)
     monkeypatch.setattr(datasets, "faults", lambda split=None: [])
+    write_icons(tmp_path / "icons/free", ("acme", "microsoft", "openmoji-black"))
+    monkeypatch.setattr(icon_parts, "icons_folder", lambda: tmp_path / "icons")
+    monkeypatch.setattr(icon_parts, "set_faults", lambda name: [])
     for net in ("wrn_40_2", "wrn_16_4"):
         monkeypatch.setitem(NETS._objects, net, make_narrow)
     monkeypatch.setitem(hardy.attack.__kwdefaults__, "steps", 2)
@@ -226,6 +233,9 @@ def test_the_pages_run_in_order(folder) -> None:
         ("cifar10_c", "hardy:augmix"),
         ("cifar10_c", "hardy:augmix+bn_adapt:16 (adapted)"),
         ("cifar10_c", "hardy:tuned"),
+        ("icons50_style", "hardy:no-black"),
+        ("icons50_style", "hardy:no-microsoft"),
+        ("icons50_subtype", "hardy:no-subtypes"),
         ("imagenet_c", "fake:1000"),
         ("imagenet_c", "onnx:model.onnx"),
         ("imagenet_c", "onnx:model.onnx+clahe"),

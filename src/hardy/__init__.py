@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that the name is public
     from hardy.diagnosis import doctor as doctor
     from hardy.evaluation import evaluate as evaluate
     from hardy.fetching import fetch as fetch
+    from hardy.images.packing import pack as pack
     from hardy.maite import MaiteCorruption as MaiteCorruption
     from hardy.pictures import show as show
     from hardy.report.leaderboard import leaderboard as leaderboard
@@ -76,6 +77,7 @@ _LATER = {
     "log": "hardy.share.tracking",
     "names": "hardy.catalogue",
     "overlap": "hardy.design.overlap",
+    "pack": "hardy.images.packing",
     "performance": "hardy.scores.performance",
     "perturb": "hardy.variants.base_picture",
     "perturbations": "hardy.corrupt.calls",

@@ -17,6 +17,9 @@ KINDS: Registry[Any] = Registry(
         "suites": _row("suites:suite_names", "Benchmarks: corruptions, severities, references."),
         "editions": _row("suites:editions", "Constants of the corruptions, by image size."),
         "methods": _row("train:METHODS", "Ways to train a net."),
+        "trainings": _row(
+            "train.published_trainings:TRAININGS", "Trainings of papers, as `hardy train --as`."
+        ),
         "nets": _row("train:NETS", "Architectures to train."),
         "models": _row("models:MODELS", "Kinds of model, as one types them."),
         "zoo": _row("models.zoo:ZOO", "Classifiers that are fetched, typed as zoo:NAME."),

@@ -37,6 +37,7 @@ _USES = {
     "wandb": "`hardy log --to wandb`",
     "mlflow": "`hardy log --to mlflow`",
     "card": "`hardy card`",
+    "icons": "`hardy fetch icons50`",
     "report": "`hardy report` and `hardy leaderboard`",
     "plot": "`hardy plot`",
 }

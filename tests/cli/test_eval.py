@@ -76,8 +76,8 @@ def test_what_was_asked_for_is_scored_also_where_more_is_stored(run) -> None:
     code, out, err = run("fake:10", *less)
     assert (code, err) == (0, "")
     assert "1 corruption, severity 3, 20 of 40 images, cifar10_c v1" in out
-    more = "this is what was asked for; the store has 6 cells of 40 images, see `hardy score`"
-    assert more in out
+    more = "the store has more, 6 cells and 40 images in all, see `hardy score`"
+    assert f"this is what was asked for; {more}" in out
     asked = {"suite": "cifar10_c", "images": "rows.npz", "only": "contrast"}
     (part,) = hardy.evaluate(["fake:10"], **asked, severities=3, subset=20)
     alone = hardy.evaluate("fake:10", **asked, severities=3, subset=20, store="alone")

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 
 from hardy.errors import InputError
 from hardy.train import training
-from hardy.train.record import CHECKPOINT, MODEL, read_run
+from hardy.train.run_folder import CHECKPOINT, MODEL, read_run
 from tests.cluster.conftest import Nodes
 from tests.cluster.driven_training import EPOCHS, HOW, NOTES, begin_saving
 from tests.train.small import write_arrays

@@ -12,7 +12,7 @@ from hardy.design.designed_suite import suite_toml
 from hardy.design.experiment import run_overlap
 from hardy.errors import InputError
 from hardy.suites.cells import NONE
-from tests.design.test_experiment import NAMES, RECIPE, Killed, run
+from tests.design.test_experiment import NAMES, RECIPE, Killed, run_it
 from tests.train.small import narrow, write_arrays
 
 __all__ = ["narrow"]
@@ -25,7 +25,7 @@ def test_other_test_images_are_refused(tmp_path, narrow) -> None:
         raise Killed
 
     with pytest.raises(Killed):
-        run(tmp_path, kill)
+        run_it(tmp_path, kill)
     path = tmp_path / "b/set.npz"
     with np.load(path) as held:
         images, labels = held["images"], held["labels"]
@@ -76,7 +76,7 @@ def test_nothing_is_deleted_or_written_through_a_link(link: str, tmp_path, narro
         raise Killed
 
     with pytest.raises(Killed):
-        run(tmp_path, kill)
+        run_it(tmp_path, kill)
     mine, place = tmp_path / "mine", tmp_path / "out" / link
     for folder in (mine, mine / NONE):
         folder.mkdir()
@@ -85,5 +85,5 @@ def test_nothing_is_deleted_or_written_through_a_link(link: str, tmp_path, narro
     place.parent.mkdir(parents=True, exist_ok=True)
     place.symlink_to(mine)
     with pytest.raises(InputError, match=rf"{link}: expected a file or folder of its own, got a l"):
-        run(tmp_path, kill)
+        run_it(tmp_path, kill)
     assert [path.read_text() for path in mine.rglob("*") if path.is_file()] == ["mine"] * 4

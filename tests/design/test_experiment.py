@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from hardy.design.accuracy import collect
 from hardy.design.experiment import run_overlap, sized
@@ -22,6 +23,8 @@ from hardy.scores import score_run
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites import load
 from hardy.suites.cells import NONE, Cell
+from hardy.train.hyperparameters import ADDED
+from tests.photos import random_images
 from tests.records import read_unsealed
 from tests.train.small import NARROW, narrow, write_arrays
 from tests.train.test_class_names import write_folders
@@ -36,7 +39,7 @@ class Killed(Exception):
     pass
 
 
-def run(folder: Path, say=lambda line: None, **changes) -> Path:
+def run_it(folder: Path, say=lambda line: None, **changes) -> Path:
     wanted = {"only": NAMES, "recipe": RECIPE, **changes}
     train, test = (write_arrays(folder / part, count) for part, count in (("a", 48), ("b", 30)))
     run_overlap(
@@ -70,7 +73,7 @@ def finished(tmp_path_factory) -> Path:
 
     patch.setitem(NETS._objects, "narrow", make_narrow)
     folder = tmp_path_factory.mktemp("overlap")
-    out = run(folder, clean_only=True)
+    out = run_it(folder, clean_only=True)
     alone = summarise(out)
     assert alone.accuracy is None
     assert alone.overlaps == ()
@@ -84,11 +87,11 @@ def finished(tmp_path_factory) -> Path:
             raise Killed
 
     with pytest.raises(Killed):
-        run(folder, kill)
+        run_it(folder, kill)
     with pytest.raises(InputError, match="but 3 are not finished, such as that of brightness"):
         summarise(out)
     said: list[str] = []
-    run(folder, said.append)
+    run_it(folder, said.append)
     assert [line for line in said if line.startswith("model")] == [
         f"model {k} of 5: trained with {name}" for k, name in enumerate(NAMES[1:], 3)
     ]
@@ -151,9 +154,9 @@ def test_what_is_written(finished) -> None:
 
 def test_another_experiment_is_refused(finished, narrow) -> None:
     with pytest.raises(InputError, match=r"holds another overlap: recipe\.epochs is 2 and was 1;"):
-        run(finished.parent, recipe=NARROW)
+        run_it(finished.parent, recipe=NARROW)
     with pytest.raises(InputError, match="holds another overlap: cells is"):
-        run(finished.parent, only=NAMES[:3])
+        run_it(finished.parent, only=NAMES[:3])
 
 
 def test_predictions_on_other_images_are_refused(finished) -> None:
@@ -233,16 +236,16 @@ def test_folders_with_other_things(tmp_path, narrow) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").touch()
     with pytest.raises(InputError, match="holds other things than an overlap"):
-        run(tmp_path)
+        run_it(tmp_path)
     with pytest.raises(InputError, match="expected a folder that `hardy overlap` wrote"):
         summarise(tmp_path / "out")
 
 
 def test_bad_requests(tmp_path, narrow) -> None:
     with pytest.raises(InputError, match='unknown corruption of cifar10_c_at_16 "fogg"'):
-        run(tmp_path, only=["fogg"])
+        run_it(tmp_path, only=["fogg"])
     with pytest.raises(InputError, match="expected two or more corruptions"):
-        run(tmp_path, only=["fog"])
+        run_it(tmp_path, only=["fog"])
     train = str(write_arrays(tmp_path / "a"))
     with pytest.raises(InputError, match="expected images to test on beside the training images"):
         run_overlap("cifar10_c", train, tmp_path / "out", RECIPE, device="cpu")
@@ -279,7 +282,7 @@ def test_predictions_that_cannot_be_written(tmp_path, narrow, monkeypatch) -> No
 
     monkeypatch.setattr("hardy.design.experiment.Evaluation.run", full)
     with pytest.raises(HardyError, match=r"predictions could not be written .* goes on"):
-        run(tmp_path, clean_only=True)
+        run_it(tmp_path, clean_only=True)
 
 
 def test_arrays_under_a_suite_of_files(tmp_path, narrow) -> None:
@@ -334,3 +337,56 @@ def test_a_suite_is_fitted_to_the_images() -> None:
         InputError, match="expected square training images, got width 16, height 32"
     ):
         sized(cifar, (32, 16))
+
+
+def test_a_suite_for_squares_that_were_cut() -> None:
+    large = load("noc_23")
+    assert sized(large, (224, 224), cut=True) is large
+    assert sized(large, (224, 224)).recipe == "none@1"
+    assert sized(large, (64, 64), cut=True).name == "noc_23_at_64"
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Twelve photographs of three classes, no two of one size, to train on and to test on."""
+    for number in range(24):
+        folder = tmp_path / "photos" / ("train", "val")[number // 12] / "abc"[number % 3]
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = random_images(1, 30 + number, 70 - number)[0] // 3 + 80 * (number % 3)
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{number:02}.png")
+    return tmp_path / "photos"
+
+
+def test_photographs_as_published(photos, tmp_path, narrow, run) -> None:
+    """Read while nets train, cut at random; the suite is the training's own, fitted to the side."""
+    out = tmp_path / "out"
+    words = ("overlap", "--as", "noc-overlap", "--data", str(photos / "train"), "--out", str(out))
+    small = ("--net", "narrow", "--epochs", "2", "--batch", "6", "--side", "16", "--device", "cpu")
+    small = (*small, "--only", "noc_border,noc_hue", "--images", str(photos / "val"))
+    code, _, err = run(*words, *small)
+    assert code == 0, err
+    experiment = json.loads((out / "experiment.json").read_text())
+    assert experiment["suite"] == "noc_23_at_16"
+    changed = ["net", "epochs", "batch", "side"]
+    assert experiment["like"] == {"name": "noc-overlap", "said_otherwise": changed}
+    assert experiment["streamed"]["crop"]["side"] == 16
+    assert experiment["recipe"]["drops"] == [1.0, 1.5]
+    assert "photos/val, the centre 16 x 16, noc_23_at_16 on" in experiment["test"]
+    assert [one.form for one in summarise(out).overlaps] == ["ratio", "raw"]
+    models = [json.loads((path / "run.json").read_text()) for path in (out / "models").iterdir()]
+    assert {one["method"]["corruption"] for one in models} == {"none", "noc_border", "noc_hue"}
+    assert all(one["data"]["streamed"]["crop"]["side"] == 16 for one in models)
+    assert run(*words, *small)[0] == 0  # finished before
+
+
+def test_a_record_from_before_later_options_is_the_same_experiment(finished, tmp_path, narrow):
+    copy = tmp_path / "older"
+    shutil.copytree(finished, copy / "out")
+    path = copy / "out/experiment.json"
+    record = read_unsealed(path)
+    for name in ADDED:
+        del record["recipe"][name]
+    path.write_text(json.dumps(record))
+    said: list[str] = []
+    run_it(copy, said.append)
+    assert not [line for line in said if line.startswith("model")]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from experiments import groceries
@@ -40,6 +41,7 @@ def test_a_tiny_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ZOO, "_objects", {"tiny": net})
     monkeypatch.setattr(keeping, "zoo_folder", lambda: tmp_path / "zoo")
     (tmp_path / "zoo").mkdir()
+    torch.manual_seed(0)
     weights = packed(keeping.blank_net(net).state_dict(), {}, tmp_path)
     keeping.net_file("tiny").write_bytes(weights)
     for number, pixels in enumerate(random_images(8, 64, 64)):

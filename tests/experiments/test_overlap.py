@@ -17,7 +17,7 @@ from hardy.design.matrix import read_matrix
 from hardy.errors import InputError
 from hardy.metrics import Resampling
 from hardy.suites import load
-from hardy.train.record import LOG_COLUMNS, write_log
+from hardy.train.run_folder import LOG_COLUMNS, write_log
 from tests.design.test_results import measured
 
 ROOT = Path(__file__).parent.parent.parent

@@ -20,6 +20,7 @@ from hardy.errors import InputError
 from hardy.images import open_images
 from hardy.images.source import Fault, Source
 from hardy.patience import Unreachable
+from hardy.progress import untracked
 from tests.objects import Objects
 from tests.photos import photos
 
@@ -71,6 +72,8 @@ def write_all(folder: Path) -> None:
     (folder / "saved" / "data").mkdir(parents=True)
     for name in ("rows.parquet", "saved/data/test-00000-of-00001.parquet"):
         pq.write_table(pa.Table.from_pylist(rows), folder / name, row_group_size=5)
+    for format in ("jpeg", "raw"):
+        hardy.pack(folder / "classes", folder / format, side=24, format=format, track=untracked)
 
 
 @pytest.fixture
@@ -99,6 +102,7 @@ def check_same(one: Source, other: Source) -> None:
     [
         *("rows.npz", "packed.npz", "classes", "flat", "tars", "tars/val-*.tar"),
         *("tars/val-1.tar", "rows.parquet", "saved", "saved:test", "cifar", "cifar:test"),
+        *("jpeg", "raw"),
     ],
 )
 def test_every_kind(both: Path, name: str) -> None:

@@ -34,13 +34,24 @@ def shifts(tmp_path_factory: pytest.TempPathFactory) -> StoreReport:
     return gather(store)
 
 
+@pytest.fixture(scope="module")
+def agreeing(tmp_path_factory: pytest.TempPathFactory) -> StoreReport:
+    """Five models on two natural shifts."""
+    store = tmp_path_factory.mktemp("agreeing")
+    for number, model in enumerate((MARKUP, QUOTES, LONG, "four", "five")):
+        for suite in ("imagenet_r", "imagenet_a"):
+            write_shift_run(store, model, suite, right=150 + 20 * number, clean=360)
+    return gather(store)
+
+
 @pytest.mark.parametrize("kind", FIGURES)
 def test_every_kind_is_drawn_whatever_models_are_called(
-    report: StoreReport, shifts: StoreReport, kind: str
+    report: StoreReport, shifts: StoreReport, agreeing: StoreReport, kind: str
 ) -> None:
     """Warnings are errors: no letter may be missing from the font."""
     suite = "imagenet_c" if kind == "scatter" else None
-    figure = choose_figure(shifts if kind == "effective" else report, kind, suite=suite)
+    of = {"effective": shifts, "agreement": agreeing}.get(kind, report)
+    figure = choose_figure(of, kind, suite=suite)
     picture = save_figure(figure, "png", Print(4.0, 3.0, "serif", 7.0))
     with Image.open(io.BytesIO(picture)) as opened:
         assert opened.size == (4 * DPI, 3 * DPI)

@@ -17,9 +17,9 @@ from hardy.images.icons50.icon_parts import (
     read_hold_out,
     split_icons,
 )
-from hardy.images.icons50.icon_tables import class_names
 from hardy.metrics.bootstrap import Resampling, resample_means
 from hardy.suites import load
+from tests.icons import write_icons
 from tests.train.small import narrow
 
 __all__ = ["narrow"]
@@ -31,13 +31,8 @@ STYLES = ("acme", "microsoft", "other")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """50 classes of two subtypes in three styles, one of which copies some of another's."""
     root = tmp_path_factory.mktemp("icons") / "Icons-50"
-    generator = np.random.default_rng(0)
-    for kind in class_names():
-        (root / kind).mkdir(parents=True)
-        for style in STYLES:
-            for subtype in ("monkey" if kind == "monkey" else "duck", "plain_one"):
-                pixels = generator.integers(0, 256, (32, 32, 3), np.uint8)
-                Image.fromarray(pixels).save(root / kind / f"{style}_0_{subtype}.png")
+    write_icons(root, STYLES)
+    generator = np.random.default_rng(1)
     for kind in ("boat", "moon"):  # drawn alike, but for a few levels
         pixels = np.asarray(Image.open(root / kind / "microsoft_0_duck.png")).astype(int)
         alike = np.clip(pixels + generator.integers(-5, 6, pixels.shape), 0, 255)

@@ -67,15 +67,47 @@ def test_noise_has_the_radius() -> None:
 
 @pytest.mark.parametrize(
     ("batch", "old", "current", "replayed"),
-    [(70, False, 35, []), (70, True, 21, [7, 7]), (128, True, 38, [13, 13])],
+    [
+        (70, 0, 35, []),
+        (70, 2, 21, [7, 7]),
+        (70, 9, 21, [7, 7]),
+        (70, 1, 21, [7]),
+        (128, 2, 38, [13, 13]),
+    ],
 )
 def test_shares(batch, old, current, replayed) -> None:
-    shares = Shares(batch, old)
-    assert shares.current == current
-    assert [part.stop - part.start for part in shares.replayed] == replayed
+    found, slices = Shares().of(batch, old)
+    assert found == current
+    assert [part.stop - part.start for part in slices] == replayed
     if replayed:
-        assert shares.replayed[0].start == current
-        assert shares.replayed[-1].stop == batch // 2
+        assert slices[0].start == current
+        assert old == 1 or slices[-1].stop == batch // 2
+
+
+def test_other_shares_replay_others() -> None:
+    """A tenth stays clean, and of four old generators each takes a fifth, all different."""
+    method = ready(clean="0.1", current="0.1", replayed="0.2")
+    assert method.shares.replays == 4
+    phases = []
+    for epoch in range(6):
+        method.phase = method._phase(epoch)
+        phases.append(method.phase)
+    assert phases == [0, 1, 2, 3, 3, 3]
+    assert [len(method.shares.of(50, phase + 1)[1]) for phase in (1, 2, 3)] == [2, 3, 4]
+    method.kept.fill_(5)
+    method.old = int
+    found = [tuple(method.drawn(4)) for _ in range(300)]
+    assert all(len(set(some)) == 4 for some in found)
+    assert {one for some in found for one in some} == set(range(5))
+    assert len(set(found)) > 90  # of 120 orders
+
+
+@pytest.mark.parametrize(
+    "settings", [{"clean": "1"}, {"clean": "0.8"}, {"replayed": "0"}, {"current": "nan"}]
+)
+def test_shares_that_cannot_be(settings) -> None:
+    with pytest.raises(InputError, match="expected the shares clean, current and replayed"):
+        ready(**settings)
 
 
 def test_what_a_batch_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:

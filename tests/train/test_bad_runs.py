@@ -17,7 +17,8 @@ from hardy.files import write_record
 from hardy.train import loop
 from hardy.train.checkpoint import read_tensors, write_tensors
 from hardy.train.loop import run_training
-from hardy.train.record import CHECKPOINT, MODEL, RUN, alone_in, read_run
+from hardy.train.record import alone_in
+from hardy.train.run_folder import CHECKPOINT, MODEL, RUN, read_run
 from hardy.train.trained_model import trained_net
 from hardy.train.training_data import read_data
 from tests.records import read_unsealed
@@ -107,7 +108,7 @@ def test_a_full_disk_before_anything_was_saved(tmp_path, narrow, monkeypatch) ->
         raise HardyError(todo)
 
     monkeypatch.setattr(loop, "SAVE_SECONDS", math.inf)
-    monkeypatch.setattr("hardy.train.record.write_file", full)
+    monkeypatch.setattr("hardy.train.run_folder.write_file", full)
     with pytest.raises(HardyError, match=r"nothing had been saved; .* trains from the beginning"):
         run_training("standard", small_data(tmp_path), tmp_path / "out", NARROW)
 

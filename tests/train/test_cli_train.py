@@ -65,7 +65,7 @@ def test_train_again_and_load(run) -> None:
     hint = "next: hardy eval hardy:out --suite SUITE --images SRC, with --own-classes if "
     assert todo == f"{hint}these classes are not its own"
     described = json.loads(Path("out/run.json").read_text())
-    assert described["method"] == {"name": "patch_gaussian", "size": 7, "sigma": 0.5}
+    assert described["method"] == {"name": "patch_gaussian", "size": 7, "sigma": 0.5, "smallest": 0}
     assert described["recipe"]["precision"] == "float32"
     code, out = run(*arguments)
     assert (code, out.splitlines()[1]) == (0, "out was finished before")
@@ -200,10 +200,10 @@ def test_a_bar_for_each_restart_and_each_epoch_on_a_terminal_only(
 ) -> None:
     """Not by the runner, which brings its own stderr."""
     arguments = {"net": "narrow", "epochs": 1, "device": "cpu", "settings": ["restart_steps=2"]}
-    train_model("ant", "set.npz", Path("piped"), **arguments)
+    train_model("set.npz", Path("piped"), "ant", **arguments)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    train_model("ant", "set.npz", Path("shown"), **arguments)
+    train_model("set.npz", Path("shown"), "ant", **arguments)
     err = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().err)
     assert "2/2 steps of a new generator for epoch 1 of 1" in err
     assert "1/1 steps of epoch 1 of 1" in err

@@ -16,7 +16,7 @@ from hardy.suites import load
 from hardy.train.loop import run_training
 from hardy.train.method import Draw, make_method
 from hardy.train.methods.corrupted import Corrupted
-from hardy.train.record import read_run
+from hardy.train.run_folder import read_run
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, narrow, small_data
 

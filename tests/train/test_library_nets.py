@@ -15,7 +15,8 @@ from hardy.train.checkpoint import write_tensors
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import run_training
 from hardy.train.nets import cut_in_two, make_net, normalisation
-from hardy.train.record import MODEL, begin_run
+from hardy.train.record import begin_run
+from hardy.train.run_folder import MODEL
 from hardy.train.trained_model import trained_net
 from tests.photos import random_images
 from tests.train.small import described, small_data

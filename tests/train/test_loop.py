@@ -267,7 +267,7 @@ def test_a_damaged_sidecar_is_refused(tmp_path) -> None:
         ({"batch": 0}, "expected batch from 1 to 1,000,000, got 0"),
         ({"seed": -1}, "expected a seed from 0 to"),
         ({"lr": math.nan}, "expected a learning rate above 0, got nan"),
-        ({"momentum": 1.0}, "expected a momentum between 0 and 1, got 1.0"),
+        ({"momentum": 1.0}, "expected `momentum` between 0 and 1, got 1.0"),
         ({"weight_decay": -1.0}, "expected a weight decay of at least 0, got -1.0"),
         ({"schedule": "cosin"}, 'unknown schedule "cosin"; did you mean "cosine"'),
         ({"precision": "float16"}, 'unknown precision "float16"; did you mean "bfloat16"'),

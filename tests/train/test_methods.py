@@ -135,6 +135,18 @@ def test_patches_are_cut_at_the_edges() -> None:
             np.testing.assert_array_equal(mask, wanted)
 
 
+def test_patches_of_several_sizes() -> None:
+    rows = columns = torch.full((2,), 4)
+    masks = patches(rows, columns, torch.tensor([[3], [6]]), 9, 9)[:, 0]
+    assert [int(mask.sum()) for mask in masks] == [9, 36]
+    made = ready("patch_gaussian", size="7", smallest="3").augment(grey(300, 16))
+    sides = (made != grey(300, 16)).any(1).any(2).sum(1)
+    assert sides.max() == 7
+    assert (sides == 5).any()
+    with pytest.raises(InputError, match="expected the smallest patch from 0 to the size of 7"):
+        ready("patch_gaussian", size="7", smallest="8")
+
+
 @pytest.mark.parametrize("name", ["patch_gaussian", "patch_uniform"])
 def test_noise_is_in_the_patch_only(name) -> None:
     pixels = grey(300, 16)
@@ -221,7 +233,8 @@ def test_chains_are_weighted_uniformly_on_the_simplex(monkeypatch: pytest.Monkey
 
 def test_settings() -> None:
     assert make_method("gauss_mult", {"sigmas": "0.1,0.2"}).described() == {"sigmas": (0.1, 0.2)}
-    assert make_method("patch_gaussian", {"size": "9"}).described() == {"size": 9, "sigma": 1.0}
+    found = make_method("patch_gaussian", {"size": "9"}).described()
+    assert found == {"size": 9, "sigma": 1.0, "smallest": 0}
     assert make_method("alp", {"epsilon": "8/255", "step": "2/255"}) == make_method("alp")
     assert make_method("speckle", {"sigmas": "1/4,0.5"}).described() == {"sigmas": (0.25, 0.5)}
 

@@ -20,7 +20,8 @@ from hardy.train.nets import Net, make_net
 from hardy.train.nets.resnets import ResNet18
 from hardy.train.nets.resnexts import ResNeXt29
 from hardy.train.nets.wide_resnets import WideResNet
-from hardy.train.record import MODEL, begin_run, read_run
+from hardy.train.record import begin_run
+from hardy.train.run_folder import MODEL, read_run
 from hardy.train.trained_model import trained_net
 from tests.photos import random_images
 from tests.train.small import CPU, NARROW, described, narrow, small_data

@@ -86,6 +86,12 @@ def test_the_learning_rate_rises_first() -> None:
     assert rates == pytest.approx([0.05, 0.5, 1, 1, 1])
 
 
+def test_the_learning_rate_drops_after_epochs() -> None:
+    hyper = Hyperparameters(lr=1.0, epochs=10, schedule="step", drops=(3, 9))
+    rates = [learning_rate(hyper, step, 100) for step in (0, 29, 30, 89, 90)]
+    assert rates == pytest.approx([1, 1, 0.1, 0.1, 0.01])
+
+
 def test_shares_of_classes() -> None:
     labels = torch.tensor([2, 0])
     shares = as_shares(labels, 4, 0.2)
@@ -132,6 +138,8 @@ def test_the_average_follows() -> None:
         ({"mixup": -1.0}, r"expected `mixup` from 0 to 1000.0, got -1.0"),
         ({"warmup": 100.0}, "expected `warmup` from 0 to below the 100 epochs, got 100.0"),
         ({"accumulate": 0}, "expected `accumulate` from 1 to the batch of 128, got 0"),
+        ({"drops": (3,)}, '`drops` with the `schedule` "step", got cosine'),
+        ({"drops": (6, 3), "schedule": "step"}, "numbers of epochs that rise, got 6,3"),
         ({"accumulate": 129}, "expected `accumulate` from 1 to the batch of 128, got 129"),
     ],
 )

@@ -18,7 +18,7 @@ from hardy.train.method import Draw, make_method
 from hardy.train.processes import ALONE, Ranks, joined
 from hardy.train.training_data import batches
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
-from tests.train.two_processes import make_linear, unequal_parts
+from tests.train.two_processes import make_linear, streamed, streamed_images, unequal_parts
 
 __all__ = ["narrow"]
 
@@ -39,11 +39,17 @@ def test_two_processes_make_one_net_and_resume_to_it(tmp_path, monkeypatch) -> N
     assert first["noise"] != second["noise"]
     assert first["weights"] == second["weights"]
     assert first["resumed"] == second["resumed"] == 1
+    shared = zip(first["streamed_images"], second["streamed_images"], strict=True)
+    whole_batches = streamed_images(str(source), ALONE)
+    assert len(whole_batches) == 50
+    assert [[*batch[::2], *batch[1::2]] for batch in whole_batches] == [a + b for a, b in shared]
     whole, cut = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "cut"))
     assert all(torch.equal(whole[name], cut[name]) for name in whole)
     assert json.loads((tmp_path / "whole/run.json").read_text())["processes"] == 2
     monkeypatch.setitem(NETS._objects, "linear", make_linear)
     alone = unequal_parts(small_data(tmp_path), ALONE)
+    read = streamed(str(source), ALONE)
+    assert first["streamed"] == second["streamed"] == pytest.approx(read, rel=1e-4, abs=1e-5)
     assert first["unequal"] == second["unequal"] == pytest.approx(alone, rel=1e-5, abs=1e-6)
 
 

@@ -21,6 +21,7 @@ from tests.photos import random_images
 from tests.train.small import narrow, write_arrays
 
 __all__ = ["narrow"]
+SQUEEZENET = ZOO["squeezenet1_1"]
 LITTLE = {"epochs": 1, "lr": 1e-30, "batch": 4, "recipe": "resize64_crop64@1"}
 
 
@@ -169,3 +170,16 @@ def test_refusals(photos: Path, tmp_path: Path) -> None:
         find_start("onnx:net.onnx")
     with pytest.raises(InputError, match='unknown network of the zoo "resnet5"'):
         find_start("zoo:resnet5")
+
+
+def test_a_new_head_of_squeezenet_is_not_rectified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class that begins with scores below 0 learns all the same; the thousand classes of the
+    published weights stay as they were."""
+    monkeypatch.setattr(ZOO, "_objects", {"squeezenet1_1": SQUEEZENET})
+    torch.manual_seed(0)
+    pixels = torch.rand(2, 3, 64, 64)
+    for classes, below in ((2, True), (1000, False)):
+        net = keeping.net_for("squeezenet1_1", classes)
+        with torch.no_grad():
+            net.conv10.bias.fill_(-1.0)
+            assert (net(pixels) < 0).any().item() is below

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -17,10 +17,10 @@ from PIL import Image
 import hardy
 from hardy.errors import HardyError, InputError
 from hardy.images.image_files import read_image
-from hardy.train import checkpoint, training_data
+from hardy.train import METHODS, checkpoint, training_data
 from hardy.train.crops import ScaleCrop, ShiftCrop
 from hardy.train.loop import run_training
-from hardy.train.method import Draw
+from hardy.train.method import Draw, Method, make_method
 from hardy.train.processes import Ranks
 from hardy.train.streaming import Stream
 from hardy.train.training_data import Data, Streaming, crop_and_flip, open_data
@@ -87,6 +87,47 @@ def test_two_processes_share_out_the_same_batches(photos) -> None:
         for part in (0, 1):
             assert np.array_equal(whole[part][0::2], one[part])
             assert np.array_equal(whole[part][1::2], two[part])
+
+
+def test_half_of_the_images_are_corrupted_after_the_cut(photos) -> None:
+    """As images in memory are, by their places in the set, whoever reads them."""
+    settings = {"suite": "cifar10_c", "corruption": "gaussian_noise"}
+
+    def feed(ranks: Ranks | None = None, corruption: str = "gaussian_noise", workers: int = 2):
+        made = make_method("corrupted", {**settings, "corruption": corruption})
+        draw = Draw(0, CPU, ranks or Ranks())
+        made.begin(draw, (3, 16, 16))
+        return opened(photos, workers=workers).feed(5, draw).changed(made, 1)
+
+    whole = list(feed().epoch(1))
+    clean = torch.cat([images for images, _ in feed(corruption="none").epoch(1)])
+    noisy = torch.cat([images for images, _ in whole])
+    differ = (clean != noisy).flatten(1).any(1)
+    assert int(differ.sum()) == 12
+    assert all(torch.equal(a[0], b[0]) for a, b in zip(whole[2:], feed().epoch(1, 2), strict=True))
+    first, second = (feed(Ranks(rank, 2), workers=rank + 1).epoch(1) for rank in range(2))
+    for (images, labels), one, two in zip(whole, first, second, strict=True):
+        assert torch.equal(images[::2], one[0])
+        assert torch.equal(images[1::2], two[0])
+        assert torch.equal(labels[::2], one[1])
+
+
+def test_what_stays_of_a_batch_with_damage_is_corrupted_alike(photos) -> None:
+    made = make_method("corrupted", {"suite": "cifar10_c", "corruption": "contrast"})
+    draw = Draw(0, CPU)
+    made.begin(draw, (3, 16, 16))
+
+    def batches() -> list[torch.Tensor]:
+        stream = opened(photos, most_unreadable=0.1)
+        return [images for images, _ in stream.feed(24, draw).changed(made, 0).epoch(0)]
+
+    (whole,) = batches()
+    row = sorted(photos.rglob("*.jpg"))[4]
+    row.write_bytes(b"no picture")
+    (rest,) = batches()
+    assert len(rest) == 23
+    kept = [one for one in whole if any(torch.equal(one, other) for other in rest)]
+    assert len(kept) == 23
 
 
 def test_an_epoch_shows_every_image_once_and_more_batches_are_others(photos) -> None:
@@ -218,10 +259,18 @@ def test_images_that_cannot_be_read_are_left_out_and_listed(photos, tmp_path, na
         opened(photos, most_unreadable=1.0)
 
 
-def test_input_that_cannot_be(photos, tmp_path, narrow) -> None:
-    settings = {"suite": "cifar10_c", "corruption": "fog"}
-    with pytest.raises(InputError, match="expected images in memory, all of which Corrupted"):
-        run_training("corrupted", opened(photos), tmp_path / "o", NARROW, settings=settings)
+@dataclass
+class Inverted(Method):
+    """One that can change all images only."""
+
+    def epoch_images(self, epoch: int, images: torch.Tensor) -> torch.Tensor:
+        return 255 - images
+
+
+def test_input_that_cannot_be(photos, tmp_path, narrow, monkeypatch) -> None:
+    monkeypatch.setitem(METHODS._objects, "inverted", Inverted)
+    with pytest.raises(InputError, match="expected images in memory, all of which Inverted"):
+        run_training("inverted", opened(photos), tmp_path / "o", NARROW)
     with pytest.raises(InputError, match="expected `side` or a `recipe`"):
         hardy.train("standard", data=photos, out=tmp_path / "o", side=8, recipe="resize64_exact@1")
     with pytest.raises(HardyError, match=r"images cannot be read, .* like the first, got"):

@@ -6,16 +6,19 @@ import json
 import os
 import sys
 from dataclasses import replace
+from hashlib import sha256
+from itertools import count, islice
 from pathlib import Path
 
 import torch
 
 from hardy.train import NETS, checkpoint, loop
 from hardy.train.blurpool import Halving
+from hardy.train.crops import ScaleCrop
 from hardy.train.loop import Training, run_training
 from hardy.train.method import Draw, make_method
 from hardy.train.processes import Ranks, joined
-from hardy.train.training_data import Data, batches, read_data
+from hardy.train.training_data import Data, Streaming, batches, open_data, read_data
 from tests.train.small import CPU, NARROW, make_narrow
 from tests.train.test_loop import killed_in
 from tests.train.tiny import linear_net
@@ -36,6 +39,31 @@ def unequal_parts(data: Data, ranks: Ranks) -> list[float]:
     training.run_epoch(lambda steps, total, unit: steps)
     weights = torch.cat([weight.flatten() for weight in training.net.parameters()])
     return [training.log[0]["loss"], *weights[-9:].tolist()]
+
+
+def streamed(source: str, ranks: Ranks) -> list[float]:
+    """The losses of two epochs of images that are cut and corrupted as they are read, in batches of
+    35 and 29, and some of the weights: as in one process, since crops and noise hang on the image.
+    """
+    data = open_data(source, CPU, Streaming(True, ScaleCrop(16), workers=ranks.rank + 1))
+    recipe = replace(NARROW, net="linear", batch=35)
+    method = make_method("corrupted", {"corruption": "gaussian_noise"})
+    training = Training(method, data, recipe, CPU, ranks)
+    for _ in range(2):
+        training.run_epoch(lambda steps, total, unit: steps)
+    weights = torch.cat([weight.flatten() for weight in training.net.parameters()])
+    return [*(row["loss"] for row in training.log), *weights[-9:].tolist()]
+
+
+def streamed_images(source: str, ranks: Ranks) -> list[list[str]]:
+    """Sums of the images of the first 50 batches that this process gets, read while it trains."""
+    stream = open_data(source, CPU, Streaming(True, ScaleCrop(8), workers=2))
+    feed = stream.feed(11, Draw(0, CPU, ranks))
+    every = (images for epoch in count() for images, _ in feed.epoch(epoch))
+    return [
+        [sha256(image.numpy().tobytes()).hexdigest() for image in images]
+        for images in islice(every, 50)
+    ]
 
 
 def main(source: str, out: Path) -> None:
@@ -75,7 +103,9 @@ def main(source: str, out: Path) -> None:
             "averaged": mine.tolist(),
             "weighted": weighted.item(),
             "unequal": unequal_parts(data, ranks),
+            "streamed": streamed(source, ranks),
             "noise": noise.tolist(),
+            "streamed_images": streamed_images(source, ranks),
             "weights": float((weights * torch.arange(len(weights))).sum()),
             "resumed": resumed.epochs,
         }

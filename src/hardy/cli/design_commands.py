@@ -36,12 +36,20 @@ def overlap_corruptions(
     only: Annotated[
         str, typer.Option(metavar="NAMES", help="Corruptions, as fog,snow.")
     ] = "counted",
-    net: Annotated[str, typer.Option(metavar="NAME", help="Such as wrn_16_4.")] = "wrn_16_4",
+    like: options.Like = None,
+    net: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Such as torchvision:resnet18; or wrn_16_4.")
+    ] = None,
     epochs: Annotated[
-        int, typer.Option(help="Epochs of each model; half of its images are corrupted.")
-    ] = 15,
-    batch: options.TrainBatch = 128,
-    lr: options.LearningRate = 0.1,
+        int | None,
+        typer.Option(help="Epochs of each model; half of its images are corrupted; 15."),
+    ] = None,
+    batch: Annotated[int | None, typer.Option(help="Images per step; 128.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate at the start; 0.1.")] = None,
+    side: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Cut photographs to N x N, as they are read."),
+    ] = None,
     device: options.Device = None,
     on: options.On = None,
     precision: options.TrainPrecision = None,
@@ -54,12 +62,13 @@ def overlap_corruptions(
 
     One model for each corruption and a clean one. DIR then has the
     accuracies, both published scores with intervals, and heat maps.
+    --as noc-overlap trains as published, on photographs of your classes.
     Without --suite and --data, what DIR holds is computed and drawn again.
     """
     if suite is None and data is None:
-        training = ("images", "only", "net", "epochs", "batch", "lr", "device", "on", "precision")
+        training = ("images", "only", "net", "epochs", "batch", "lr", "side", "device", "on")
         redrawn = "without --suite and --data, which draw again what is there and train nothing"
-        options.refuse_given(context, redrawn, *training, "proxy", "seed")
+        options.refuse_given(context, redrawn, *training, "precision", "like", "proxy", "seed")
     with options.resumable():
         results = hardy.overlap(
             out,
@@ -67,10 +76,12 @@ def overlap_corruptions(
             data=data,
             images=images,
             only=options.words(only),
+            like=like,
             net=net,
             epochs=epochs,
             batch=batch,
             lr=lr,
+            side=side,
             device=device,
             on=on,
             precision=precision,

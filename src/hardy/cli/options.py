@@ -69,14 +69,35 @@ AtMost = Annotated[
     str | None,
     typer.Option(metavar="N", help="With --until: so many predictions, or a time as 10m."),
 ]
+Like = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        metavar="NAME",
+        help="A training of a paper: see `hardy ls trainings`.",
+        autocompletion=complete("trainings"),
+    ),
+]
+MostUnreadable = Annotated[
+    str, typer.Option(metavar="SHARE", help="Of the images that are read, may be damaged.")
+]
 TrainPrecision = Annotated[
     str | None,
     typer.Option(
         help="{train.hyperparameters:TRAINING_PRECISIONS}; bfloat16 on a GPU if left out."
     ),
 ]
-TrainBatch = Annotated[int, typer.Option(help="Images per step.")]
-LearningRate = Annotated[float, typer.Option(help="Learning rate at the start.")]
+
+
+def share(text: str) -> float:
+    """A share such as 0.001 or 0.1%."""
+    number, percent, rest = text.partition("%")
+    try:
+        return float(number) / (100 if percent else 1) if not rest else float(text)
+    except ValueError:
+        raise InputError(
+            f'expected --most-unreadable as a share such as 0.1%, got "{text}"'
+        ) from None
 
 
 def words(text: str) -> list[str]:
@@ -99,7 +120,11 @@ def numbers(text: str | None) -> list[int] | None:
 
 
 # Where an option is not called as the argument of the Python function is.
-_SPELLED = {"settings": "--set", "preprocessing": "--preprocess"}
+_SPELLED = {"like": "--as", "settings": "--set", "preprocessing": "--preprocess"}
+
+
+def _spelled(name: str) -> str:
+    return _SPELLED.get(name, f"--{name.replace('_', '-')}")
 
 
 def in_options(text: str) -> str:
@@ -110,7 +135,7 @@ def in_options(text: str) -> str:
 
 def _option(argument: re.Match[str]) -> str:
     name, value = argument.groups()
-    option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
+    option = _spelled(name)
     return option if value in (None, "True") else f"{option} {value}"
 
 
@@ -119,7 +144,7 @@ def refuse_given(context: typer.Context, reason: str, *names: str) -> None:
     for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise InputError(f"expected no --{name.replace('_', '-')} {reason}")
+            raise InputError(f"expected no {_spelled(name)} {reason}")
 
 
 def tell(reason: str) -> None:

@@ -25,6 +25,7 @@ from hardy.cli.options import (
     refuse_given,
     resumable,
 )
+from hardy.cli.pack_command import pack_images
 from hardy.cli.performance_command import print_performance
 from hardy.cli.probe_command import probe_model
 from hardy.cli.report_commands import plot_runs, report_runs, view_folder, write_board
@@ -303,6 +304,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "train": train_model,
     "stylise": stylise_images,
     "probe": probe_model,
+    "pack": pack_images,
     "overlap": overlap_corruptions,
     "design": design_suite,
     "correlate": correlate_shifts,

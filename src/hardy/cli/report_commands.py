@@ -12,7 +12,13 @@ from hardy.places import locate
 from hardy.progress import watch
 from hardy.report import REPORT_FORMATS
 
-Store = Annotated[Path, typer.Argument(metavar="STORE", help="What `hardy eval` wrote.")]
+Store = Annotated[
+    Path, typer.Argument(metavar="STORE", help="What `hardy eval`, or `hardy train`, wrote.")
+]
+Trained = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="DIR", help="A folder of `hardy train`, or one of such; may be repeated."),
+]
 Points = Annotated[
     Path | None,
     typer.Option(
@@ -34,11 +40,13 @@ def report_runs(
         Path | None, typer.Option(metavar="FILE", help="For the gallery; a sample if left out.")
     ] = None,
     points: Points = None,
+    trained: Trained = None,
 ) -> None:
     """Write a report of all runs in a store: one file that opens offline.
 
     Markdown, CSV and JSON have the numbers, PNG the plots. The same store
-    gives the same bytes. Runs that cannot be shown are listed at the end,
+    gives the same bytes. Trainings, in STORE or named by --trained, are
+    drawn epoch by epoch; STORE may be one. Runs that cannot be shown are listed at the end,
     and the exit code is then 1.
     """
     left_out: list[str] = []
@@ -48,6 +56,7 @@ def report_runs(
         format=format,
         photo=photo,
         points=points,
+        trained=trained or (),
         track=watch,
         tell=left_out.append,
     )
@@ -90,6 +99,7 @@ def plot_runs(
     ),
     font_size: Annotated[float, typer.Option(help="In points.")] = 8.0,
     points: Points = None,
+    trained: Trained = None,
 ) -> None:
     """Draw one figure for a paper, of a stated size and font."""
     figure = hardy.plot(
@@ -103,6 +113,7 @@ def plot_runs(
         font=font,
         font_size=font_size,
         points=points,
+        trained=trained or (),
         track=watch,
     )
     typer.echo(

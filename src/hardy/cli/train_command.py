@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 
 
 def train_model(
-    method: Annotated[
-        str,
-        typer.Argument(
-            metavar="METHOD",
-            help="Such as standard or augmix.",
-            autocompletion=options.complete("methods"),
-        ),
-    ],
     data: options.Images,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder to train in; then a model, hardy:DIR.")
     ],
+    method: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="METHOD",
+            help="Such as standard or augmix; with --as its own if left out.",
+            autocompletion=options.complete("methods"),
+        ),
+    ] = None,
+    like: options.Like = None,
     net: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Such as densenet_40:growth=24; or wrn_40_2."),
@@ -40,27 +41,44 @@ def train_model(
         float | None, typer.Option(help="First learning rate; 0.1, or lower with a model's --init.")
     ] = None,
     schedule: Annotated[
-        str, typer.Option(help="How it falls: {train.hyperparameters:SCHEDULES}.")
-    ] = "cosine",
+        str | None,
+        typer.Option(help="How it falls: {train.hyperparameters:SCHEDULES}; a cosine if left out."),
+    ] = None,
+    drops: Annotated[
+        str | None,
+        typer.Option(metavar="EPOCHS", help="With step: falls to a tenth after these, as 30,60."),
+    ] = None,
     batch: Annotated[
         int | None, typer.Option(help="Images per step; 128, or fewer with a model's --init.")
     ] = None,
-    weight_decay: Annotated[float, typer.Option(help="Weight decay of all parameters.")] = 5e-4,
+    momentum: Annotated[float | None, typer.Option(help="Of SGD; 0.9 if left out.")] = None,
+    nesterov: Annotated[
+        bool | None,
+        typer.Option(
+            "--nesterov/--no-nesterov",
+            help="Nesterov's momentum, or the plain one; his if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    weight_decay: Annotated[
+        float | None, typer.Option(help="Weight decay of all parameters; 5e-4 if left out.")
+    ] = None,
     warmup: Annotated[
-        float, typer.Option(metavar="EPOCHS", help="Epochs in which the learning rate rises.")
-    ] = 0.0,
+        float | None,
+        typer.Option(metavar="EPOCHS", help="Epochs in which the learning rate rises."),
+    ] = None,
     label_smoothing: Annotated[
-        float, typer.Option(metavar="SHARE", help="Of each target, for all classes: 0.1.")
-    ] = 0.0,
+        float | None, typer.Option(metavar="SHARE", help="Of each target, for all classes: 0.1.")
+    ] = None,
     mixup: Annotated[
-        float, typer.Option(metavar="ALPHA", help="Mix images in pairs, by Beta(α, α): 0.2.")
-    ] = 0.0,
+        float | None, typer.Option(metavar="ALPHA", help="Mix images in pairs, by Beta(α, α): 0.2.")
+    ] = None,
     ema: Annotated[
-        float, typer.Option(metavar="DECAY", help="Test and write averaged weights: 0.999.")
-    ] = 0.0,
+        float | None, typer.Option(metavar="DECAY", help="Test and write averaged weights: 0.999.")
+    ] = None,
     accumulate: Annotated[
-        int, typer.Option(metavar="N", help="Each batch in N parts, to save memory.")
-    ] = 1,
+        int | None, typer.Option(metavar="N", help="Each batch in N parts, to save memory.")
+    ] = None,
     autoaugment: Annotated[
         str | None,
         typer.Option(metavar="POLICY", help="Of AutoAugment: {train.hyperparameters:POLICIES}."),
@@ -99,6 +117,17 @@ def train_model(
         str | None,
         typer.Option(metavar="SRC", help="Held-out images with labels: accuracy after each epoch."),
     ] = None,
+    robust: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SUITE",
+            help="Error of the validation images under its corruptions, by a sample.",
+            autocompletion=options.complete("suites"),
+        ),
+    ] = None,
+    every: Annotated[
+        str, typer.Option(metavar="N", help="Measure after N epochs, or minutes such as 30m.")
+    ] = "1",
     labels: options.Labels = None,
     hold_out: Annotated[
         str | None,
@@ -112,11 +141,13 @@ def train_model(
         typer.Option(metavar="N", help="Cut images to N x N at random scales, as they are read."),
     ] = None,
     scale: Annotated[
-        tuple[float, float], typer.Option(metavar="A B", help="With --side: shares of the area.")
-    ] = (0.08, 1.0),
+        tuple[float, float] | None,
+        typer.Option(metavar="A B", help="With --side: shares of the area; 0.08 to 1."),
+    ] = None,
     ratio: Annotated[
-        tuple[float, float], typer.Option(metavar="A B", help="With --side: width by height.")
-    ] = (3 / 4, 4 / 3),
+        tuple[float, float] | None,
+        typer.Option(metavar="A B", help="With --side: width by height; 3/4 to 4/3."),
+    ] = None,
     stream: Annotated[
         bool | None,
         typer.Option(
@@ -128,9 +159,7 @@ def train_model(
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Threads that read; one per processor.")
     ] = None,
-    most_unreadable: Annotated[
-        str, typer.Option(metavar="SHARE", help="Of streamed images, that may be damaged.")
-    ] = "0.1%",
+    most_unreadable: options.MostUnreadable = "0.1%",
     input: Annotated[
         str | None,
         typer.Option(
@@ -154,6 +183,9 @@ def train_model(
 
     Methods: {methods}.
 
+    Trainings of papers, by --as: {trainings}.
+    What is said beside them comes first.
+
     Nets: {nets}; for larger images those of {models:NET_LIBRARIES},
     such as timm:NAME. With --init MODEL its net is the net, and gets a new
     head for your classes: --init zoo:resnet50 fine-tunes on photographs.
@@ -172,11 +204,15 @@ def train_model(
             method,
             data=data,
             out=out,
+            like=like,
             net=net,
             epochs=epochs,
             lr=lr,
             schedule=schedule,
+            drops=None if drops is None else _epochs(drops),
             batch=batch,
+            momentum=momentum,
+            nesterov=nesterov,
             weight_decay=weight_decay,
             warmup=warmup,
             label_smoothing=label_smoothing,
@@ -192,6 +228,8 @@ def train_model(
             settings=_settings(settings or []),
             stylised=stylised,
             validation=validation,
+            robust=robust,
+            every=every,
             labels=labels,
             hold_out=hold_out,
             recipe=recipe,
@@ -200,7 +238,7 @@ def train_model(
             ratio=ratio,
             stream=stream,
             workers=workers,
-            most_unreadable=_share(most_unreadable),
+            most_unreadable=options.share(most_unreadable),
             input=input,
             device=device,
             on=on,
@@ -221,9 +259,11 @@ def train_model(
         resumed = f" on from epoch {before}" if before else ""
         share = last.get("validation_accuracy")
         right = "" if share is None else f", {share:.1%} of the validation images are right"
+        if "robust_error" in last:
+            right += f", {1 - last['robust_error']:.1%} under {robust}"
         line = (
-            f"trained {trained.net} by {method}{resumed}, the loss is {last['loss']:.4f} after "
-            f"epoch {last['epoch']}{right}; corruptions seen: {_seen(trained)}"
+            f"trained {trained.net} by {trained.method}{resumed}, the loss is {last['loss']:.4f} "
+            f"after epoch {last['epoch']}{right}; corruptions seen: {_seen(trained)}"
         )
     typer.echo(printable(line))
     from hardy.images.datasets import DATA_SETS
@@ -232,15 +272,12 @@ def train_model(
     typer.echo(printable(f"next: hardy eval hardy:{out} --suite SUITE --images SRC{own}"))
 
 
-def _share(text: str) -> float:
-    """A share such as 0.001 or 0.1%."""
-    number, percent, rest = text.partition("%")
+def _epochs(text: str) -> list[float]:
+    """Numbers of epochs such as 30,60."""
     try:
-        return float(number) / (100 if percent else 1) if not rest else float(text)
+        return [float(word) for word in options.words(text)]
     except ValueError:
-        raise InputError(
-            f'expected --most-unreadable as a share such as 0.1%, got "{text}"'
-        ) from None
+        raise InputError(f'expected --drops as epochs such as 30,60, got "{text}"') from None
 
 
 def _seen(trained: TrainingResult) -> str:

@@ -7,7 +7,7 @@ This file imports torch.
 
 import os
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
@@ -19,6 +19,7 @@ import torch
 
 from hardy import models as adapters
 from hardy.design.accuracy import check_names
+from hardy.design.cut_images import cut_images
 from hardy.design.designed_suite import as_toml
 from hardy.design.hidden_layer import measure_features
 from hardy.design.proxy import write_features
@@ -53,10 +54,13 @@ from hardy.store.reader import open_run
 from hardy.suites import keep_beside, load, parse, text_of
 from hardy.suites.cells import CLEAN, NONE, choose_cells
 from hardy.suites.suite import Suite
+from hardy.train.crops import ScaleCrop
 from hardy.train.hyperparameters import Hyperparameters
 from hardy.train.loop import run_training
-from hardy.train.record import MODEL, device_name, wait_until_free
-from hardy.train.training_data import Data, read_data
+from hardy.train.record import device_name, wait_until_free
+from hardy.train.run_folder import MODEL
+from hardy.train.streaming import Stream
+from hardy.train.training_data import Streaming, TrainingSet, open_data
 from hardy.variants.carried_textures import with_textures
 
 
@@ -65,7 +69,7 @@ class _Experiment(NamedTuple):
 
     out: Path
     suite: str  # as the training loads it
-    data: Data
+    data: TrainingSet
     subject: Subject
     hyper: Hyperparameters
     device: torch.device
@@ -80,6 +84,7 @@ class _ModelsJob(NamedTuple):
     suite: str
     data: str
     data_hash: str
+    crop: ScaleCrop | None
     subject: Subject
     hyper: Hyperparameters
     device: str
@@ -94,6 +99,8 @@ def run_overlap(
     *,
     images: Images | None = None,
     only: Iterable[str] = ("counted",),
+    crop: ScaleCrop | None = None,
+    like: Mapping[str, object] | None = None,
     device: str = "auto",
     sharing: Sharing | None = None,
     clean_only: bool = False,
@@ -103,17 +110,19 @@ def run_overlap(
     """Train and test every model that is not finished; `hardy.design.results` reads the outcome.
 
     `data` are the training images and `images` the test images, which may be left out for a data
-    set that is known by its name. `clean_only` is what the stand-in for overlap needs. Models are
+    set that is known by its name. With a `crop` the training images are read while nets train, and
+    test images are cut to its side. `like` is what the records say of the published training that
+    theirs are like. `clean_only` is what the stand-in for overlap needs. Models are
     independent of one another: they can be shared out. The same call resumes.
     """
     refuse_links(str(out), (path.relative_to(out).as_posix() for path in out.rglob("*")))
     hyper = hyper or Hyperparameters()
     where = find_device(Options("training", device=device))
-    training = read_data(data, where, track=track)
+    training = open_data(data, where, Streaming(crop=crop), track=track)
     base = load(suite)
     if base.kind != "corruptions":
         raise InputError(f"expected a suite of corruptions, got {base.name}; name another")
-    chosen = sized(base, training.shape[1:])
+    chosen = sized(base, training.shape[1:], cut=crop is not None)
     cells = choose_cells(chosen, only)
     names = tuple(dict.fromkeys(cell.name for cell in cells))
     check_names(names)
@@ -125,6 +134,7 @@ def run_overlap(
     test = f"{data}:test" if images is None else images
     if chosen is not base and isinstance(test, str | os.PathLike):
         test = open_images(test)  # with ids of their own kind, where the suite's may be another
+        test = test if crop is None else cut_images(test, crop.side)
     subject = open_subject(chosen, images=test, only=names, own_classes=True)
     if subject.classes.width != training.classes:
         raise InputError(
@@ -133,7 +143,8 @@ def run_overlap(
         )
     if warning := check_trained_on(training.names, subject.classes.names, "each model", own=True):
         say(warning)
-    begin_overlap(out, _described(chosen, training, subject, hyper, where, track))
+    described = _described(chosen, training, subject, hyper, where, track)
+    begin_overlap(out, described | ({} if like is None else {"like": like}))
     # All models take the same, whatever becomes of the user's file.
     kept = keep_beside(out, chosen)
     every = (NONE,) if clean_only else (NONE, *names)
@@ -147,7 +158,8 @@ def run_overlap(
         return
     todo = [name for name in every if not _is_finished(out, name)]
     there = sharing.device or "auto"
-    job = _ModelsJob(out, kept, data, training.sha256, subject, hyper, there, sharing.threads)
+    known = training.sha256
+    job = _ModelsJob(out, kept, data, known, crop, subject, hyper, there, sharing.threads)
     begin = with_textures(partial(_begin_models, job), subject.cells)
     with closing(sharing.team.run(begin, todo)) as results:
         for name, accuracy in track(results, len(todo), "models"):
@@ -175,7 +187,7 @@ def _begin_models(job: _ModelsJob) -> Callable[[str], tuple[str, float]]:
             "not there; name a folder on such a disk"
         )
     where = find_device(Options("training", device=job.device))
-    data = read_data(job.data, where)
+    data = open_data(job.data, where, Streaming(crop=job.crop, workers=job.threads))
     if data.sha256 != job.data_hash:
         raise InputError(
             f"expected {job.data} to be the same images in every process, got others; name images "
@@ -195,13 +207,14 @@ def _begin_models(job: _ModelsJob) -> Callable[[str], tuple[str, float]]:
     return work
 
 
-def sized(suite: Suite, shape: tuple[int, ...]) -> Suite:
+def sized(suite: Suite, shape: tuple[int, ...], *, cut: bool = False) -> Suite:
     """The suite for training images as they are: without its own preparation and storage where
-    that would make other images of them."""
+    that would make other images of them. Where these were `cut` out of photographs, its own
+    preparation to the same side is right."""
     height, width = shape
     if height != width:
         raise InputError(f"expected square training images, got {sides(height, width)}")
-    if RECIPES[suite.recipe].side is None and suite.edition.side == height:
+    if RECIPES[suite.recipe].side == (height if cut else None) and suite.edition.side == height:
         return suite
     name = f"{suite.name}_at_{height}"
     description = f"None: images of {height} x {height} are taken as they are."
@@ -270,7 +283,7 @@ def _test_hash(subject: Subject, track: Track) -> str:
 
 def _described(
     suite: Suite,
-    data: Data,
+    data: TrainingSet,
     subject: Subject,
     hyper: Hyperparameters,
     device: torch.device,
@@ -283,6 +296,7 @@ def _described(
         "cells": [str(cell) for cell in subject.cells if cell != CLEAN],
         "data": data.described,
         "data_hash": data.sha256,
+        **({"streamed": data.record()} if isinstance(data, Stream) else {}),
         "classes": data.classes,
         "test": subject.variants.describe(),
         "test_images": len(subject),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from hardy.design.heat_map import draw_heat, heat_map
 from hardy.design.results import OverlapResults, summarise, write_overlap
@@ -13,8 +14,11 @@ from hardy.places import on_disk
 from hardy.progress import Track, watch
 from hardy.run.device_places import share_on
 from hardy.run.selection import Images
+from hardy.train.published_trainings import TRAININGS, choose_training
 
 _PICTURES = ("html", "png")
+_METHOD = "corrupted"  # by which all nets are trained
+_USUAL = {"net": "wrn_16_4", "epochs": 15, "batch": 128, "lr": 0.1}
 # The similarity that agrees best with overlap so far; 0 to 1, 1 on the diagonal, as designs ask.
 STAND_IN = "errors"
 
@@ -26,10 +30,12 @@ def overlap(
     data: str | Path | None = None,
     images: Images | None = None,
     only: str | Sequence[str] = "counted",
-    net: str = "wrn_16_4",
-    epochs: int = 15,
-    batch: int = 128,
-    lr: float = 0.1,
+    like: str | None = None,
+    net: str | None = None,
+    epochs: int | None = None,
+    batch: int | None = None,
+    lr: float | None = None,
+    side: int | None = None,
     device: str | None = None,
     on: str | None = None,
     precision: str | None = None,
@@ -43,11 +49,14 @@ def overlap(
 
     One net is trained for each corruption of `suite` that `only` names, and a clean one, on `data`;
     all are tested on `images`, which may be left out for a data set that is known by its name. With
-    `proxy` only the clean one is trained, which gives a stand-in for overlap. The same call
-    resumes. `on` shares the models among the machines of a Ray cluster, as in `hardy.evaluate`: one
-    for each GPU or processor at a time. Without `suite` and `data`, the results that lie in `out`
-    are computed and drawn again. `out` then has the accuracies, both published scores with
-    intervals, and heat maps.
+    `proxy` only the clean one is trained, which gives a stand-in for overlap. Nets are trained as
+    `hardy.train` does, by default a wrn_16_4 for 15 epochs in batches of 128, at a learning rate of
+    0.1; `like="noc-overlap"` has the published training, of ResNet-18s on photographs of 100
+    classes, and its suite. With a `side` images are read while nets train, cut at random scales,
+    and test images are cut out of the middle. The same call resumes. `on` shares the models among
+    the machines of a Ray cluster, as in `hardy.evaluate`: one for each GPU or processor at a time.
+    Without `suite` and `data`, the results that lie in `out` are computed and drawn again. `out`
+    then has the accuracies, both published scores with intervals, and heat maps.
 
     ```python
     import hardy
@@ -68,23 +77,35 @@ def overlap(
     ```
     """
     out = on_disk(out)
+    if suite is None and data is not None and like is not None:
+        own = TRAININGS[like].settings.get("suite")
+        suite = None if own is None else str(own)
     if suite is not None and data is not None:
         need("torch", "torch", "training")
         from hardy.design.experiment import run_overlap
-        from hardy.train.hyperparameters import Hyperparameters, best_device
+        from hardy.train.crops import ScaleCrop
+        from hardy.train.hyperparameters import HYPERPARAMETERS, Hyperparameters, best_device
 
         sharing = None
         if on is not None:
             sharing = share_on(on, device=device, once=True, warn=warn or warn_user)
         device, precision = best_device(device, precision)
+        asked = {"net": net, "epochs": epochs, "batch": batch, "lr": lr, "side": side}
+        chosen = choose_training(like, _METHOD, None, asked)
+        said: dict[str, Any] = chosen.options if like else {**_USUAL, **chosen.options}
+        crop = None
+        if "side" in said:
+            parts = {name: tuple(said[name]) for name in ("scale", "ratio") if name in said}
+            crop = ScaleCrop(said["side"], **parts)
+        fixed = {name: said[name] for name in HYPERPARAMETERS if name in said}
         run_overlap(
             suite,
             str(data),
             out,
-            Hyperparameters(
-                net=net, epochs=epochs, batch=batch, lr=lr, precision=precision, seed=seed
-            ),
+            Hyperparameters(**fixed, precision=precision, seed=seed),
             images=images,
+            crop=crop,
+            like=chosen.like,
             only=[only] if isinstance(only, str) else only,
             device=device if sharing is None else sharing.here or "auto",
             sharing=sharing,

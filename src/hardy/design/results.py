@@ -42,18 +42,24 @@ from hardy.schema import TABLE, TEXT, Field, all_of, is_text, is_whole
 from hardy.scores.text_tables import to_csv
 from hardy.store.reader import StoredRun, open_run
 from hardy.suites.cells import NONE, Cell
+from hardy.train.hyperparameters import with_additions
 from hardy.variants.disk.manifest import parse_cell
 
 FORMAT = 1
 EXPERIMENT, FEATURES, FINISHED = "experiment.json", "features.npz", "finished.json"
 MODELS, PREDICTIONS = "models", "predictions"
 # What may differ between the sessions of one experiment.
-_OF_THE_EXPERIMENT = ("versions", "device", "data", "test")
+_OF_THE_EXPERIMENT = ("versions", "device", "data", "test", "streamed.decoder")
 
 
 def begin_overlap(out: Path, wanted: Mapping[str, Any]) -> None:
     """Begin the experiment, or make sure that the one in the folder is the same."""
-    begin(out / EXPERIMENT, wanted, _read_json, "an overlap", of_the_session=_OF_THE_EXPERIMENT)
+
+    def read(path: Path) -> dict[str, Any]:
+        found = _read_json(path)
+        return {**found, "recipe": with_additions(found.get("recipe"))}
+
+    begin(out / EXPERIMENT, wanted, read, "an overlap", of_the_session=_OF_THE_EXPERIMENT)
 
 
 def _read_json(path: Path, schema: Mapping[str, Field] | None = None) -> dict[str, Any]:

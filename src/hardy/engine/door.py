@@ -115,7 +115,7 @@ def rgb_picture(image: "Image") -> "Image":
             f"expected 8 bits per channel, got a PIL image of mode {deep}; scale it to 0..255 "
             "yourself, because only you know its range, and make it RGB"
         )
-    _check_side(image.height, image.width)
+    check_side(image.height, image.width)
     try:
         if image.has_transparency_data:
             image = image.convert("RGBA")
@@ -199,7 +199,7 @@ def _check_tensor_dtype(images: "Tensor") -> None:
 def _check_shape(images: "npt.NDArray[Any] | Tensor") -> None:
     shape, axes = tuple(images.shape), images.ndim
     if axes in (3, 4) and shape[-1] == 3:
-        _check_side(shape[-3], shape[-2])
+        check_side(shape[-3], shape[-2])
         return
     if is_tensor(images):
         repeat, move = "{}.repeat_interleave(3, -1)", "images.movedim({}, -1)"
@@ -218,7 +218,8 @@ def _check_shape(images: "npt.NDArray[Any] | Tensor") -> None:
     raise InputError(f"{EXPECTED}, got uint8 {shape}; {todo}")
 
 
-def _check_side(height: int, width: int) -> None:
+def check_side(height: int, width: int) -> None:
+    """Refuse an image that is too small for the formulas."""
     if min(height, width) < SMALLEST_SIDE:
         raise InputError(
             f"expected at least {SMALLEST_SIDE} pixels per side, got {sides(height, width)}; "

@@ -124,6 +124,16 @@ def _opened(path: Path) -> IO[bytes]:
         return io.BytesIO(stream.read())
 
 
+def decoder_versions() -> dict[str, str]:
+    """Who decodes, since other versions may give other bytes."""
+    import PIL
+    from PIL import features
+
+    turbo = "libjpeg_turbo" if features.check_feature("libjpeg_turbo") else "jpg"
+    version = str(features.version(turbo) or "unknown")
+    return {"Pillow": PIL.__version__, turbo: version}
+
+
 def check_output(
     path: Path,
     source: Path | None = None,

@@ -110,6 +110,7 @@ READERS: Registry[Reader] = Registry(
         "npz": Row("hardy.images.numpy_files:NPZ"),
         "folder of arrays": Row("hardy.images.array_folders:READER"),
         "CIFAR": Row("hardy.images.cifar:READER"),
+        "pack": Row("hardy.images.packs:READER"),
         "tar": Row("hardy.images.tars:READER"),
         "Hugging Face": Row("hardy.images.parquet:SAVED"),
         "Parquet": Row("hardy.images.parquet:READER"),

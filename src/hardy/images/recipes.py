@@ -84,7 +84,8 @@ def _shorter_side(height: int, width: int, length: int) -> tuple[int, int]:
     return length * height // shorter, length * width // shorter
 
 
-def _resize_shorter(picture: Picture, length: int) -> UInt8:
+def resize_shorter(picture: Picture, length: int) -> UInt8:
+    """RGB pixels, the shorter side of so many."""
     from PIL import Image
 
     # It stays Pillow's until it is small: copies of all the pixels of a photograph would hold
@@ -100,7 +101,7 @@ def _resize_shorter_then_rgb(picture: Picture, length: int) -> UInt8:
     from PIL import Image
 
     if isinstance(picture, np.ndarray) or picture.mode in ("L", "RGB"):
-        return _resize_shorter(picture, length)  # the same bytes in either order
+        return resize_shorter(picture, length)  # the same bytes in either order
     rgb_picture(picture)  # the door's checks need the picture as it came from the file
     height, width = _shorter_side(picture.height, picture.width, length)
     return rgb(picture.resize((width, height), Image.Resampling.BILINEAR))
@@ -121,7 +122,7 @@ def eight_sevenths(side: int) -> Recipe:
         f"Shorter side to 8/7 of {side} (bilinear), then the centre {side} x {side}.",
         id_rule="file_stem",
         side=side,
-        base=lambda picture: _resize_shorter(picture, round(side * 8 / 7)),
+        base=lambda picture: resize_shorter(picture, round(side * 8 / 7)),
         crop=_square(side),
     )
 
@@ -133,7 +134,7 @@ for _recipe in (
         "whole pixels; then the centre 224 x 224, offsets rounded half to even.",
         id_rule="file_stem",
         side=224,
-        base=lambda picture: _resize_shorter(picture, 256),
+        base=lambda picture: resize_shorter(picture, 256),
         crop=_square(224),
     ),
     Recipe(
@@ -178,7 +179,7 @@ for _recipe in (
         "whole pixels; then the centre 64 x 64, offsets rounded half to even.",
         id_rule="file_stem",
         side=64,
-        base=lambda picture: _resize_shorter(picture, 64),
+        base=lambda picture: resize_shorter(picture, 64),
         crop=_square(64),
     ),
     Recipe(

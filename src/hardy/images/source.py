@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Protocol
 
 import numpy as np
@@ -130,6 +131,14 @@ def part_of(source: Source, rows: Labels) -> SourcePart:
     return SourcePart("", "", files, ids, labels, source.classes, source, rows)
 
 
+def listing_hash(source: Source) -> str:
+    """SHA-256 of names and labels, by which images are known that are too many to be read."""
+    digest = sha256("\0".join(source.files).encode(errors="surrogateescape"))
+    if source.labels is not None:
+        digest.update(source.labels.data)
+    return digest.hexdigest()
+
+
 def refuse(faults: Faults, reason: str, index: int | None = None, **facts: Any) -> None:
     if faults is None:
         raise InputError(reason)
@@ -199,6 +208,9 @@ def identify(
 
 def unusable(path: str) -> str | None:
     """Why no file below a folder can have this name, on any system: what is built later has it."""
+    # Nearly all names end here, and there may be millions.
+    if ".." not in path and path[1:2] != ":" and path[:1] not in "/\\" and "\0" not in path:
+        return None
     if "\0" in path:
         return "the name has a NUL character in it"
     parts = path.replace("\\", "/").split("/")

@@ -70,6 +70,7 @@ class Panel:
     rows: tuple[str, ...] = ()
     cells: tuple[tuple[float, ...], ...] | None = None
     note: str = ""  # a second line, such as the area under each curve
+    unit: str = "%"  # of lines; "": figures without one
     diagonal: bool = False
     curve: tuple[tuple[float, float], ...] = ()  # behind the points: what is expected
     line: float | None = None  # across the values: the reference
@@ -168,13 +169,16 @@ SEVERAL_SUITES = Need(
     f"{LEAST} models or more that were run on the same two suites, and differ on both",
     lambda report: bool(report.correlations),
 )
+TRAININGS = Need("folders of `hardy train`", lambda report: bool(report.trainings))
 ATTACKS = Need(
     "noise that `hardy eval --attack` learned",
     lambda section: any(entry.attacks for entry in section.entries),
 )
 
 
-_Part = Literal["scores", "attacks", "store"]  # of a section of the page, or before all sections
+# Of a section of the page, before all sections, or after them.
+_Part = Literal["scores", "attacks", "store", "training"]
+_WHOLE = ("store", "training")  # made of the whole report
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,7 @@ FIGURES: Registry[FigureKind] = Registry(
         "effective": Row("hardy.report.accuracy_line:effective"),
         "calibration": Row("hardy.report.reliability:calibration"),
         "noise": Row("hardy.report.attack_section:noise"),
+        "training": Row("hardy.report.training_curves:training"),
     },
 )
 
@@ -232,9 +237,10 @@ def figures(section: Section, part: str | None = None) -> list[Figure]:
     ]
 
 
-def figures_across(report: StoreReport) -> list[Figure]:
-    """The figures that stand before all sections, because they are of several suites."""
-    return [one for kind in _kinds("store") for one in kind(report)]
+def figures_across(report: StoreReport, part: _Part = "store") -> list[Figure]:
+    """The figures that stand before all sections, because they are of several suites; or those of
+    trainings."""
+    return [one for kind in _kinds(part) for one in kind(report)]
 
 
 def _kinds(*parts: str) -> list[FigureKind]:
@@ -254,10 +260,10 @@ def choose_figure(
     """The figure that `hardy plot` draws: of the suite, if several have it, and of the score."""
     make = FIGURES[kind]
     sections = [part for part in report.sections if suite in (None, part.suite.name)]
-    if not sections:
+    if not sections and (suite is not None or not report.trainings):
         suites = dict.fromkeys(part.suite.name for part in report.sections)
         raise unknown("suite among these runs", str(suite), suites)
-    if make.part == "store":
+    if make.part in _WHOLE:
         made = [("all", figure) for figure in make(report)]
     else:
         made = [(part.suite.name, figure) for part in sections for figure in make(part)]
@@ -265,12 +271,12 @@ def choose_figure(
         there = [
             name
             for name, one in FIGURES.usable()
-            if (one(report) if one.part == "store" else any(map(one, sections)))
+            if (one(report) if one.part in _WHOLE else any(map(one, sections)))
         ]
         needs = " and ".join(need.what for need in make.needs)
         raise InputError(
             f"expected runs that the plot {kind} can be made of{needs and f': {needs}'}, got "
-            f"{', '.join(part.suite.name for part in sections)}; these have "
+            f"{', '.join(part.suite.name for part in sections) or 'trainings alone'}; these have "
             f"{', '.join(there) or 'none'}"
         )
     found = [(suite, figure) for suite, figure in made if score in (None, figure.score)]

@@ -17,6 +17,7 @@ from hardy.metrics.classification import error, wrong
 from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.metrics.natural_shifts import accuracy
 from hardy.progress import Item, Track, untracked
+from hardy.report.trainings import TrainingCurve, read_trainings, training_folders
 from hardy.scores import Scores, score_run
 from hardy.scores.drops import Correlation, ModelDrop, correlate_drops, drop_of, has_drop
 from hardy.scores.effective_robustness import (
@@ -33,6 +34,7 @@ from hardy.scores.scored_cells import suite_of
 from hardy.scores.side_by_side import alike_groups, complement
 from hardy.store.attack_files import Attacked, read_attacks
 from hardy.store.reader import StoredRun, find_runs
+from hardy.store.records import RUN
 from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.suite import Suite
 
@@ -161,6 +163,7 @@ class Section:
 class StoreReport:
     sections: tuple[Section, ...]
     left_out: tuple[str, ...] = ()  # runs without a score, and why
+    trainings: tuple[TrainingCurve, ...] = ()
 
     @cached_property
     def correlations(self) -> list[Correlation]:
@@ -178,14 +181,37 @@ class StoreReport:
             return []
 
 
-def gather(store: Path, *, points: Path | None = None, track: Track = untracked) -> StoreReport:
+def stored_runs(store: Path, trained: Sequence[Path], faults: list[str]) -> list[StoredRun]:
+    """The runs of a store but for trainings; none where it has trainings alone."""
+    there = {path.parent for path in store.glob(f"*/{RUN}")}
+    alone = store.is_dir() and there <= set(trained)
+    if store in trained or (trained and alone and not (store / RUN).exists()):
+        return []
+    return find_runs(store, faults, besides=trained)
+
+
+def gather(
+    store: Path,
+    *,
+    points: Path | None = None,
+    trained: Sequence[Path] = (),
+    track: Track = untracked,
+) -> StoreReport:
     """Score all runs of a store, or the run whose folder it is, and group those made alike.
 
-    `points` is a CSV of further models on natural shifts, for what clean accuracy predicts.
+    `points` is a CSV of further models on natural shifts, for what clean accuracy predicts;
+    `trained` are folders of trainings, beside those in the store.
     """
     brought = read_points(points)
     faults: list[str] = []
-    runs = find_runs(store, faults)
+    for place in trained:
+        if not training_folders([place]):
+            raise InputError(
+                f"expected folders of `hardy train` with a log as `trained`, got {place}; a log "
+                "begins with the first checkpoint"
+            )
+    folders = training_folders([store, *trained])
+    runs = stored_runs(store, folders, faults)
     labels = _labels(runs)
     scored: list[Scores] = []
     left_out = [InputError(fault) for fault in faults]
@@ -194,7 +220,7 @@ def gather(store: Path, *, points: Path | None = None, track: Track = untracked)
             scored.append(score_run(run))
         except InputError as reason:  # such as a run that was stopped at once
             left_out.append(reason)
-    if not scored:
+    if not scored and (left_out or not folders):
         raise left_out[0]
 
     styles: dict[str, int] = {}
@@ -223,9 +249,11 @@ def gather(store: Path, *, points: Path | None = None, track: Track = untracked)
             entries = tuple(map(entry, group))
             apart = tuple(differences(groups[0][0].headline[0], group[0].headline[0]))
             suite = suite_of(group[0].run)
-            known = published_line(name, brought) if kinds[name] == SHIFTS else None
-            sections.append(Section(suite, entries, number, len(groups), apart, known))
-    return StoreReport(tuple(sections), tuple(map(str, left_out)))
+            line = published_line(name, brought) if kinds[name] == SHIFTS else None
+            sections.append(Section(suite, entries, number, len(groups), apart, line))
+    known = {labels[key]: one for key, one in styles.items()}
+    curves = read_trainings(folders, known)
+    return StoreReport(tuple(sections), tuple(map(str, left_out)), tuple(curves))
 
 
 def _key(run: StoredRun) -> str:

@@ -18,6 +18,7 @@ from hardy.report.figures import Figure, figures, figures_across, notes
 from hardy.report.gallery import Gallery
 from hardy.report.gathered import ModelEntry, Section, StoreReport
 from hardy.report.palette import SCALE, style
+from hardy.report.training_curves import training_table
 from hardy.report.words import describe_run, listed, section_name, section_title, short, spoken
 from hardy.report.worst_section import Worst, read_worst_section
 
@@ -47,6 +48,8 @@ def render_report(
         parts=parts,
         beside=beside_section(report),
         across=[_figure(one, drawn) for one in figures_across(report)],
+        training=training_table(report.trainings) if report.trainings else None,
+        curves=[_figure(one, drawn) for one in figures_across(report, "training")],
         left_out=report.left_out,
         higher=listed(list(higher)),
         figures=drawn,

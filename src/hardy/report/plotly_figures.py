@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 BAR, GAP = 13, 14  # pixels
+_MOST_TICKS = 12  # with more values on the x-axis, Plotly chooses the ticks
 _HEIGHTS = {"points": 460, "large": 340, "medium": 300, "small": 176}
 
 
@@ -48,7 +49,7 @@ def _drawn(figure: Figure, panel: Panel) -> tuple[list[dict[str, Any]], dict[str
 def _traces(kind: str, panel: Panel) -> list[dict[str, Any]]:
     if kind == "heat":
         return [_heat(panel), _numbers(panel)]
-    lines = [_trace(kind, one) for one in panel.series]
+    lines = [_trace(kind, one, panel.unit) for one in panel.series]
     if panel.diagonal:
         ends = [0, 100]
         even: dict[str, Any] = {"type": "scatter", "x": ends, "y": ends, "mode": "lines"}
@@ -61,7 +62,7 @@ def _traces(kind: str, panel: Panel) -> list[dict[str, Any]]:
     return lines
 
 
-def _trace(kind: str, one: Series) -> dict[str, Any]:
+def _trace(kind: str, one: Series, unit: str = "%") -> dict[str, Any]:
     look = style(one.style, one.mark)
     trace: dict[str, Any] = {
         "type": "scatter",
@@ -96,7 +97,7 @@ def _trace(kind: str, one: Series) -> dict[str, Any]:
             "line": {"color": look.colour, "width": 1.8, "dash": look.dash[0]},
             "marker": {"symbol": look.marker[0], "size": 5, "color": look.colour},
             "error_y": _whiskers(one.y, one.low, one.high, look.colour),
-            "hovertemplate": "%{y:.1f} %"
+            "hovertemplate": ("%{y:.1f} %" if unit else "%{y:.4g}")
             + (" at %{x:.0f} %, %{customdata}" if one.hover else " at %{x}"),
         }
     return {key: value for key, value in trace.items() if value is not None}
@@ -204,7 +205,8 @@ def _layout(figure: Figure, panel: Panel) -> dict[str, Any]:
     if figure.kind == "heat":
         layout["xaxis"] |= {"type": "category", "side": "top", "title": None}
     if figure.kind == "lines" and not panel.diagonal:
-        layout["xaxis"] |= {"dtick": 1}
+        if len({x for one in panel.series for x in one.x}) <= _MOST_TICKS:
+            layout["xaxis"] |= {"dtick": 1}
         layout["yaxis"] |= {"rangemode": "tozero"}
     if panel.line is not None:
         layout["shapes"] = [

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -15,10 +15,12 @@ from hardy.registry import unknown
 from hardy.report import REPORT_FORMATS
 from hardy.report.figures import Figure, choose_figure, figures, figures_across
 from hardy.report.gallery import make_gallery, sample_photo
-from hardy.report.gathered import StoreReport, gather
+from hardy.report.gathered import StoreReport, gather, stored_runs
 from hardy.report.headline import headline_summary
 from hardy.report.matplotlib_figures import OverviewPart, Print, overview, save_figure
 from hardy.report.page import render_galleries, render_report
+from hardy.report.training_curves import training_table
+from hardy.report.trainings import training_folders
 from hardy.report.words import describe_run, section_title
 from hardy.scores.drops import Correlation
 from hardy.scores.effective_robustness import effective_tables
@@ -27,7 +29,7 @@ from hardy.scores.scored_cells import suite_of
 from hardy.scores.scoring import ScoredStore, Tell
 from hardy.scores.side_by_side import beside_tables
 from hardy.scores.text_tables import TextTable, to_markdown
-from hardy.store.reader import StoredRun, find_runs
+from hardy.store.reader import StoredRun
 from hardy.suites import load
 from hardy.suites.suite import Suite
 
@@ -41,6 +43,7 @@ def write_report(
     format: str | None = None,
     photo: PathName | None = None,
     points: PathName | None = None,
+    trained: PathName | Sequence[PathName] = (),
     track: Track = watch,
     tell: Tell = warnings.warn,
 ) -> Path:
@@ -50,8 +53,9 @@ def write_report(
     have the numbers, png the figures. The page also shows what the suites do to a `photo`, by
     default to one that scikit-learn ships, if that is there. `points` is a CSV of further models of
     standard training, by which accuracy on natural shifts is predicted from clean accuracy: model,
-    suite, clean and accuracy, in shares of 1. `tell` hears of runs that are left out. The same
-    store gives the same bytes.
+    suite, clean and accuracy, in shares of 1. Folders of `hardy.train`, in the store or named by
+    `trained`, are drawn epoch by epoch; a store may be such a folder. `tell` hears of runs that are
+    left out. The same store gives the same bytes.
 
     ```python
     import hardy
@@ -74,7 +78,8 @@ def write_report(
     check_target(target)
     shown = sample_photo() if photo is None else Path(photo)
     brought = None if points is None else Path(points)
-    write_output(target, _content(form, locate(store), shown, brought, track, tell))
+    folders = _folders(trained)
+    write_output(target, _content(form, locate(store), shown, brought, folders, track, tell))
     return target
 
 
@@ -90,14 +95,15 @@ def plot(
     font: str = "sans-serif",
     font_size: float = 8.0,
     points: PathName | None = None,
+    trained: PathName | Sequence[PathName] = (),
     track: Track = watch,
 ) -> Figure:
     """Draw one figure of a report for a paper, as a .pdf, .svg or .png.
 
     `hardy.names("figures")` lists the figures. Name the `suite` where the store has several, and
     the `score` where there is a plot for each. Sizes are in inches, the font's in points. A CSV as
-    for `hardy.report` brings `points` of further models. What is returned is the figure's data; its
-    `sees` is a sentence for the caption.
+    for `hardy.report` brings `points` of further models, `trained` folders of `hardy.train`. What
+    is returned is the figure's data; its `sees` is a sentence for the caption.
 
     ```python
     import hardy
@@ -111,7 +117,7 @@ def plot(
     target = locate(output)
     check_target(target)
     brought = None if points is None else Path(points)
-    report = gather(locate(store), points=brought, track=track)
+    report = gather(locate(store), points=brought, trained=_folders(trained), track=track)
     chosen = choose_figure(report, figure, suite=suite, score=score)
     how = Print(width, height, font, font_size)
     write_output(target, save_figure(chosen, _suffix(target), how))
@@ -138,20 +144,39 @@ def _suffix(target: Path) -> str:
     return target.suffix.lower().lstrip(".")
 
 
+def _folders(trained: PathName | Sequence[PathName]) -> list[Path]:
+    some = [trained] if isinstance(trained, str | os.PathLike) else trained
+    return [locate(one) for one in some]
+
+
 def _content(
-    form: str, store: Path, photo: Path | None, points: Path | None, track: Track, tell: Tell
+    form: str,
+    store: Path,
+    photo: Path | None,
+    points: Path | None,
+    trained: list[Path],
+    track: Track,
+    tell: Tell,
 ) -> bytes:
     if form == "html":
-        return render_store(store, photo, points=points, track=track, tell=tell)
-    report = gather(store, points=points, track=track)
+        return render_store(store, photo, points=points, trained=trained, track=track, tell=tell)
+    report = gather(store, points=points, trained=trained, track=track)
     for reason in report.left_out:
         tell(reason)
     if form == "md":
         return as_markdown(report).encode("utf-8", "replace")
     if form == "png":
-        return overview(
+        parts = [
             OverviewPart(section_title(part), headline_summary(part), figures(part))
             for part in report.sections
+        ]
+        if report.trainings:
+            parts.append(OverviewPart("Training", "", figures_across(report, "training")))
+        return overview(parts)
+    if not report.sections:
+        raise InputError(
+            f"expected runs of `hardy eval` for {form}, got trainings alone: the log.csv in each "
+            "of their folders has the numbers; write html, md or png"
         )
     return scored(report, tell).render(form).encode("utf-8", "replace")
 
@@ -161,14 +186,16 @@ def render_store(
     photo: Path | None = None,
     *,
     points: Path | None = None,
+    trained: Sequence[Path] = (),
     track: Track = untracked,
     tell: Tell = lambda reason: None,
 ) -> bytes:
     """The page; galleries are made while scores are computed."""
     with ThreadPoolExecutor(1) as aside:
-        shown = _suites(find_runs(store, [])) if photo else []
+        folders = training_folders([store, *trained])
+        shown = _suites(stored_runs(store, folders, [])) if photo else []
         begun = [aside.submit(make_gallery, suite, photo) for suite in shown if photo]
-        report = gather(store, points=points, track=track)
+        report = gather(store, points=points, trained=trained, track=track)
         for reason in report.left_out:
             tell(reason)
         made = [one.result() for one in track(begun, len(begun), "galleries")]
@@ -204,6 +231,9 @@ def _tables(report: StoreReport) -> Iterator[TextTable]:
             title=section_title(section), notes=(headline_summary(section), *first.notes, *seen)
         )
         yield from others
+    if report.trainings:
+        told = tuple(figure.sees for figure in figures_across(report, "training"))
+        yield training_table(report.trainings)._replace(notes=told)
     for section in report.sections:
         for entry in section.entries:
             title = f"Circumstances: {entry.label} on {section_title(section)}"

@@ -93,8 +93,8 @@ class Run:
         if asked is None or asked.is_all_of(stored):
             return score_run(stored, reference=yardstick)
         scores = score_run(stored, reference=yardstick, images=asked.images, cells=asked.cells)
-        more = f"{len(stored.cells):,} cells of {len(stored.ids):,} images"
-        note = f"this is what was asked for; the store has {more}, see `hardy score`"
+        more = f"{len(stored.cells):,} cells and {len(stored.ids):,} images in all"
+        note = f"this is what was asked for; the store has more, {more}, see `hardy score`"
         return replace(scores, notes=(*scores.notes, note))
 
 

@@ -39,8 +39,11 @@ from hardy.suites.suite import Suite
 READABLE = COLUMNS | {"top1": (np.int32, ("class_1",)), "confidence": (np.float32, ("prob_1",))}
 
 
-def find_runs(store: Path, faults: list[str] | None = None) -> list[StoredRun]:
-    """All runs of a store, by name; in the folder of a single run, that run.
+def find_runs(
+    store: Path, faults: list[str] | None = None, besides: Sequence[Path] = ()
+) -> list[StoredRun]:
+    """All runs of a store, by name, but for folders that are known for something else; in the
+    folder of a single run, that run.
 
     A run that cannot be read, such as another version's, is added to the faults if these are given,
     and raised otherwise.
@@ -52,7 +55,8 @@ def find_runs(store: Path, faults: list[str] | None = None) -> list[StoredRun]:
             f"expected a folder with predictions, got {store}, which is "
             f"{'a file' if store.exists() else 'not there'}; `hardy eval --store` makes one"
         )
-    folders = sorted(path.parent for path in store.glob(f"*/{RUN}"))
+    there = (path.parent for path in store.glob(f"*/{RUN}"))
+    folders = sorted(folder for folder in there if folder not in besides)
     if not folders:
         raise InputError(
             f"expected predictions in {store}, found none; `hardy eval --store {store}` makes some"

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from hardy.errors import HardyError, InputError
 from hardy.models.weight_files import packed, unpacked
 from hardy.train.method import Method
-from hardy.train.record import Log, check_log, run_hash, write_log, write_unreadable, write_whole
+from hardy.train.record import run_hash, write_unreadable
+from hardy.train.run_folder import Log, check_log, write_log, write_whole
 from hardy.train.training_data import TrainingSet
 
 if TYPE_CHECKING:

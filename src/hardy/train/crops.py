@@ -6,15 +6,18 @@ alone. To cut is then a function of the picture and this row.
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hardy.engine.door import SMALLEST_SIDE, UInt8, rgb_picture
+from hardy.engine.door import SMALLEST_SIDE, UInt8, check_side, rgb_picture
 from hardy.errors import InputError, sides
 from hardy.images.image_files import Picture
 from hardy.images.recipes import RECIPES, Recipe, eight_sevenths
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Drawn = npt.NDArray[np.float64]
 
@@ -85,20 +88,31 @@ class ScaleCrop:
     def cut(self, picture: Picture, drawn: Drawn) -> UInt8:
         from PIL import Image
 
-        image = Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture
-        width, height = image.size
+        part = self._part(picture, drawn)
+        square = part.resize((self.side, self.side), Image.Resampling.BILINEAR)
+        made = np.asarray(square)
+        return made[:, ::-1] if drawn[-1] < 0.5 else made
+
+    def _part(self, picture: Picture, drawn: Drawn) -> "Image":
+        if isinstance(picture, np.ndarray):
+            from PIL.Image import fromarray
+
+            height, width = picture.shape[:2]
+            check_side(height, width)
+            top, left, tall, wide = self.box(height, width, drawn)
+            return fromarray(picture[top : top + tall, left : left + wide])
+        width, height = picture.size
         top, left, tall, wide = self.box(height, width, drawn)
-        if image.format == "JPEG":
+        if picture.format == "JPEG":
             fits = (by for by in _REDUCED if min(tall, wide) >= by * max(self.side, SMALLEST_SIDE))
             by = next(fits, 1)
             if by > 1:
-                image.draft(image.mode, (width // by, height // by))
-        image = rgb_picture(image)
+                picture.draft(picture.mode, (width // by, height // by))
+        image = rgb_picture(picture)
         x, y = image.width / width, image.height / height
-        part = (round(left * x), round(top * y), round((left + wide) * x), round((top + tall) * y))
-        square = image.crop(part).resize((self.side, self.side), Image.Resampling.BILINEAR)
-        made = np.asarray(square)
-        return made[:, ::-1] if drawn[-1] < 0.5 else made
+        return image.crop(
+            (round(left * x), round(top * y), round((left + wide) * x), round((top + tall) * y))
+        )
 
 
 @dataclass(frozen=True)

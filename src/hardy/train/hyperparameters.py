@@ -1,8 +1,11 @@
 """The hyperparameters of a run: net, optimiser, length, precision; and the learning rate."""
 
+import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from hardy import schema
 from hardy.engine.keys import check_seed
 from hardy.errors import InputError
 from hardy.registry import unknown
@@ -19,8 +22,8 @@ LARGEST_FLOAT = (2 - 2.0**-23) * 2.0**127  # in float32, as weights and their st
 @dataclass(frozen=True)
 class Hyperparameters:
     """The defaults are those of AugMix for CIFAR and WRN-40-2. The learning rate falls along a
-    cosine, in each step, or to a tenth after each third of the epochs. A run's record holds all of
-    this under "recipe"."""
+    cosine, in each step, or in steps: to a tenth after each third of the epochs, or after those
+    that `drops` counts. A run's record holds all of this under "recipe"."""
 
     net: str = "wrn_40_2"
     antialias: int = 1
@@ -39,9 +42,12 @@ class Hyperparameters:
     warmup: float = 0.0  # epochs in which the learning rate rises to what the schedule says
     ema: float = 0.0  # how much of the average of the weights a step keeps; 0: no average
     accumulate: int = 1  # parts in which a batch goes through the net
+    nesterov: bool = True  # his kind of momentum
+    drops: tuple[float, ...] = ()  # epochs after which the learning rate falls to a tenth
     autoaugment: str | None = None  # the policy that all images pass
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "drops", tuple(self.drops))  # of a file, it is a list
         check_seed(self.seed)
         for name in ("epochs", "batch"):
             if not 1 <= getattr(self, name) <= MOST:
@@ -49,7 +55,7 @@ class Hyperparameters:
         if not self.lr > 0:  # also no number
             raise InputError(f"expected a learning rate above 0, got {self.lr}")
         if not 0 < self.momentum < 1:  # Nesterov's needs some
-            raise InputError(f"expected a momentum between 0 and 1, got {self.momentum}")
+            raise InputError(f"expected `momentum` between 0 and 1, got {self.momentum}")
         if not self.weight_decay >= 0:
             raise InputError(f"expected a weight decay of at least 0, got {self.weight_decay}")
         for name, figure in (("learning rate", self.lr), ("weight decay", self.weight_decay)):
@@ -82,10 +88,34 @@ class Hyperparameters:
             raise InputError(
                 f"expected `accumulate` from 1 to the batch of {self.batch}, got {self.accumulate}"
             )
+        drops = list(self.drops)
+        if drops and self.schedule != "step":
+            raise InputError(f'expected `drops` with the `schedule` "step", got {self.schedule}')
+        if not all(drop > 0 for drop in drops) or drops != sorted(set(drops)):
+            told = ",".join(f"{drop:g}" for drop in drops)
+            raise InputError(f"expected `drops` as numbers of epochs that rise, got {told}")
 
 
+# Those that a training may be asked for; the others are the machine's, or the net's.
+HYPERPARAMETERS = tuple(
+    name
+    for name in Hyperparameters.__dataclass_fields__
+    if name not in ("antialias", "blur_after_conv", "precision", "deterministic", "seed")
+)
 # What older records do not have: they were written by a loop that had none of it.
-ADDED = ("label_smoothing", "mixup", "warmup", "ema", "accumulate", "autoaugment")
+ADDED = (
+    *("label_smoothing", "mixup", "warmup", "ema", "accumulate", "nesterov", "drops"),
+    "autoaugment",
+)
+
+
+def with_additions(recipe: Any) -> Any:
+    """The recipe of an older record, with what its loop did about options that have come since: as
+    if nothing had been said."""
+    if not schema.TABLE.fits(recipe):
+        return recipe
+    usual = json.loads(json.dumps(asdict(Hyperparameters())))  # tuples are lists, as in files
+    return {name: usual[name] for name in ADDED} | recipe
 
 
 def learning_rate(hyper: Hyperparameters, step: int, steps: int) -> float:
@@ -96,7 +126,10 @@ def learning_rate(hyper: Hyperparameters, step: int, steps: int) -> float:
     if hyper.schedule == "cosine":
         low = min(LOWEST_LR, hyper.lr)
         return risen * (low + (hyper.lr - low) * (1 + math.cos(math.pi * step / steps)) / 2)
-    return risen * hyper.lr * 0.1 ** (3 * step // steps)
+    fallen = 3 * step // steps
+    if hyper.drops:
+        fallen = sum(step >= drop * steps / hyper.epochs for drop in hyper.drops)
+    return risen * hyper.lr * 0.1**fallen
 
 
 def best_device(device: str | None, precision: str | None) -> tuple[str, str]:

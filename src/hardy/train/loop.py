@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from hardy.errors import HardyError, InputError
 from hardy.interrupts import noting_termination
 from hardy.progress import Track, untracked
-from hardy.train import record
+from hardy.train import record, run_folder
 from hardy.train.averaging import Average
 from hardy.train.checkpoint import Saver, checkpoint_part, learned_weights, restore, write_tensors
 from hardy.train.cuda_graphs import Recorded, can_record, fitting, running
@@ -30,8 +30,9 @@ from hardy.train.hyperparameters import Hyperparameters, learning_rate
 from hardy.train.method import Classifier, Draw, Method, make_method
 from hardy.train.nets import make_net, normalisation
 from hardy.train.other_images import give_stylised, held_out
-from hardy.train.outlook import Outlook
+from hardy.train.outlook import Outlook, how_far
 from hardy.train.processes import ALONE, Ranks
+from hardy.train.robust_errors import EACH_EPOCH, Every, RobustErrors, RobustOn
 from hardy.train.softening import Softening, batch_parts
 from hardy.train.starts import Start, load_start
 from hardy.train.streaming import StreamFeed
@@ -56,9 +57,12 @@ def run_training(
     hyper: Hyperparameters | None = None,
     *,
     settings: Mapping[str, object] | None = None,
+    like: Mapping[str, object] | None = None,
     init: Path | Start | None = None,
     stylised: Data | None = None,
     validation: TrainingSet | None = None,
+    robust: RobustOn | None = None,
+    every: Every = EACH_EPOCH,
     teacher: Teacher | None = None,
     device: torch.device | None = None,
     ranks: Ranks = ALONE,
@@ -67,9 +71,10 @@ def run_training(
 ) -> TrainingResult:
     """Train by a method, on images in memory or streamed, into a folder; the same call resumes.
 
-    `init` has the first weights; `stylised` images take a part of each batch of ANT; after each
-    epoch the log gets the accuracy on `validation` images, by which nothing is chosen; the answers
-    of a `teacher` are learned beside the labels.
+    `like` is what the record says of a published training that this one is like; `init` has the
+    first weights; `stylised` images take a part of each batch of ANT; a `teacher` answers beside
+    the labels; after epochs, as `every` has it, the log gets the accuracy on `validation` images,
+    and their error under corruptions, if `robust` says of which suite; nothing is chosen by it.
     """
     hyper = hyper or Hyperparameters()
     device = device or torch.device("cpu")
@@ -77,30 +82,32 @@ def run_training(
         chosen = make_method(method, settings)
         if stylised is not None:
             give_stylised(chosen, stylised, data, device)
-        training = Training(chosen, data, hyper, device, ranks, validation, teacher)
+        training = Training(chosen, data, hyper, device, ranks, validation, every, teacher)
+        if robust is not None:
+            training.robust = RobustErrors(robust, training, out)
         if init is not None:
             training.new_head = load_start(init, training.net, data.classes, say)
         with record.alone_in(out) if ranks.first else nullcontext():
             if ranks.first:
-                wanted = record.training_record(method, training, init, stylised)
+                wanted = record.training_record(method, training, init, stylised, like)
                 record.begin_run(out, wanted, say)
             ranks.wait()
             epochs, log = _train_the_rest(training, out, ranks, say, track)
             seen = record.seen_in(out)
             all_seen = init is None or record.seen_before(init) is not None
-            return TrainingResult(out, epochs, log, seen, all_seen, ranks.rank, hyper.net)
+            return TrainingResult(out, epochs, log, seen, all_seen, ranks.rank, hyper.net, method)
 
 
 def _train_the_rest(
     training: Training, out: Path, ranks: Ranks, say: record.Say, track: Track
-) -> tuple[int, record.Log]:
+) -> tuple[int, run_folder.Log]:
     """Train the epochs after the last one that was saved; how many these were, and the log."""
-    path, target = out / record.CHECKPOINT, out / record.MODEL
+    path, target = out / run_folder.CHECKPOINT, out / run_folder.MODEL
     if target.exists():
         load_last(training.net, out)
         if ranks.first:
             path.unlink(missing_ok=True)  # a kill just after the last save leaves it
-        return 0, record.read_log(out)
+        return 0, run_folder.read_log(out)
     if path.exists():
         restore(training, path)
     first = training.epoch
@@ -109,7 +116,8 @@ def _train_the_rest(
     with noting_termination() as terminated, Saver(path, terminated) as training.saver:
         while training.epoch < training.hyper.epochs:
             training.run_epoch(track)
-            training.outlook.after_epoch(training.epoch * training.steps, training.describe)
+            told = partial(how_far, training)
+            training.outlook.after_epoch(training.epoch * training.steps, told)
             # By the sum of the log, which is the same in all processes; a clock is not.
             elapsed = sum(row["seconds"] for row in training.log[training.saved :])
             if elapsed >= SAVE_SECONDS:
@@ -117,7 +125,7 @@ def _train_the_rest(
     training.finish()
     if ranks.first:
         record.write_unreadable(out, training.data)
-        record.write_log(out, training.log)
+        run_folder.write_log(out, training.log)
         write_tensors(target, training.tested.net.state_dict(), {})
         path.unlink(missing_ok=True)
     ranks.wait()
@@ -135,9 +143,11 @@ class Training:
         device: torch.device,
         ranks: Ranks = ALONE,
         validation: TrainingSet | None = None,
+        every: Every = EACH_EPOCH,
         teacher: Teacher | None = None,
     ) -> None:
-        self.ranks = ranks
+        self.ranks, self.every = ranks, every
+        self.robust: RobustErrors | None = None
         self.validation = None if validation is None else held_out(validation, data)
         self.draw = Draw(hyper.seed, device, ranks)
         self.feed: Feed = data.feed(hyper.batch, self.draw)
@@ -174,7 +184,7 @@ class Training:
             self.rate,
             momentum=hyper.momentum,
             weight_decay=hyper.weight_decay,
-            nesterov=True,
+            nesterov=hyper.nesterov,
             fused=device.type == "cuda",
         )
         self.new_head = False  # whether the first weights were for other classes
@@ -183,7 +193,7 @@ class Training:
         self.within: dict[str, Tensor] = {}  # what an epoch that is resumed needs
         self.seen, self.seconds = 0, 0.0  # images of this process and time, within the epoch
         self.saver: Saver | None = None
-        self.log: record.Log = []
+        self.log: run_folder.Log = []
         self.outlook = Outlook(lambda line: None, method.all_steps)
         self.total = torch.zeros((), device=device)  # of the losses in the epoch
         self.first_bad = torch.zeros((), device=device)  # step in which the loss was no number
@@ -195,7 +205,6 @@ class Training:
 
     def run_epoch(self, track: Track) -> None:
         """One pass over the images, or the rest of it."""
-        hyper = self.hyper
         self.started = time.perf_counter() - self.seconds
         with self.draw.lent(self.epoch, checkpoint_part(self.within, "lent")):
             rate = self._all_steps(track)
@@ -217,12 +226,16 @@ class Training:
                 "images_per_second": round(len(self.data) / seconds, 1),
             }
         )
-        if self.validation is not None:
-            batches = self.validation.in_order(hyper.batch)
-            steps = -(-len(self.validation) // hyper.batch)
-            unit = f"batches of validation after epoch {self.epoch}"
-            share = self.tested.share_right(track(batches, steps, unit))
-            self.log[-1][record.VALIDATED] = round(share, 6)
+        if self.validation is not None and self.every.is_due(self.log, self.hyper.epochs):
+            self.log[-1] |= self._measured(self.validation, track)
+
+    def _measured(self, validation: TrainingSet, track: Track) -> dict[str, float]:
+        """What the log says of the net as it is; no weight changes, and nothing is drawn."""
+        size = self.hyper.batch
+        unit = f"batches of validation after epoch {self.epoch}"
+        batches = track(validation.in_order(size), -(-len(validation) // size), unit)
+        found = {run_folder.VALIDATED: round(self.tested.share_right(batches), 6)}
+        return found if self.robust is None else found | self.robust.measure(self)
 
     def _all_steps(self, track: Track) -> float:
         """The steps of an epoch that are left: the last learning rate. Losses stay on the device,
@@ -324,19 +337,6 @@ class Training:
         """Refuse a net that gives no numbers; after the last step no loss would tell."""
         if not self.tested.is_sound(self.data):
             raise self._gone_wrong(f"the net gives no numbers after epoch {self.epoch}")
-
-    def describe(self) -> str:
-        """How far it is: the last loss, and the accuracy on validation images; without any, that on
-        training images: to hold some of these out would train another net."""
-        if self.validation is not None:
-            share = f"{self.log[-1][record.VALIDATED]:.1%}"
-            right = f"{share} right of {len(self.validation):,} validation images"
-        else:
-            some = torch.linspace(0, len(self.data) - 1, self.hyper.batch).long().unique()
-            share = f"{self.tested.count_right(*self.data.shown(some)) / len(some):.0%}"
-            right = f"{share} right of {len(some)} training images"
-        loss = self.log[-1]["loss"]
-        return f"epoch {self.epoch} of {self.hyper.epochs}: loss {loss:.4f}, {right}"
 
     def _gone_wrong(self, what: str) -> HardyError:
         step = f"step {self.saved_step} of epoch {self.saved + 1}"

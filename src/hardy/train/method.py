@@ -157,6 +157,13 @@ class Method:
         """The images of an epoch, made from the data's, uint8 (N, H, W, 3); as many."""
         return images
 
+    def batch_images(
+        self, epoch: int, images: Tensor, rows: npt.NDArray[np.int64], count: int
+    ) -> Tensor:
+        """What `epoch_images` does, to a batch of images that are read while the net trains: uint8
+        (N, H, W, 3), those of these `rows` of `count` in all."""
+        return images
+
     def augment(self, pixels: Tensor) -> Tensor:
         return pixels
 

@@ -1,10 +1,19 @@
-"""What a training says of its time."""
+"""What a training says of its time, and of how far it is."""
+
+from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
 
 from hardy import progress
 from hardy.train.record import Say
+from hardy.train.run_folder import ROBUST, VALIDATED
+
+if TYPE_CHECKING:
+    from hardy.train.loop import Training
 
 
 class Outlook:
@@ -42,3 +51,23 @@ class Outlook:
     def _left(self, done: int) -> float:
         past = max(1, done - (self.first or 0))
         return (time.monotonic() - self.began) / past * (self.steps - done)
+
+
+def how_far(training: Training) -> str:
+    """The last loss, and what was measured last on validation images; without any, the accuracy on
+    training images: to hold some of these out would train another net."""
+    log, hyper = training.log, training.hyper
+    measured = next((row for row in reversed(log) if VALIDATED in row), None)
+    if training.validation is not None and measured is not None:
+        right = f"{measured[VALIDATED]:.1%} right of {len(training.validation):,} validation images"
+        if training.robust is not None:
+            value, low, high = (100 * measured[name] for name in ROBUST)
+            right += f", error under {training.robust.title} {value:.1f} ± {(high - low) / 2:.1f} %"
+        if measured is not log[-1]:
+            right += f" after epoch {measured['epoch']}"
+    else:
+        data = training.data
+        some = torch.linspace(0, len(data) - 1, hyper.batch).long().unique()
+        share = training.tested.count_right(*data.shown(some)) / len(some)
+        right = f"{share:.0%} right of {len(some)} training images"
+    return f"epoch {training.epoch} of {hyper.epochs}: loss {log[-1]['loss']:.4f}, {right}"

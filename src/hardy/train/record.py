@@ -1,22 +1,9 @@
-"""A training run's folder: what lies in it; its record `run.json` and its log, written and read;
-and what a run says as it goes.
-
-| file                     | what                                                                  |
-|--------------------------|-----------------------------------------------------------------------|
-| `run.json`               | method, data, recipe, versions, and which corruptions have been seen  |
-| `run.json.old1`, ...     | those of runs that were begun here before, and had saved nothing      |
-| `checkpoint.safetensors` | while it trains: weights, momentum, random state, the method's own    |
-| `log.csv`, `log.jsonl`   | a line per epoch                                                      |
-| `model.safetensors`      | the weights, once it has finished                                     |
-| `unreadable.txt`         | streamed images that could not be read, and were left out             |
-
-The checkpoint is one file, so that its parts always belong together.
-"""
+"""The record of a training run, `run.json`: what it says, how a run is begun by it, and what is
+checked of it when its net is made again."""
 
 from __future__ import annotations
 
-import csv
-import io
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hardy import schema
-from hardy.documents import check_record, parse_json, read_document, read_json
 from hardy.errors import InputError
 from hardy.execute.machine import versions
 from hardy.files import (
@@ -43,33 +29,28 @@ from hardy.files import (
     write_file,
     write_record,
 )
+from hardy.images.damaged import UNREADABLE
 from hardy.models.model import hash_files
-from hardy.train.hyperparameters import ADDED, LARGEST_FLOAT, Hyperparameters
+from hardy.train import METHODS
+from hardy.train.hyperparameters import with_additions
+from hardy.train.run_folder import ANEW, FORMAT, MODEL, RUN, is_figure, read_run, write_whole
 from hardy.train.streaming import Stream
-from hardy.train.training_data import MOST_CLASSES, Data, TrainingSet
+from hardy.train.training_data import MOST_CLASSES, Data, TrainingSet, data_record
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
     from hardy.train.starts import Start
 
-FORMAT = 1
-RUN, MODEL = "run.json", "model.safetensors"
-CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
-UNREADABLE, LOCK = "unreadable.txt", ".lock"
+LOCK = ".lock"
 _INIT_MODEL = "init_model"  # what its net and first weights were named by
-Log = list[dict[str, float]]  # a row for each epoch
 Say = Callable[[str], object]
-LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
-VALIDATED = "validation_accuracy"  # a share of 1; the last column where images are held out
-SHOWN = 100  # characters of what is wrong with a log
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
 _OF_THE_SESSION = (
-    *("versions", "device", "data.images", "data.streamed.decoder", "note", "seen_corruptions"),
-    "teacher.model",  # where it lay
+    *("versions", "device", "data.images", "data.packed.source", "data.streamed.decoder"),
+    *("note", "seen_corruptions", "teacher.model"),  # where a teacher lay
 )
 _OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
-ANEW = "train anew in another folder"
 _RECONSTRUCTED = (
     "blur_after_conv is Hardy's reconstruction of BlurAfterConv, for which no code is published: "
     "the size of the filter and which activations are Swish are ours"
@@ -77,7 +58,11 @@ _RECONSTRUCTED = (
 
 
 def training_record(
-    method: str, training: Training, init: Path | Start | None, stylised: Data | None
+    method: str,
+    training: Training,
+    init: Path | Start | None,
+    stylised: Data | None,
+    like: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """What `run.json` will say."""
     data, held_out, (mean, std) = training.data, training.validation, training.preprocessing
@@ -85,15 +70,7 @@ def training_record(
         "format": FORMAT,
         "method": {"name": method, **training.method.described()},
         "seen_corruptions": _seen((*training.method.seen, *training.softened.seen), init),
-        "data": {
-            "images": data.described,
-            "shape": data.shape,
-            "classes": data.classes,
-            "names": data.names,
-            "sha256": data.sha256,
-            **({"held_out": data.held_out} if isinstance(data, Data) and data.held_out else {}),
-            **({"streamed": data.record()} if isinstance(data, Stream) else {}),
-        },
+        "data": data_record(data),
         "input": data.input,
         "stylised": None if stylised is None else stylised.sha256,
         "recipe": asdict(training.hyper),
@@ -104,7 +81,9 @@ def training_record(
         "preprocessing": {"mean": mean, "std": std},
         "versions": versions(("numpy", "torch", "safetensors")),
         "device": device_name(training.device),
+        **({} if like is None else {"like": like}),
         **({} if held_out is None else {"validation": held_out.sha256}),
+        **({} if training.robust is None else {"robust": training.robust.described}),
         **({} if init is None or isinstance(init, Path) else {_INIT_MODEL: init.model}),
         **({"new_head": True} if training.new_head else {}),
         **training.softened.record(),
@@ -197,11 +176,14 @@ def begin_run(folder: Path, wanted: Mapping[str, Any], say: Say = lambda line: N
 
 
 def _with_additions(run: dict[str, Any]) -> dict[str, Any]:
-    """An older record, with what its loop did about options that have come since: nothing."""
-    if not schema.TABLE.fits(run.get("recipe")):
-        return run
-    usual = asdict(Hyperparameters())
-    return {**run, "recipe": {name: usual[name] for name in ADDED} | run["recipe"]}
+    """An older record, with what its method did about settings that have come since too."""
+    run = {**run, "recipe": with_additions(run.get("recipe"))}
+    method: Any = run.get("method")
+    if schema.TABLE.fits(method) and method.get("name") in METHODS:
+        every: Any = dataclasses.fields(METHODS[method["name"]])  # type: ignore[arg-type]
+        since = {one.name: one.default for one in every if one.default is not dataclasses.MISSING}
+        run = {**run, "method": json.loads(json.dumps(since)) | method}
+    return run
 
 
 def _only_begun(folder: Path) -> bool:
@@ -225,20 +207,6 @@ def _with_its_mark(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> Mapp
     return {**wanted, "seen_corruptions": before.get("seen_corruptions")}
 
 
-def read_run(folder: Path) -> dict[str, Any]:
-    path = folder / RUN
-    try:
-        found = read_json(path, "JSON", ANEW)
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(
-            f"expected a folder that `hardy train` wrote, got {folder}, which has no {RUN}"
-        ) from None
-    if schema.TABLE.fits(found) and found.get("format", FORMAT) != FORMAT:
-        got = schema.brief(found["format"])
-        raise InputError(f"{path}: expected format {FORMAT}, got {got}; update hardy")
-    return check_record(found, {"format": schema.WHOLE}, path, ANEW)
-
-
 def run_hash(folder: Path) -> str:
     """A hash of all that makes the run what it is, the same in each of its sessions."""
     record = lasting(read_run(folder), _OF_THE_SESSION)
@@ -256,11 +224,7 @@ def seen_in(folder: Path) -> list[str] | None:
 
 
 def _is_triple(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(map(_is_figure, value))
-
-
-def _is_figure(value: Any) -> bool:
-    return schema.is_number(value) and abs(value) <= LARGEST_FLOAT
+    return isinstance(value, list) and len(value) == 3 and all(map(is_figure, value))
 
 
 _PARTS = dict.fromkeys(("recipe", "data", "preprocessing"), schema.TABLE)
@@ -300,51 +264,7 @@ def fine_tuned_side(run: Mapping[str, Any], path: Path) -> int | None:
     return shape[1] if shape[1] == shape[2] else None
 
 
-def read_log(folder: Path) -> Log:
-    """The log of a finished run."""
-    path = folder / LOG
-    try:
-        lines = read_document(path).decode("utf-8").splitlines()
-        return check_log([parse_json(line) for line in lines])
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else repr(error)[:SHOWN]
-        raise InputError(
-            f"the training in {folder} has finished, and its net is whole (hardy:{folder}), but "
-            f"its log {path} cannot be read ({why}); bring back the file, or do without"
-        ) from error
-
-
-def check_log(rows: Any) -> Log:
-    """Check that the log has a row of numbers for each of the epochs 1, 2, ..."""
-    for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
-        whole = isinstance(row, dict) and tuple(row) in (LOG_COLUMNS, (*LOG_COLUMNS, VALIDATED))
-        if not whole or row["epoch"] != number or not all(map(_is_figure, row.values())):
-            raise ValueError(f"its log has no numbers of epoch {number}")
-    if not rows:
-        raise ValueError("its log is empty")
-    return rows  # type: ignore[no-any-return]
-
-
-def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    write_whole(folder / LOG, lines.encode())
-    table = io.StringIO()
-    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_whole(folder / "log.csv", table.getvalue().encode())
-
-
 def write_unreadable(folder: Path, data: TrainingSet) -> None:
     """List the streamed images that could not be read, where there are any."""
     if isinstance(data, Stream) and data.unreadable.found:
-        lines = sorted(data.unreadable.found.values())
-        write_whole(folder / UNREADABLE, "".join(f"{line}\n" for line in lines).encode())
-
-
-def write_whole(target: Path, content: bytes) -> None:
-    if (target.parent / CHECKPOINT).exists():
-        todo = "what was saved before is kept, and the same command resumes from there"
-    else:
-        todo = "nothing had been saved; make room, and the same command trains from the beginning"
-    write_file(target, content, todo)
+        write_whole(folder / UNREADABLE, data.unreadable.listed())

@@ -5,9 +5,8 @@ The order of an epoch hangs on seed and epoch, a crop on seed, epoch and the ima
 processes and restarts change nothing in what is shown, and any step can be the first.
 """
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, Self
@@ -21,30 +20,16 @@ from hardy.engine.ops import cpu_ops
 from hardy.engine.rng import Draws, derive_key, image_id
 from hardy.errors import HardyError, InputError, sides
 from hardy.execute import Threads
+from hardy.images.damaged import Unreadable
+from hardy.images.image_files import decoder_versions
 from hardy.images.loading import load_images
-from hardy.images.source import Source
+from hardy.images.packs import packed_facts
+from hardy.images.source import Source, listing_hash
 from hardy.train.crops import Crop, Drawn
 from hardy.train.method import Draw, Method
 
 Rows = npt.NDArray[np.int64]
-
-
-@dataclass
-class Unreadable:
-    """The images of a source that could not be read, by row, and how many of them are borne."""
-
-    count: int  # of all images
-    most: float  # a share of them
-    found: dict[int, str] = field(default_factory=dict)
-
-    def add(self, row: int, reason: str) -> None:
-        self.found[row] = reason
-        if len(self.found) > self.most * self.count:
-            raise HardyError(
-                f"{len(self.found):,} of {self.count:,} images cannot be read, which is more than "
-                f"the share of {self.most:g} that is borne: {reason}; mend them, or say a larger "
-                "`most_unreadable`"
-            )
+_Batch = tuple[Tensor, Tensor, Rows]  # images, labels, and which of the source's images they are
 
 
 @dataclass(frozen=True)
@@ -98,23 +83,18 @@ class Stream:
         for fault in faults:
             self.unreadable.add(fault.index, fault.reason)
 
+    @property
+    def packed(self) -> dict[str, Any] | None:
+        """What was done to the images before, if they come from a pack."""
+        return packed_facts(self.source)
+
     def record(self) -> dict[str, Any]:
         """What `run.json` says beside the names and labels."""
         return {
             "crop": self.crop.described(),
-            "decoder": _decoder_versions(),
+            "decoder": decoder_versions(),
             "sha256_of": "names and labels",
         }
-
-
-def _decoder_versions() -> dict[str, str]:
-    """Who decodes, since other versions may give other bytes."""
-    import PIL
-    from PIL import features
-
-    turbo = "libjpeg_turbo" if features.check_feature("libjpeg_turbo") else "jpg"
-    version = str(features.version(turbo) or "unknown")
-    return {"Pillow": PIL.__version__, turbo: version}
 
 
 def open_stream(
@@ -128,12 +108,6 @@ def open_stream(
 ) -> Stream:
     """A source with labels, listed and not yet read."""
     assert source.labels is not None
-    if not 0 <= most_unreadable < 1:
-        raise InputError(
-            f"expected `most_unreadable` as a share from 0 to below 1, got {most_unreadable}"
-        )
-    digest = hashlib.sha256("\0".join(source.files).encode(errors="surrogateescape"))
-    digest.update(source.labels.data)
     names = tuple(source.classes) if source.classes else None
     return Stream(
         source,
@@ -144,7 +118,7 @@ def open_stream(
         torch.from_numpy(source.labels.copy()),
         classes,
         source.describe(),
-        digest.hexdigest(),
+        listing_hash(source),
         names,
     )
 
@@ -166,10 +140,14 @@ class StreamFeed:
         self.stream, self.size, self.draw = stream, batch, draw
         whole, rest = divmod(len(stream), batch)
         self.steps = whole + (rest >= draw.ranks.world)
+        self.method: Method | None = None
 
     def changed(self, method: Method, epoch: int) -> Self:
-        """Refuse a method that changes all images before an epoch."""
-        if type(method).epoch_images is not Method.epoch_images:
+        """The feed whose batches the method changes; one that can change all images before an epoch
+        only is refused."""
+        kind = type(method)
+        self.method = None if kind.batch_images is Method.batch_images else method
+        if self.method is None and kind.epoch_images is not Method.epoch_images:
             raise InputError(
                 f"expected images in memory, all of which {type(method).__name__} changes before "
                 "each epoch, got some that are streamed; say that they are not to be, by `stream` "
@@ -180,13 +158,22 @@ class StreamFeed:
     def epoch(self, epoch: int, first: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         """The batches of an epoch from step `first` on, uint8 (N, 3, H, W) on the device, with
         their labels. Each of several processes gets its part."""
-        return self._moved(self._read("shown", epoch, range(first, self.steps)))
+        for images, labels, rows in self._moved(
+            self._read("shown", epoch, range(first, self.steps))
+        ):
+            if self.method is None:
+                yield images, labels
+            else:
+                shown = images.permute(0, 2, 3, 1)
+                shown = self.method.batch_images(epoch, shown, rows, len(self.stream))
+                yield shown.permute(0, 3, 1, 2), labels
 
     def more(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Whole batches without an end, other ones than those of the epoch."""
         steps = range(max(1, len(self.stream) // self.size))
         for again in count():
-            yield from self._moved(self._read(f"more {again}", epoch, steps))
+            for images, labels, _ in self._moved(self._read(f"more {again}", epoch, steps)):
+                yield images, labels
 
     def state(self) -> dict[str, Tensor]:
         return {}
@@ -194,7 +181,7 @@ class StreamFeed:
     def restore(self, state: dict[str, Tensor]) -> None:
         pass
 
-    def _read(self, use: str, epoch: int, steps: range) -> Iterator[tuple[Tensor, Tensor]]:
+    def _read(self, use: str, epoch: int, steps: range) -> Iterator[_Batch]:
         stream = self.stream
 
         def work(chunk: _Chunk) -> tuple[_Chunk, list[tuple[int, str]]]:
@@ -232,9 +219,7 @@ class StreamFeed:
                 last = first + each >= len(rows)
                 yield _Chunk(into, first, rows[some], drawn[some], rows if last else None)
 
-    def _whole(
-        self, images: Tensor, rows: Rows, bad: list[tuple[int, str]]
-    ) -> tuple[Tensor, Tensor]:
+    def _whole(self, images: Tensor, rows: Rows, bad: list[tuple[int, str]]) -> _Batch:
         """A batch without the images that could not be read."""
         labels = self.stream.labels[rows]
         if bad:
@@ -242,35 +227,35 @@ class StreamFeed:
                 self.stream.unreadable.add(int(rows[place]), reason)
             kept = torch.ones(len(rows), dtype=torch.bool)
             kept[[place for place, _ in bad]] = False
-            images, labels = images[kept], labels[kept]
+            images, labels, rows = images[kept], labels[kept], rows[kept.numpy()]
             if not len(labels):
                 raise HardyError(f"none of {len(rows)} images of a batch can be read: {bad[0][1]}")
-        return images, labels
+        return images, labels, rows
 
-    def _moved(self, batches: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
+    def _moved(self, batches: Iterator[_Batch]) -> Iterator[_Batch]:
         """Batches on the device, NCHW in the memory of NHWC. On a GPU each is copied on a stream of
         its own while the one before it is used."""
         device = self.stream.device
         if device.type != "cuda":
-            for images, labels in batches:
-                yield images.to(device).permute(0, 3, 1, 2), labels.to(device)
+            for images, labels, rows in batches:
+                yield images.to(device).permute(0, 3, 1, 2), labels.to(device), rows
             return
         aside = torch.cuda.Stream(device)
-        ahead: tuple[Tensor, Tensor, Any] | None = None
-        for images, labels in batches:
+        ahead: tuple[Tensor, Tensor, Rows, Any] | None = None
+        for images, labels, rows in batches:
             with torch.cuda.stream(aside):
                 pixels = images.to(device, non_blocking=True)
                 numbers = labels.pin_memory().to(device, non_blocking=True)
             if ahead is not None:
                 yield self._arrived(*ahead)
-            ahead = pixels, numbers, aside.record_event()
+            ahead = pixels, numbers, rows, aside.record_event()
         if ahead is not None:
             yield self._arrived(*ahead)
 
-    def _arrived(self, images: Tensor, labels: Tensor, copied: Any) -> tuple[Tensor, Tensor]:
+    def _arrived(self, images: Tensor, labels: Tensor, rows: Rows, copied: Any) -> _Batch:
         """A batch that steps may use: they wait for its copy, and its memory waits for them."""
         now = torch.cuda.current_stream(self.stream.device)
         now.wait_event(copied)
         images.record_stream(now)
         labels.record_stream(now)
-        return images.permute(0, 3, 1, 2), labels
+        return images.permute(0, 3, 1, 2), labels, rows

@@ -15,7 +15,8 @@ from hardy.models.model import AS_TRAINED, Model, ModelFacts, Options, Preproces
 from hardy.models.weights import load_checkpoint
 from hardy.train.net_settings import read_settings
 from hardy.train.nets import make_net
-from hardy.train.record import ANEW, MODEL, RUN, check_run, fine_tuned_side, read_run
+from hardy.train.record import check_run, fine_tuned_side
+from hardy.train.run_folder import ANEW, MODEL, RUN, read_run
 
 
 def trained_model(rest: str, options: Options) -> Model:

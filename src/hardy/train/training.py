@@ -1,6 +1,6 @@
 """`hardy.train`: train a net by a method, into a folder that is then a model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,31 +17,36 @@ class TrainingResult(NamedTuple):
 
     folder: Path
     epochs: int  # of this call; 0 where the run was finished before
-    # A row for each epoch: epoch, loss, lr, seconds, images_per_second, and with validation images
-    # validation_accuracy.
+    # A row for each epoch: epoch, loss, lr, seconds, images_per_second; where it was measured,
+    # validation_accuracy too, and robust_error with its interval, robust_error_low and _high.
     log: list[dict[str, float]]
     seen: list[str] | None  # the benchmarks' corruptions it was trained on; None: nobody says
     all_seen: bool  # False where nothing says what the weights of `init` had seen
     rank: int = 0  # of this process, of those that torchrun started
     net: str = ""
+    method: str = ""
 
 
 def train(
-    method: str,
+    method: str | None = None,
     *,
     data: str | Path,
     out: str | Path,
+    like: str | None = None,
     net: str | None = None,
     epochs: int | None = None,
     lr: float | None = None,
-    schedule: str = "cosine",
+    schedule: str | None = None,
+    drops: Sequence[float] | None = None,
     batch: int | None = None,
-    weight_decay: float = 5e-4,
-    warmup: float = 0.0,
-    label_smoothing: float = 0.0,
-    mixup: float = 0.0,
-    ema: float = 0.0,
-    accumulate: int = 1,
+    momentum: float | None = None,
+    nesterov: bool | None = None,
+    weight_decay: float | None = None,
+    warmup: float | None = None,
+    label_smoothing: float | None = None,
+    mixup: float | None = None,
+    ema: float | None = None,
+    accumulate: int | None = None,
     autoaugment: str | None = None,
     antialias: int = 1,
     blur_after_conv: bool = False,
@@ -51,12 +56,14 @@ def train(
     settings: Mapping[str, object] | None = None,
     stylised: str | Path | None = None,
     validation: str | Path | None = None,
+    robust: str | None = None,
+    every: int | str = 1,
     labels: str | Path | None = None,
     hold_out: str | None = None,
     recipe: str | None = None,
     side: int | None = None,
-    scale: tuple[float, float] = (0.08, 1.0),
-    ratio: tuple[float, float] = (3 / 4, 4 / 3),
+    scale: tuple[float, float] | None = None,
+    ratio: tuple[float, float] | None = None,
     stream: bool | None = None,
     workers: int | None = None,
     most_unreadable: float = 0.001,
@@ -76,7 +83,13 @@ def train(
     `hardy.names("methods")` and `hardy.names("nets")` list what there is; `settings` are those of
     the method, such as {"sigma": 0.2}. `data` are images with labels, as in `hardy.evaluate`;
     `stylised` ones take a fifth of each batch of ant; `validation` ones, which bring their labels,
-    tell the accuracy after each epoch, and nothing is chosen by it. The learning rate rises for
+    tell the accuracy after each epoch, and nothing is chosen by it; nor by `robust`, a suite whose
+    corruptions they are shown under: a sample tells the mean error to ± 2 points. Both are measured
+    after so many epochs as `every` says, or so many minutes ("30m"), and after the last. `like`
+    names a training of a paper, such as "rusak2020" (`hardy.names("trainings")`): its method, net,
+    schedule and all else are those of this one where nothing else is said. The learning rate, by
+    SGD of a `momentum` that is Nesterov's or not, follows a `schedule`: along a cosine, or in
+    steps, to a tenth after each third of the epochs or after those in `drops`. It rises for
     `warmup` epochs; targets are softened by `label_smoothing`, images mixed by `mixup`, the α of
     Beta(α, α); with `ema`, such as 0.999, the average of the weights is tested and written; a batch
     passes in `accumulate` parts, for which there is memory. All images pass a policy of
@@ -96,8 +109,9 @@ def train(
     `init` is a file of weights to start from, or a model to fine-tune: "zoo:resnet50",
     "torchvision:NAME", "timm:NAME" or "hardy:DIR". Its net is then the net, with a new head if the
     number of classes differs; photographs are prepared for it, and `epochs`, `batch` and `lr`
-    follow from the number of images where they are left out. Without such a model these are 100,
-    128 and 0.1, and the net is wrn_40_2.
+    follow from the number of images where they are left out. Without such a model, and without
+    `like`, what is left out is AugMix's for CIFAR: wrn_40_2, 100 epochs, batches of 128, a learning
+    rate of 0.1 along a cosine, a momentum of 0.9, Nesterov's, a weight decay of 5e-4.
 
     ```python
     import hardy
@@ -113,21 +127,48 @@ def train(
     from hardy.models.adapters.torch_sources import find_device
     from hardy.models.model import Options
     from hardy.train.crops import ScaleCrop
-    from hardy.train.hyperparameters import Hyperparameters, best_device
+    from hardy.train.hyperparameters import HYPERPARAMETERS, Hyperparameters, best_device
     from hardy.train.loop import run_training
     from hardy.train.method import make_method
     from hardy.train.nets import check_net
     from hardy.train.other_images import check_labelled, check_stylised
     from hardy.train.processes import joined
+    from hardy.train.published_trainings import choose_training, told_like
+    from hardy.train.robust_errors import choose_robust, read_every
     from hardy.train.starts import Start, find_start, fine_tuning, usual_recipe
     from hardy.train.teacher import load_teacher
     from hardy.train.training_data import Streaming, open_data, read_data
 
     # What is wrong without a look at the images is said before they are read.
-    asked = make_method(method, settings)
-    check_stylised(asked, stylised)
+    asked: dict[str, Any] = {
+        "net": net,
+        "epochs": epochs,
+        "lr": lr,
+        "schedule": schedule,
+        "drops": drops,
+        "batch": batch,
+        "momentum": momentum,
+        "nesterov": nesterov,
+        "weight_decay": weight_decay,
+        "warmup": warmup,
+        "label_smoothing": label_smoothing,
+        "mixup": mixup,
+        "ema": ema,
+        "accumulate": accumulate,
+        "autoaugment": autoaugment,
+        "recipe": recipe,
+        "side": side,
+        "scale": scale,
+        "ratio": ratio,
+        "stream": stream,
+    }
+    chosen = choose_training(like, method, settings, asked, init)
+    method, settings, said = chosen.method, chosen.settings, chosen.options
+    made = make_method(method, settings)
+    check_stylised(made, stylised)
     if validation is not None:
         check_labelled(validation, "validation")
+    robust_on, how_often = choose_robust(robust, validation, input), read_every(every)
     if hold_out is not None and (init is not None or labels is not None):
         raise InputError(
             "expected `hold_out` without `init` and `labels`: icons bring their classes, and "
@@ -140,10 +181,13 @@ def train(
                 f"expected neither `net` nor its options beside `init` {init}, whose net is "
                 f"{start.net}; leave them out"
             )
-        net, antialias, blur_after_conv = start.net, start.antialias, start.blur_after_conv
-    net = net or "wrn_40_2"
-    check_net(net, antialias, blur_after_conv)
-    crop = None if side is None else ScaleCrop(side, scale, ratio)
+        said["net"], antialias, blur_after_conv = start.net, start.antialias, start.blur_after_conv
+    fixed = {name: said[name] for name in HYPERPARAMETERS if name in said}
+    fixed |= {"antialias": antialias, "blur_after_conv": blur_after_conv}
+    hyper = Hyperparameters(**fixed, deterministic=deterministic, seed=seed)
+    check_net(hyper.net, antialias, blur_after_conv)
+    sides = {name: tuple(said[name]) for name in ("scale", "ratio") if name in said}
+    crop = None if "side" not in said else ScaleCrop(said["side"], **sides)
     streaming = Streaming(stream, crop, workers, most_unreadable)
     if crop is not None and recipe is not None:
         raise InputError(f"expected `side` or a `recipe`, which both cut images, got {recipe} too")
@@ -154,34 +198,23 @@ def train(
         raise InputError("expected `processes` with `on`, got it alone; or start them by torchrun")
     kind, precision = best_device(device, precision)
     if on is not None:
-        given = {
+        given = asked | {
             "method": method,
             "data": str(data),
             "out": out,
-            "epochs": epochs,
-            "lr": lr,
-            "schedule": schedule,
-            "batch": batch,
-            "weight_decay": weight_decay,
-            "warmup": warmup,
-            "label_smoothing": label_smoothing,
-            "mixup": mixup,
-            "ema": ema,
-            "accumulate": accumulate,
-            "autoaugment": autoaugment,
+            "like": like,
+            "antialias": antialias,
+            "blur_after_conv": blur_after_conv,
             "init": None if init is None else str(init),
             "teacher": teacher,
             "teacher_weight": teacher_weight,
             "settings": settings,
             "stylised": stylised,
             "validation": validation,
+            "robust": robust,
+            "every": every,
             "labels": labels,
             "hold_out": hold_out,
-            "recipe": recipe,
-            "side": side,
-            "scale": scale,
-            "ratio": ratio,
-            "stream": stream,
             "workers": workers,
             "most_unreadable": most_unreadable,
             "input": input,
@@ -190,30 +223,12 @@ def train(
             "seed": seed,
             "device": "cuda" if kind.startswith("cuda") else kind,
         }
-        if not isinstance(start, Start):
-            given |= {"net": net, "antialias": antialias, "blur_after_conv": blur_after_conv}
+        if isinstance(start, Start):
+            given |= {"antialias": 1, "blur_after_conv": False}
         return _train_together(given, on, processes, warn or warn_user)
     with joined(kind.partition(":")[0]) as ranks:
         where = find_device(Options("training", device=kind))
-        said = {"epochs": epochs, "batch": batch, "lr": lr}
-        paced: dict[str, Any] = {name: one for name, one in said.items() if one is not None}
-        hyper = Hyperparameters(
-            net=net,
-            antialias=antialias,
-            blur_after_conv=blur_after_conv,
-            schedule=schedule,
-            weight_decay=weight_decay,
-            warmup=warmup,
-            label_smoothing=label_smoothing,
-            mixup=mixup,
-            ema=ema,
-            accumulate=accumulate,
-            autoaugment=autoaugment,
-            precision=precision,
-            deterministic=deterministic,
-            seed=seed,
-            **paced,
-        )
+        hyper = replace(hyper, precision=precision)
         taught_by = None
         if teacher is not None:
             taught_by = load_teacher(teacher, teacher_weight, where, precision)
@@ -230,10 +245,12 @@ def train(
         if validation is not None:
             held_out = read(str(validation), streaming=streaming, part="test")
         if isinstance(start, Start):
-            pace = fine_tuning(len(images), batch)._asdict()
-            hyper = replace(hyper, **{name: pace[name] for name in pace if name not in paced})
+            pace = fine_tuning(len(images), said.get("batch"))._asdict()
+            hyper = replace(hyper, **{name: pace[name] for name in pace if name not in said})
         if ranks.first:
             say(images.said)
+            if chosen.like is not None:
+                say(told_like(chosen.like))
             if isinstance(start, Start):
                 size = " x ".join(map(str, images.shape[1:]))
                 say(
@@ -246,9 +263,12 @@ def train(
             out,
             hyper,
             settings=settings,
+            like=chosen.like,
             init=start,
             stylised=others,
             validation=held_out,
+            robust=robust_on,
+            every=how_often,
             teacher=taught_by,
             device=where,
             ranks=ranks,

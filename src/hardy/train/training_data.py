@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from hardy.execute import count_workers
 from hardy.images import load_images, open_images
 from hardy.images.datasets import DATA_SETS
 from hardy.images.icons50.icon_parts import is_icon_set, read_hold_out, training_part
+from hardy.images.packs import packed_facts
 from hardy.images.recipes import Recipe
 from hardy.images.source import Source
 from hardy.models.defences.input_filters import input_filter
@@ -39,6 +40,7 @@ class Data:
     input: str | None = None  # what the images have passed through, as they will in a test
     names: tuple[str, ...] | None = None  # of the classes, where the source has names
     held_out: str | None = None  # what was left out of icons
+    packed: dict[str, Any] | None = None  # what was done to images that come from a pack
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -194,7 +196,16 @@ def _resident(
         if images.nbytes <= _LARGEST_SHARE * free:
             images, numbers = images.to(device), numbers.to(device)
     names = tuple(source.classes) if source.classes else None
-    return Data(images, numbers, classes, source.describe(), digest.hexdigest(), input, names)
+    return Data(
+        images,
+        numbers,
+        classes,
+        source.describe(),
+        digest.hexdigest(),
+        input,
+        names,
+        packed=packed_facts(source),
+    )
 
 
 class ResidentFeed:
@@ -268,3 +279,17 @@ def crop_and_flip(images: Tensor, draw: Draw) -> Tensor:
 
 
 TrainingSet = Data | Stream
+
+
+def data_record(data: TrainingSet) -> dict[str, Any]:
+    """What `run.json` says of the images."""
+    return {
+        "images": data.described,
+        "shape": data.shape,
+        "classes": data.classes,
+        "names": data.names,
+        "sha256": data.sha256,
+        **({"held_out": data.held_out} if isinstance(data, Data) and data.held_out else {}),
+        **({"packed": data.packed} if data.packed else {}),
+        **({"streamed": data.record()} if isinstance(data, Stream) else {}),
+    }

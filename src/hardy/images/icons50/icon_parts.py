@@ -113,7 +113,7 @@ def open_icons(where: str | Path, faults: Faults = None) -> tuple[Source, str]:
             raise unknown("set of icons", name, SETS)
         if bad := set_faults(name):
             raise MissingResource(
-                f"{text} is not here ({bad[0]}): hardy fetch icons50 --set {name}"
+                f"{text} is not here ({bad[0]}); get it by `hardy fetch icons50 --set {name}`"
             )
         folder, title = icons_folder() / name, f"{RECORD_NAME} {name}"
     source = open_images(folder, id_rule="relative_path", faults=faults)

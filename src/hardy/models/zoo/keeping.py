@@ -50,6 +50,9 @@ def net_for(name: str, classes: int) -> "nn.Module":
         setattr(module, last, nn.Linear(head.in_features, classes))
     else:
         setattr(module, last, nn.Conv2d(head.in_channels, classes, head.kernel_size))
+        if classes != head.out_channels:
+            # A class of a new head whose scores are below 0 for all images would never learn.
+            module.rectifies_scores = False
     module.preprocessing = net.preprocessing
     made: nn.Module = module
     return made

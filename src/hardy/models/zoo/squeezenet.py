@@ -41,12 +41,14 @@ class SqueezeNet(nn.Module):
             self.fires.append(_Fire(inputs, squeezed, expanded))
             inputs = 2 * expanded
         self.conv10 = nn.Conv2d(inputs, 1000, 1)
+        self.rectifies_scores = True
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         pixels = relu(self.conv1(pixels))
         for place, fire in enumerate(self.fires):
             pixels = fire(self.pool(pixels) if place in _POOLED_BEFORE else pixels)
-        return pooled(relu(self.conv10(pixels)))
+        scores = self.conv10(pixels)
+        return pooled(relu(scores) if self.rectifies_scores else scores)
 
     def converted(self, files: Mapping[str, bytes]) -> Arrays:
         """The weights by the names here."""

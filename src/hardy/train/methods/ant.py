@@ -9,9 +9,9 @@ was learned is not forgotten. Half of each batch stays clean.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,19 +26,28 @@ from hardy.train.other_images import TakesStylised
 
 Noise = Callable[[Tensor], Tensor]  # white noise to noise
 
-CLEAN, CURRENT, REPLAYED = 0.5, 0.3, 0.1  # shares of a batch; the last is that of one old generator
 
-
-class Shares:
+class Shares(NamedTuple):
     """How a batch is made up: the first images get the current generator's noise, then old ones
     take a slice each, the rest stays clean. Without old ones the current one takes their part."""
 
-    def __init__(self, batch: int, old: bool) -> None:
-        replays = round((1 - CLEAN - CURRENT) / REPLAYED) if old else 0
-        self.current = round(batch * (CURRENT if replays else 1 - CLEAN))
-        ends = [round(batch * (CURRENT + REPLAYED * (number + 1))) for number in range(replays)]
-        starts = [self.current, *ends]
-        self.replayed = [slice(start, end) for start, end in zip(starts, ends, strict=False)]
+    clean: float = 0.5
+    current: float = 0.3
+    replayed: float = 0.1  # the slice of one old generator
+
+    @property
+    def replays(self) -> int:
+        """How many old generators a batch has, once there are so many."""
+        return round((1 - self.clean - self.current) / self.replayed)
+
+    def of(self, batch: int, old: int) -> tuple[int, list[slice]]:
+        """How many images are the current one's, and the slices of old ones."""
+        if not old:
+            return round(batch * (1 - self.clean)), []
+        current = round(batch * self.current)
+        numbers = range(min(old, self.replays))
+        ends = [round(batch * (self.current + self.replayed * (one + 1))) for one in numbers]
+        return current, [slice(*both) for both in pairwise([current, *ends])]
 
 
 @dataclass
@@ -51,12 +60,16 @@ class Ant(TakesStylised):
     gives Gaussian noise, so that counts as seen.
 
     A new generator learns for `restart_steps` steps before each epoch, at `restart_lr`, then beside
-    the net at `generator_lr`."""
+    the net at `generator_lr`. Of a batch the share `clean` has no noise, `current` that of the
+    current generator, and as many old ones as there is room for take `replayed` each."""
 
     epsilon: float = 0.0
     generator_lr: float = 1e-4
     restart_lr: float = 5e-4
     restart_steps: int = 1001
+    clean: float = Shares().clean
+    current: float = Shares().current
+    replayed: float = Shares().replayed
     side: ClassVar[int] = 1
     seen = ("gaussian_noise", "noc_gaussian")
 
@@ -66,6 +79,14 @@ class Ant(TakesStylised):
             raise InputError(f"expected epsilon above 0, or 0 for the paper's, got {self.epsilon}")
         if self.restart_steps < 0:
             raise InputError(f"expected restart_steps of at least 0, got {self.restart_steps}")
+        self.shares = Shares(self.clean, self.current, self.replayed)
+        noisy = 1 - self.clean
+        if not 0 <= self.clean < 1 or not 0 < self.current <= noisy + 1e-9 or not self.replayed > 0:
+            told = ", ".join(f"{one:g}" for one in self.shares)
+            raise InputError(
+                "expected the shares clean, current and replayed of a batch as parts of 1, with "
+                f"clean and current together at most 1, got {told}"
+            )
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
         super().begin(draw, shape)
@@ -101,8 +122,12 @@ class Ant(TakesStylised):
         self._restart(self.generator_lr)
         self.history[epoch] = torch.cat([weight.detach().flatten() for weight in self.weights])
         self.kept.fill_(epoch + 1)
-        # In the first epoch the only one in the history is the current one's own start.
-        self.phase = min(epoch, 1)
+        self.phase = self._phase(epoch)
+
+    def _phase(self, epoch: int) -> int:
+        """0 while the only one in the history is the current one's own start; then one less than
+        there are, as far as that matters."""
+        return min(epoch, max(1, self.shares.replays - 1))
 
     def _restart(self, rate: float) -> None:
         """A new optimiser, in the old one's place."""
@@ -129,19 +154,28 @@ class Ant(TakesStylised):
         self.adam.step()
 
     def mixed(self, pixels: Tensor) -> Tensor:
-        shares = Shares(len(pixels), old=self.phase > 0)
+        old = self.phase + 1 if self.phase else 0
+        current, slices = self.shares.of(len(pixels), old)
         batch = pixels.clone()
         with torch.no_grad():
-            batch[: shares.current] = self.noisy(self.generator, pixels[: shares.current])
-            for part, old in zip(shares.replayed, self.drawn() if self.phase else (), strict=True):
-                batch[part] = self.noisy(old, pixels[part])
+            batch[:current] = self.noisy(self.generator, pixels[:current])
+            for part, one in zip(slices, self.drawn(len(slices)), strict=True):
+                batch[part] = self.noisy(one, pixels[part])
         return batch
 
-    def drawn(self) -> tuple[Noise, Noise]:
-        """Draw two different generators of the history."""
+    def drawn(self, count: int) -> list[Noise]:
+        """Draw different generators of the history: any, and others by how far after it, around the
+        end to the beginning, they were kept."""
+        if not count:
+            return []
         first = (self.draw.uniform() * self.kept).long()
-        second = (first + 1 + (self.draw.uniform() * (self.kept - 1)).long()) % self.kept
-        return self.old(first), self.old(second)
+        after: list[Tensor] = []
+        for number in range(1, count):
+            one = 1 + (self.draw.uniform() * (self.kept - number)).long()
+            for taken in torch.stack(after).sort().values if after else ():
+                one = one + (one >= taken)
+            after.append(one)
+        return [self.old(first), *(self.old((first + one) % self.kept) for one in after)]
 
     def old(self, number: Tensor) -> Noise:
         flat = self.history.index_select(0, number.view(1))[0]
@@ -174,7 +208,7 @@ class Ant(TakesStylised):
         return named
 
     def restore_epoch(self, epoch: int, state: Mapping[str, Tensor]) -> None:
-        self.phase = min(epoch, 1)
+        self.phase = self._phase(epoch)
         self.rate.copy_(state["rate"])
         with torch.no_grad():
             for number, weight in enumerate(self.weights):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -29,7 +30,8 @@ class Corrupted(Method):
     The published experiment trains on a set of twice the size, in which every image stands once
     corrupted and once clean. Two epochs here show on average what one shows there, the same half
     of each kind; where it counts 40 epochs, that is 80 here. It flips before it corrupts and does
-    not crop; here the corrupted images are cropped and flipped like all others.
+    not crop; here the corrupted images are cropped and flipped like all others, of images that are
+    read while the net trains before they are corrupted.
 
     The bytes are those of the engine, keyed by the seed of the run, epoch, severity and the image's
     number, apart from those of every evaluation. It alone counts as seen, also where another suite
@@ -51,6 +53,7 @@ class Corrupted(Method):
             known = (NONE, *suite.corruptions)
             raise unknown(f"corruption of {suite.name}", self.corruption, known)
         self.seen = () if self.corruption == NONE else (self.corruption,)
+        self._drawn: tuple[tuple[int, int], npt.NDArray[np.int8]] | None = None  # of an epoch
 
     def described(self) -> dict[str, Any]:
         """A user's suite is known by what is in it, not by where it lies."""
@@ -66,33 +69,41 @@ class Corrupted(Method):
             )
 
     def epoch_images(self, epoch: int, images: Tensor) -> Tensor:
+        return self.batch_images(epoch, images, np.arange(len(images)), len(images))
+
+    def batch_images(
+        self, epoch: int, images: Tensor, rows: npt.NDArray[np.int64], count: int
+    ) -> Tensor:
         if self.corruption == NONE:
             return images
-        suite = self._suite
-        there = levels(suite, self.corruption)
-        chosen, severity = self._chosen(epoch, len(images), len(there))
-        made = images.clone()
-        for place, level in enumerate(there):
-            rows = chosen[severity == place]
-            if not len(rows):
+        suite, made = self._suite, images.clone()
+        places = self._places(epoch, count)[rows]
+        for place, level in enumerate(levels(suite, self.corruption)):
+            chosen = np.flatnonzero(places == place)
+            if not len(chosen):
                 continue
-            where = torch.from_numpy(rows.astype(np.int64)).to(images.device)
+            where = torch.from_numpy(chosen).to(images.device)
             made[where] = engine.run_pass(
                 CORRUPTIONS[self.corruption],
                 images[where],
                 suite.edition.params(self.corruption, level),
                 key=self._key(epoch, suite.edition.name, level),
-                ids=rows,
+                ids=rows[chosen].astype(np.uint64),
             )
         return made
 
-    def _chosen(self, epoch: int, count: int, severities: int) -> tuple[np.ndarray, np.ndarray]:
-        """Half of the images, and a severity's place for each."""
-        numbers = np.arange(count, dtype=np.uint64)
-        draws = Draws(cpu_ops(), self._key(epoch, "half", 0), numbers)
-        order = np.argsort(draws.words("chosen", ()), kind="stable")
-        chosen = np.sort(order[: count // 2])
-        return numbers[chosen], draws.integers("severity", (), severities)[chosen]
+    def _places(self, epoch: int, count: int) -> npt.NDArray[np.int8]:
+        """The place of each image's severity among those of the suite; −1: it stays clean, as half
+        of them do."""
+        if self._drawn is None or self._drawn[0] != (epoch, count):
+            numbers = np.arange(count, dtype=np.uint64)
+            draws = Draws(cpu_ops(), self._key(epoch, "half", 0), numbers)
+            order = np.argsort(draws.words("chosen", ()), kind="stable")
+            severities = len(levels(self._suite, self.corruption))
+            places = draws.integers("severity", (), severities).astype(np.int8)
+            places[order[count // 2 :]] = -1
+            self._drawn = (epoch, count), places
+        return self._drawn[1]
 
     def _key(self, epoch: int, edition: str, level: int) -> int:
         return derive_key(

@@ -11,9 +11,9 @@ from hardy.errors import InputError
 from hardy.train.method import Method, need_positive
 
 
-def patches(rows: Tensor, columns: Tensor, size: int, height: int, width: int) -> Tensor:
+def patches(rows: Tensor, columns: Tensor, size: int | Tensor, height: int, width: int) -> Tensor:
     """Masks (N, 1, H, W) of squares from centre − ⌊size/2⌋ up to, not with, centre + ⌈size/2⌉; what
-    sticks out of the image is cut off."""
+    sticks out of the image is cut off. The size is one for all, or (N, 1)."""
     before = size // 2
 
     def along(centres: Tensor, length: int) -> Tensor:
@@ -26,6 +26,10 @@ def patches(rows: Tensor, columns: Tensor, size: int, height: int, width: int) -
 class Patch(Method, ABC):
     size: int
 
+    def sizes(self, count: int) -> int | Tensor:
+        """The sides of the patches."""
+        return self.size
+
     @abstractmethod
     def noise(self, shape: torch.Size) -> Tensor:
         """Noise for whole images; what lies in the patch is used."""
@@ -33,7 +37,7 @@ class Patch(Method, ABC):
     def augment(self, pixels: Tensor) -> Tensor:
         count, _, height, width = pixels.shape
         rows, columns = self.draw.integers(height, count), self.draw.integers(width, count)
-        mask = patches(rows, columns, self.size, height, width)
+        mask = patches(rows, columns, self.sizes(count), height, width)
         return torch.where(mask, (pixels + self.noise(pixels.shape)).clamp(0, 1), pixels)
 
 
@@ -47,15 +51,27 @@ def _check(size: int, largest: float, what: str) -> None:
 class PatchGaussian(Patch):
     """Gaussian noise in a square patch of each image, its centre anywhere.
 
-    x + N(0, σ²) in a patch of side `size`, σ uniform up to `sigma`.
-    The defaults are those for CIFAR-10."""
+    x + N(0, σ²) in a patch of side `size`, σ uniform up to `sigma`. Of ImageNet sides differ:
+    whole numbers from `smallest` to `size`; if that is 0, all have `size`. The defaults are those
+    for CIFAR-10."""
 
     size: int = 25
     sigma: float = 1.0
+    smallest: int = 0
     seen = ("gaussian_noise", "noc_gaussian")
 
     def __post_init__(self) -> None:
         _check(self.size, self.sigma, "sigma")
+        if not 0 <= self.smallest <= self.size:
+            raise InputError(
+                f"expected the smallest patch from 0 to the size of {self.size}, got "
+                f"{self.smallest}"
+            )
+
+    def sizes(self, count: int) -> int | Tensor:
+        if not self.smallest:
+            return self.size
+        return self.smallest + self.draw.integers(self.size + 1 - self.smallest, count, 1)
 
     def noise(self, shape: torch.Size) -> Tensor:
         return self.sigma * self.draw.uniform(shape[0], 1, 1, 1) * self.draw.normal(*shape)
