@@ -23,7 +23,7 @@ from hardy.evaluation import Evaluation, Run
 from hardy.models.model import facts_of
 from hardy.scores import Scores
 from hardy.store.provenance import session
-from hardy.train.hyperparameters import Hyperparameters
+from hardy.train.hyperparameters import Hyperparameters, with_additions
 from hardy.train.loop import run_training
 from hardy.train.run_folder import MODEL, read_log, read_run
 from hardy.train.training_data import Data, read_data
@@ -97,13 +97,14 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
     settings, recipe = _settled(configuration, place, finished)
     asked: dict[str, Any] = {
         "settings": settings,
-        "recipe": json.loads(json.dumps(asdict(recipe))),  # as results have it
+        "recipe": json.loads(json.dumps(asdict(recipe))),  # tuples are lists, as in files
         "measured": _measured(configuration, place),
     }
     stylised = place.stylised_data() if configuration.stylised else None
     if stylised is not None:
         asked["stylised"] = stylised.sha256
     if record := finished.get(configuration.name):
+        record["recipe"] = with_additions(record["recipe"])
         for what, value in asked.items():
             if record.get(what) != value:
                 raise InputError(

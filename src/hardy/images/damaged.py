@@ -33,7 +33,7 @@ def check_share(most: float) -> None:
         raise InputError(f"expected `most_unreadable` as a share from 0 to below 1, got {most}")
 
 
-def listed(*parts: Unreadable) -> bytes:
+def unreadable_list(*parts: Unreadable) -> bytes:
     """What the file `UNREADABLE` says: a reason on each line; others may add some meanwhile."""
     reasons = sorted(reason for part in parts for reason in part.found.copy().values())
     return "".join(f"{reason}\n" for reason in reasons).encode()

@@ -27,7 +27,7 @@ from hardy.files import (
     whole_file,
     write_file,
 )
-from hardy.images.damaged import UNREADABLE, Unreadable, listed
+from hardy.images.damaged import UNREADABLE, Unreadable, unreadable_list
 from hardy.images.image_files import Picture, decoder_versions, rgb
 from hardy.images.pack_files import (
     FEWEST_IN_SHARD,
@@ -127,7 +127,7 @@ def pack(
         for _ in track(work.run(), len(images), "images packed", int):
             pass
         if unreadable.found:
-            write_file(folder / UNREADABLE, listed(unreadable))
+            write_file(folder / UNREADABLE, unreadable_list(unreadable))
     return PackResult(folder, work.packed, work.kept, sorted(unreadable.found.values()))
 
 

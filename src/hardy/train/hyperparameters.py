@@ -107,15 +107,8 @@ HYPERPARAMETERS = tuple(
 )
 # What older records do not have: they were written by a loop that had none of it.
 ADDED = (
-    "label_smoothing",
-    "mixup",
-    "mixup_each",
-    "warmup",
-    "ema",
-    "accumulate",
-    "nesterov",
-    "drops",
-    "autoaugment",
+    *("label_smoothing", "mixup", "mixup_each", "warmup", "ema", "accumulate", "nesterov"),
+    *("drops", "autoaugment"),
 )
 
 

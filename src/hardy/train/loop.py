@@ -72,10 +72,9 @@ def run_training(
     """Train by a method, on images in memory or streamed, into a folder; the same call resumes.
 
     `like` is what the record says of a published training that this one is like; `init` has the
-    first weights; `stylised` images take a part of each batch of ANT; after epochs, as
-    `every` has it, the log gets the accuracy on `validation` images, and their error under
-    corruptions, if `robust` says of which suite; nothing is chosen by it. The answers of a
-    `teacher` are learned beside the labels.
+    first weights; `stylised` images take a part of each batch of ANT; a `teacher` answers beside
+    the labels; after epochs, as `every` has it, the log gets the accuracy on `validation` images,
+    and their error under corruptions, if `robust` says of which suite; nothing is chosen by it.
     """
     hyper = hyper or Hyperparameters()
     device = device or torch.device("cpu")
@@ -214,7 +213,6 @@ class Training:
 
     def run_epoch(self, track: Track) -> None:
         """One pass over the images, or the rest of it."""
-        hyper = self.hyper
         self.started = time.perf_counter() - self.seconds
         with self.draw.lent(self.epoch, checkpoint_part(self.within, "lent")):
             rate = self._all_steps(track)
@@ -236,7 +234,7 @@ class Training:
                 "images_per_second": round(len(self.data) / seconds, 1),
             }
         )
-        if self.validation is not None and self.every.is_due(self.log, hyper.epochs):
+        if self.validation is not None and self.every.is_due(self.log, self.hyper.epochs):
             self.log[-1] |= self._measured(self.validation, track)
 
     def _measured(self, validation: TrainingSet, track: Track) -> dict[str, float]:

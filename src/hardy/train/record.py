@@ -29,7 +29,7 @@ from hardy.files import (
     write_file,
     write_record,
 )
-from hardy.images.damaged import UNREADABLE, listed
+from hardy.images.damaged import UNREADABLE, unreadable_list
 from hardy.models.model import hash_files
 from hardy.train import METHODS
 from hardy.train.hyperparameters import with_additions
@@ -48,7 +48,7 @@ Say = Callable[[str], object]
 # the first weights, which may not; but these may since have left the record that lay beside them.
 _OF_THE_SESSION = (
     *("versions", "device", "data.images", "data.packed.source", "data.streamed.decoder"),
-    *("note", "seen_corruptions", "teacher.model"),  # where it lay
+    *("note", "seen_corruptions", "teacher.model"),  # where a teacher lay
 )
 _OTHER_DATA = {"data.sha256": "the images or labels are not those that it was begun with"}
 _RECONSTRUCTED = (
@@ -272,5 +272,5 @@ def fine_tuned_side(run: Mapping[str, Any], path: Path) -> int | None:
 
 def write_unreadable(folder: Path, streams: Sequence[Stream]) -> None:
     """List the streamed images that could not be read, where there are any."""
-    if lines := listed(*(one.unreadable for one in streams)):
+    if lines := unreadable_list(*(one.unreadable for one in streams)):
         write_whole(folder / UNREADABLE, lines)
