@@ -57,7 +57,7 @@ RUN, MODEL = "run.json", "model.safetensors"
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 UNREADABLE = "unreadable.txt"
 LOCK = ".lock"
-_INIT_MODEL = "init_model"  # what its net and first weights were named by
+INIT_MODEL = "init_model"  # what its net and first weights were named by
 Log = list[dict[str, float]]  # a row for each epoch
 Say = Callable[[str], object]
 LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
@@ -106,7 +106,7 @@ def training_record(
         "versions": versions(("numpy", "torch", "safetensors")),
         "device": device_name(training.device),
         **({} if held_out is None else {"validation": held_out.sha256}),
-        **({} if init is None or isinstance(init, Path) else {_INIT_MODEL: init.model}),
+        **({} if init is None or isinstance(init, Path) else {INIT_MODEL: init.model}),
         **({"new_head": True} if training.new_head else {}),
     }
 
@@ -289,23 +289,6 @@ def check_run(run: Mapping[str, Any], path: Path) -> None:
     schema.expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
 
 
-def trained_shape(run: Mapping[str, Any], path: Path) -> tuple[int, int, int]:
-    """The shape of the images that a net was trained on."""
-    shape = run["data"].get("shape")
-    right = isinstance(shape, list) and len(shape) == 3 and all(map(schema.is_whole, shape))
-    schema.expect(right, "three whole numbers as the shape", shape, f"{path}: data", ANEW)
-    return tuple(shape)
-
-
-def fine_tuned_side(run: Mapping[str, Any], path: Path) -> int | None:
-    """The side of the squares that a model with a name was fine-tuned on; None for other nets,
-    which take images as they come."""
-    if _INIT_MODEL not in run:
-        return None
-    _, height, width = trained_shape(run, path)
-    return height if height == width else None
-
-
 def read_log(folder: Path) -> Log:
     """The log of a finished run."""
     path = folder / LOG
@@ -339,6 +322,11 @@ def write_log(folder: Path, rows: Sequence[Mapping[str, float]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_whole(folder / "log.csv", table.getvalue().encode())
+
+
+def streams_of(training: Training) -> list[Stream]:
+    """Those of its images that are read while it trains."""
+    return [one for one in (training.data, training.validation) if isinstance(one, Stream)]
 
 
 def write_unreadable(folder: Path, streams: Sequence[Stream]) -> None:
