@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from hardy.errors import HardyError, InputError
 from hardy.models.weight_files import packed, unpacked
 from hardy.train.method import Method
-from hardy.train.record import run_hash, write_unreadable
+from hardy.train.record import run_hash, streams_of, write_unreadable
 from hardy.train.run_folder import Log, check_log, write_log, write_whole
 from hardy.train.streaming import Stream
 
@@ -94,10 +94,11 @@ class Saver:
                 "log": json.dumps(training.log),
                 "run": run_hash(self.path.parent),
                 "within": json.dumps({"step": training.step, "seconds": training.seconds}),
-                "unreadable": json.dumps([one.unreadable.found for one in training.streams]),
+                "unreadable": json.dumps([one.unreadable.found for one in streams_of(training)]),
             }
             log = list(training.log)
-            self._writing = self._pool.submit(self._write, copied, notes, log, training.streams)
+            streams = streams_of(training)
+            self._writing = self._pool.submit(self._write, copied, notes, log, streams)
         training.saved, training.saved_step = training.epoch, training.step
         self._saved = time.monotonic()
 
@@ -198,7 +199,7 @@ def restore(training: Training, path: Path) -> None:
         if step:
             _restore_within(training, part("within"), step, seconds)
         found = json.loads(notes.get("unreadable", "[]"))
-        for stream, theirs in zip(training.streams, found, strict=False):
+        for stream, theirs in zip(streams_of(training), found, strict=False):
             stream.unreadable.found.update({int(row): str(theirs[row]) for row in theirs})
     except (KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(

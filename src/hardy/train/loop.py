@@ -35,7 +35,7 @@ from hardy.train.processes import ALONE, Ranks
 from hardy.train.robust_errors import EACH_EPOCH, Every, RobustErrors, RobustOn
 from hardy.train.softening import Softening, batch_parts
 from hardy.train.starts import Start, load_start
-from hardy.train.streaming import Stream, StreamFeed
+from hardy.train.streaming import StreamFeed
 from hardy.train.teacher import Teacher
 from hardy.train.tested import Tested
 from hardy.train.trained_model import load_last
@@ -126,7 +126,7 @@ def _train_the_rest(
             training.saver.after_epoch(training, elapsed >= SAVE_SECONDS)
     training.finish()
     if ranks.first:
-        record.write_unreadable(out, training.streams)
+        record.write_unreadable(out, record.streams_of(training))
         run_folder.write_log(out, training.log)
         write_tensors(target, training.tested.net.state_dict(), {})
         path.unlink(missing_ok=True)
@@ -205,11 +205,6 @@ class Training:
         self.compiled = torch.compile(self.model, dynamic=False) if self.fast else self.model
         self._recorded: dict[tuple[bool, int], Recorded] = {}
         try_out(self.net, data, hyper, device, ranks, teacher)
-
-    @property
-    def streams(self) -> list[Stream]:
-        """Those of its images that are read while it trains."""
-        return [one for one in (self.data, self.validation) if isinstance(one, Stream)]
 
     def run_epoch(self, track: Track) -> None:
         """One pass over the images, or the rest of it."""

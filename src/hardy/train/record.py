@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hardy.train.starts import Start
 
 LOCK = ".lock"
-_INIT_MODEL = "init_model"  # what its net and first weights were named by
+INIT_MODEL = "init_model"  # what its net and first weights were named by
 Say = Callable[[str], object]
 # What may differ between the sessions of one run. The corruptions seen follow from the method and
 # the first weights, which may not; but these may since have left the record that lay beside them.
@@ -84,7 +84,7 @@ def training_record(
         **({} if like is None else {"like": like}),
         **({} if held_out is None else {"validation": held_out.sha256}),
         **({} if training.robust is None else {"robust": training.robust.described}),
-        **({} if init is None or isinstance(init, Path) else {_INIT_MODEL: init.model}),
+        **({} if init is None or isinstance(init, Path) else {INIT_MODEL: init.model}),
         **({"new_head": True} if training.new_head else {}),
         **training.softened.record(),
     }
@@ -253,21 +253,9 @@ def check_run(run: Mapping[str, Any], path: Path) -> None:
     schema.expect(right, f"{classes:,} names of classes", names, f"{path}: data", ANEW)
 
 
-def trained_shape(run: Mapping[str, Any], path: Path) -> tuple[int, int, int]:
-    """The shape of the images that a net was trained on."""
-    shape = run["data"].get("shape")
-    right = isinstance(shape, list) and len(shape) == 3 and all(map(schema.is_whole, shape))
-    schema.expect(right, "three whole numbers as the shape", shape, f"{path}: data", ANEW)
-    return tuple(shape)
-
-
-def fine_tuned_side(run: Mapping[str, Any], path: Path) -> int | None:
-    """The side of the squares that a model with a name was fine-tuned on; None for other nets,
-    which take images as they come."""
-    if _INIT_MODEL not in run:
-        return None
-    _, height, width = trained_shape(run, path)
-    return height if height == width else None
+def streams_of(training: Training) -> list[Stream]:
+    """Those of its images that are read while it trains."""
+    return [one for one in (training.data, training.validation) if isinstance(one, Stream)]
 
 
 def write_unreadable(folder: Path, streams: Sequence[Stream]) -> None:

@@ -20,9 +20,8 @@ from hardy.models import MODELS, NET_LIBRARIES, model_by_name
 from hardy.models.model import Options, existing, facts_of
 from hardy.models.torch_identity import hash_weights
 from hardy.models.weights import load_checkpoint
-from hardy.train.record import trained_shape
 from hardy.train.run_folder import RUN
-from hardy.train.trained_model import trained_net
+from hardy.train.trained_model import trained_net, trained_shape
 
 _KINDS = (*NET_LIBRARIES, "hardy")
 _SIDE, _RECIPE = 224, "resize256_crop224@1"

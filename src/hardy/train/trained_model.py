@@ -15,7 +15,7 @@ from hardy.models.model import AS_TRAINED, Model, ModelFacts, Options, Preproces
 from hardy.models.weights import load_checkpoint
 from hardy.train.net_settings import read_settings
 from hardy.train.nets import make_net
-from hardy.train.record import check_run, fine_tuned_side
+from hardy.train.record import INIT_MODEL, check_run
 from hardy.train.run_folder import ANEW, MODEL, RUN, read_run
 
 
@@ -33,7 +33,7 @@ def trained_model(rest: str, options: Options) -> Model:
         net = _answering(net, settings, run["recipe"]["net"])
     figures = run["preprocessing"]
     mean, std = tuple(figures["mean"]), tuple(figures["std"])
-    own = Preprocessing(mean, std, fine_tuned_side(run, folder / RUN), source=AS_TRAINED)
+    own = Preprocessing(mean, std, _fine_tuned_side(run, folder / RUN), source=AS_TRAINED)
     seen, names = run["seen_corruptions"], run["data"]["names"]
     facts = ModelFacts(
         class_names=None if names is None else tuple(names),
@@ -62,6 +62,23 @@ def _answering(net: nn.Module, settings: str, name: str) -> nn.Module:
         )
     made: nn.Module = answering(**read_settings(settings, answering, f"a trained {name}"))
     return made
+
+
+def trained_shape(run: Mapping[str, Any], path: Path) -> tuple[int, int, int]:
+    """The shape of the images that a net was trained on."""
+    shape = run["data"].get("shape")
+    right = isinstance(shape, list) and len(shape) == 3 and all(map(schema.is_whole, shape))
+    schema.expect(right, "three whole numbers as the shape", shape, f"{path}: data", ANEW)
+    return tuple(shape)
+
+
+def _fine_tuned_side(run: Mapping[str, Any], path: Path) -> int | None:
+    """The side of the squares that a model with a name was fine-tuned on; None for other nets,
+    which take images as they come."""
+    if INIT_MODEL not in run:
+        return None
+    _, height, width = trained_shape(run, path)
+    return height if height == width else None
 
 
 def _held_out(run: Mapping[str, Any], folder: Path) -> str | None:

@@ -225,6 +225,11 @@ def test_dropblock_drops_more_and_more() -> None:
         assert float(part.keep) == pytest.approx(keep)
 
 
+def test_narrow_nets_are_squeezed_to_one_channel_at_least() -> None:
+    net = make_net("assemble_resnet_50:width=4,sk=no,se=yes", 3)
+    assert all(weight.numel() for weight in net.parameters())
+
+
 def test_selective_kernels_weigh_two_branches() -> None:
     layer = SelectiveKernel(8).eval()
     x = torch.rand(2, 16, 3, 3)
