@@ -64,7 +64,7 @@ def test_each_step_is_that_of_the_recipe():
 
 
 def test_crops_lie_anywhere_and_half_are_mirrored():
-    """Of images that tell where each pixel was, 256 x 512 pixels."""
+    """The images tell where each pixel was, of 256 x 512."""
     seen = []
 
     class Noted(Means):
