@@ -46,13 +46,22 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> StoreReport:
     return gather(store)
 
 
+@pytest.fixture(scope="module")
+def types(tmp_path_factory: pytest.TempPathFactory) -> StoreReport:
+    """The same models on unseen subtypes of broad types."""
+    store = tmp_path_factory.mktemp("types")
+    for number, model in enumerate((MARKUP, QUOTES, LONG)):
+        write_shift_run(store, model, "imagenet_subtypes", right=150 + 20 * number, clean=360)
+    return gather(store)
+
+
 @pytest.mark.parametrize("kind", FIGURES)
 def test_every_kind_is_drawn_whatever_models_are_called(
-    report: StoreReport, shifts: StoreReport, several: StoreReport, kind: str
+    report: StoreReport, shifts: StoreReport, several: StoreReport, types: StoreReport, kind: str
 ) -> None:
     """Warnings are errors: no letter may be missing from the font."""
     suite = "imagenet_c" if kind == "scatter" else None
-    other = {"effective": shifts, "agreement": several, "training": several}
+    other = {"effective": shifts, "agreement": several, "training": several, "subtypes": types}
     figure = choose_figure(other.get(kind, report), kind, suite=suite)
     picture = save_figure(figure, "png", Print(4.0, 3.0, "serif", 7.0))
     with Image.open(io.BytesIO(picture)) as opened:

@@ -95,8 +95,8 @@ def run_training(
                 record.begin_run(out, wanted, say)
             ranks.wait()
             epochs, log = _train_the_rest(training, out, ranks, say, track)
-            seen = record.seen_in(out)
             all_seen = init is None or record.seen_before(init) is not None
+            seen = record.seen_in(out)
             return TrainingResult(out, epochs, log, seen, all_seen, ranks.rank, hyper.net, method)
 
 
@@ -119,8 +119,9 @@ def _train_the_rest(
     with noting_termination() as terminated, Saver(path, terminated) as training.saver:
         while training.epoch < training.hyper.epochs:
             training.run_epoch(track)
-            told = partial(how_far, training)
-            training.outlook.after_epoch(training.epoch * training.steps, told)
+            training.outlook.after_epoch(
+                training.epoch * training.steps, partial(how_far, training)
+            )
             # By the sum of the log, which is the same in all processes; a clock is not.
             elapsed = sum(row["seconds"] for row in training.log[training.saved :])
             training.saver.after_epoch(training, elapsed >= SAVE_SECONDS)
@@ -220,15 +221,8 @@ class Training:
         self.ranks.average([figures], self.seen)
         self.seen, self.seconds = 0, 0.0
         loss_per_image, seconds = figures.tolist()
-        self.log.append(
-            {
-                "epoch": self.epoch,
-                "loss": round(loss_per_image, 6),
-                "lr": rate,
-                "seconds": round(seconds, 3),
-                "images_per_second": round(len(self.data) / seconds, 1),
-            }
-        )
+        row = run_folder.log_row(self.epoch, loss_per_image, rate, seconds, len(self.data))
+        self.log.append(row)
         if self.validation is not None and self.every.is_due(self.log, self.hyper.epochs):
             self.log[-1] |= self._measured(self.validation, track)
 

@@ -41,6 +41,12 @@ SHOWN = 100  # characters of what is wrong with a log
 ANEW = "train anew in another folder"
 
 
+def log_row(epoch: int, loss: float, lr: float, seconds: float, images: int) -> dict[str, float]:
+    """What the log says of an epoch of so many images."""
+    figures = (epoch, round(loss, 6), lr, round(seconds, 3), round(images / seconds, 1))
+    return dict(zip(LOG_COLUMNS, figures, strict=True))
+
+
 def read_run(folder: Path) -> dict[str, Any]:
     path = folder / RUN
     try:
