@@ -42,7 +42,7 @@ def test_docs_quote_it() -> None:
             assert f"{first}{ms:.{digits}f} ms{first} |" in DOCS
     ratio = coco.per_image(RESULTS["newest"]) / coco.per_image(RESULTS["hardy"])
     assert f"That is {ratio:.0f} times as fast as the newest peer, and " in DOCS
-    assert f"and {whole['newest'] / whole['hardy']:.0f} times with the files" in DOCS
+    assert f"and {whole['newest'] / whole['hardy']:.1f} times with the files" in DOCS
     gigabytes = 375_000 * RESULTS["run"]["bytes"] / RESULTS["run"]["images"] / 1e9
     assert f"about {gigabytes:.0f} GB as JPEG" in DOCS
     means = [f"{mean:.0f}" for mean, _ in RESULTS["moved"]["elastic_transform"]]

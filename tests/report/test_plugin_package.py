@@ -51,7 +51,7 @@ def test_a_plugin_brings_a_figure(tmp_path: Path) -> None:
 
     lines = [line.split(maxsplit=1) for line in hardy("ls", "figures").splitlines()]
     assert ["gaps", "How far each model is behind the best."] in lines
-    assert "noise, gaps." in " ".join(hardy("plot", "--help").replace("│", " ").split())
+    assert "training, gaps." in " ".join(hardy("plot", "--help").replace("│", " ").split())
 
     hardy("report", "runs", "-o", "report.html")
     page = Parsed((tmp_path / "report.html").read_bytes())

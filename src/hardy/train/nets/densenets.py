@@ -33,19 +33,21 @@ class DenseLayer(nn.Sequential):
 
 
 class DenseNet(Net):
-    """Three dense blocks of (depth - 4)/3 layers each."""
+    """Three dense blocks of as many layers each; transitions keep all channels."""
 
-    def __init__(self, depth: int, growth: int, classes: int) -> None:
+    def __init__(
+        self, first: int, layer: type[nn.Module], layers: int, growth: int, classes: int
+    ) -> None:
         super().__init__()
-        channels = 16
+        channels = first
         blocks: list[nn.Module] = [nn.Conv2d(3, channels, 3, 1, 1, bias=False)]
         for stage in range(3):
             if stage:
                 mixed = nn.Conv2d(channels, channels, 1, bias=False)
                 blocks += [nn.BatchNorm2d(channels), nn.ReLU(), mixed, nn.AvgPool2d(2)]
             self.cut = len(blocks)
-            for _ in range((depth - 4) // 3):
-                blocks.append(DenseLayer(channels, growth))
+            for _ in range(layers):
+                blocks.append(layer(channels, growth))
                 channels += growth
         self.blocks = nn.Sequential(*blocks, nn.BatchNorm2d(channels), nn.ReLU())
         self.head = nn.Linear(channels, classes)
@@ -60,7 +62,7 @@ def densenet_40(classes: int, halving: Halving, *, depth: int = 40, growth: int 
             "expected a depth of 7, 10, 13, ..., three dense blocks alike, and a growth of at "
             f"least 1, got {depth} and {growth}"
         )
-    return DenseNet(depth, growth, classes)
+    return DenseNet(16, DenseLayer, (depth - 4) // 3, growth, classes)
 
 
 class BottleneckLayer(nn.Sequential):
@@ -80,27 +82,6 @@ class BottleneckLayer(nn.Sequential):
         return torch.cat([x, super().forward(x)], 1)
 
 
-class BottleneckDenseNet(Net):
-    """Three dense blocks of (depth - 4)/6 bottlenecks each; it begins with twice the growth, and
-    transitions keep all channels."""
-
-    def __init__(self, depth: int, growth: int, classes: int) -> None:
-        super().__init__()
-        channels = 2 * growth
-        blocks: list[nn.Module] = [nn.Conv2d(3, channels, 3, 1, 1, bias=False)]
-        for stage in range(3):
-            if stage:
-                mixed = nn.Conv2d(channels, channels, 1, bias=False)
-                blocks += [nn.BatchNorm2d(channels), nn.ReLU(), mixed, nn.AvgPool2d(2)]
-            self.cut = len(blocks)
-            for _ in range((depth - 4) // 6):
-                blocks.append(BottleneckLayer(channels, growth))
-                channels += growth
-        self.blocks = nn.Sequential(*blocks, nn.BatchNorm2d(channels), nn.ReLU())
-        self.head = nn.Linear(channels, classes)
-        _initialise(self)
-
-
 def densenet_40_b(
     classes: int, halving: Halving, *, depth: int = 40, growth: int = 24
 ) -> nn.Module:
@@ -111,4 +92,4 @@ def densenet_40_b(
             "expected a depth of 10, 16, 22, ..., three dense blocks alike, and a growth of at "
             f"least 1, got {depth} and {growth}"
         )
-    return BottleneckDenseNet(depth, growth, classes)
+    return DenseNet(2 * growth, BottleneckLayer, (depth - 4) // 6, growth, classes)
