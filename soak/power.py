@@ -13,6 +13,7 @@ import os
 import pickle
 import random
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,8 +38,13 @@ class Recorder:
         self.files = {path.stat().st_ino: str(path.relative_to(folder)) for path in _files(folder)}
         self.events: list[Event] = []
         self.number = 0
+        self.one_by_one = threading.RLock()  # else files that threads make would share a number
 
     def __call__(self, call: Call, do: Callable[..., Any]) -> Any:
+        with self.one_by_one:
+            return self._record(call, do)
+
+    def _record(self, call: Call, do: Callable[..., Any]) -> Any:
         self.number += 1
         if self.number == self.at:
             self.fail()

@@ -8,10 +8,12 @@ import os
 import random
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from hardy.variants.disk import manifest
 from soak.calls import Gate
 from soak.children import Ended, fork
 from soak.harness import Accepted
@@ -141,6 +143,30 @@ def test_a_power_loss_spares_what_was_waited_for(tmp_path: Path) -> None:
         unsafe = after / "unsafe"
         seen.add(unsafe.read_bytes() if unsafe.exists() else None)
     assert seen == {None, b"", bytes(600), b"unsafe" * 100}
+
+
+def test_a_power_loss_tells_the_files_of_threads_apart(tmp_path: Path) -> None:
+    work, log = tmp_path / "work", tmp_path / "log"
+    work.mkdir()
+    (tmp_path / "before").mkdir()
+    names = [f"file{number}" for number in range(64)]
+
+    def write(name: str) -> None:
+        with open(name, "xb") as file:
+            file.write(name.encode())
+
+    def child() -> None:
+        recorder = Recorder(work, 10_000, log)
+        Gate(str(work), recorder).close()
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(write, names))
+        manifest.sync_disk(0)
+        recorder.fail()
+
+    assert fork(child, work, tmp_path / "told").code == 0
+    lay_out(load_events(log), tmp_path / "before", tmp_path / "after", random.Random(0))
+    assert [(tmp_path / "after" / name).read_text() for name in names] == names
 
 
 def test_a_power_loss_moves_folders_whole(tmp_path: Path) -> None:
