@@ -123,6 +123,15 @@ def test_pictures_and_names_are_where_they_belong() -> None:
         assert (sheet[:top, x : x + side] < 128).any(), "column name"
 
 
+def test_names_of_narrow_columns_do_not_overlap() -> None:
+    picture = np.zeros((16, 16, 3), np.uint8) + np.array([255, 0, 0], np.uint8)
+    sheet = contact_sheet(["openmoji-black", "openmoji-black"], [("tree", [picture, picture])])
+    head = (sheet[: sheet.shape[0] - 16 - GAP] < 128).any(axis=(0, 2))
+    columns = np.flatnonzero(head)
+    assert np.diff(columns).max() >= GAP, "there is room between the names"
+    assert (sheet == (255, 0, 0)).all(axis=2).sum() == 2 * 16 * 16, "and all pictures are whole"
+
+
 def test_a_sheet_to_look_at(photo: Path):
     """A notebook shows the very pictures that a file has, in a table with their names."""
     sheet = hardy.show(photo, size=32)

@@ -33,16 +33,18 @@ def contact_sheet(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[UIn
     font = ImageFont.load_default(size=max(11, min(24, side // 9)))
     line = round(font.getbbox("Ay")[3] * 1.5)
     margin = round(max(font.getlength(name) for name, _ in rows)) + 4 * GAP
-    step = side + GAP
-    sheet = Image.new("RGB", (margin + step * len(columns), line + step * len(rows)), PAPER)
+    down = side + GAP
+    across = max(down, round(max(map(font.getlength, columns))) + 2 * GAP)
+    sheet = Image.new("RGB", (margin + across * len(columns), line + down * len(rows)), PAPER)
     draw = ImageDraw.Draw(sheet)
     for x, name in enumerate(columns):
-        draw.text((margin + x * step + side / 2, line / 2), name, INK, font, anchor="mm")
+        draw.text((margin + (x + 0.5) * across, line / 2), name, INK, font, anchor="mm")
     for y, (name, pictures) in enumerate(rows):
-        top = line + y * step
+        top = line + y * down
         draw.text((margin - 2 * GAP, top + side / 2), name, INK, font, anchor="rm")
         for x, picture in enumerate(pictures):
-            sheet.paste(Image.fromarray(picture), (margin + x * step, top))
+            left = margin + x * across + (across - GAP - side) // 2
+            sheet.paste(Image.fromarray(picture), (left, top))
     return np.array(sheet)
 
 
