@@ -187,7 +187,7 @@ def _begin_models(job: _ModelsJob) -> Callable[[str], tuple[str, float]]:
             "not there; name a folder on such a disk"
         )
     where = find_device(Options("training", device=job.device))
-    data = open_data(job.data, where, Streaming(crop=job.crop, workers=job.threads))
+    data = open_data(job.data, where, Streaming(crop=job.crop), threads=job.threads)
     if data.sha256 != job.data_hash:
         raise InputError(
             f"expected {job.data} to be the same images in every process, got others; name images "

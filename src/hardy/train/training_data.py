@@ -127,10 +127,12 @@ def open_data(
     input: str | None = None,
     part: str = "train",
     hold_out: str | None = None,
+    threads: int | None = None,
     track: Track = untracked,
 ) -> Data | Stream:
-    """The images of a source, read as `read_data` does or to be read while the net trains; those of
-    the training part, without what `hold_out` names."""
+    """The images of a source, read as `read_data` does or to be read while the net trains, by so
+    many threads if nothing is said of workers; those of the training part, without what `hold_out`
+    names."""
     held_out = None
     if hold_out is not None:
         source, held_out = without_held_out(where, hold_out)
@@ -161,7 +163,7 @@ def open_data(
         crop,
         device,
         classes,
-        workers=count_workers(streaming.workers),
+        workers=count_workers(streaming.workers or threads),
         most_unreadable=streaming.most_unreadable,
     )
     return replace(stream, held_out=held_out)
