@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -55,6 +58,11 @@ class Nodes:
 
     def close(self) -> None:
         self._cluster.shutdown()
+        # Ray leaves processes that it killed unasked for: warnings of that would come after the
+        # last test, and fail it all.
+        for process in (one for one in gc.get_objects() if isinstance(one, subprocess.Popen)):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=60)
 
 
 @pytest.fixture(scope="session")
