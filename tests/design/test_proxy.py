@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import zipfile
 from itertools import permutations
 
 import numpy as np
@@ -109,12 +110,18 @@ def test_damaged_features(tmp_path) -> None:
     for place in found_all(whole, b"PK\x01\x02"):
         encrypted[place + 8] |= 1
         strange[place + 10] = 99
+    no_array = io.BytesIO()
+    np.savez(no_array, names=np.array(["a", "b", "c"]))
+    with zipfile.ZipFile(no_array, "a") as archive:
+        for name in ("shifts", "sizes", "products"):
+            archive.writestr(name, b"text")
     for content in (
         b"nothing",
         b"",
         whole[:-30],
         whole[: len(whole) // 2],
         array.getvalue(),
+        no_array.getvalue(),
         packed,
         encrypted,
         strange,

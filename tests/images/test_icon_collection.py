@@ -5,6 +5,7 @@ import json
 import resource
 import shutil
 import tarfile
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,6 +126,12 @@ def test_a_build_goes_on_where_it_was_stopped(
     (tmp_path / "icons50/free/manifest.json").unlink()
     collection.fetch_icons()
     assert asked == ["png@1.0", "gone@9", "png@1.0"]  # what is damaged is fetched again
+    with zipfile.ZipFile(kept, "w") as archive:
+        for name in ("codes", "images", "sum"):
+            archive.writestr(name, b"no array")
+    (tmp_path / "icons50/free/manifest.json").unlink()
+    collection.fetch_icons()
+    assert asked[3:] == ["png@1.0"]
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ def keep(path: Path, **arrays: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["a bit", "cut", "no zip", "other key", "classes", "dtype", "length", "pickled"]
+    "damage",
+    ["a bit", "cut", "no zip", "other key", "classes", "dtype", "length", "pickled", "no array"],
 )
 def test_what_is_damaged_is_made_anew(damage: str, folder: Path) -> None:
     cached_features(KEY, 3, make_anew)
@@ -64,6 +66,10 @@ def test_what_is_damaged_is_made_anew(damage: str, folder: Path) -> None:
             keep(path, key=KEY, features=ROWS * np.float32(np.nan))
         case "pickled":
             keep(path, key=np.array([KEY], object), features=ROWS)
+        case "no array":
+            np.savez(path, key=np.array(KEY))
+            with zipfile.ZipFile(path, "a") as archive:
+                archive.writestr("features", b"text")
     with pytest.raises(AssertionError, match="made anew"):
         cached_features(KEY, 3, refuse)
     np.testing.assert_array_equal(cached_features(KEY, 3, make_anew), ROWS)

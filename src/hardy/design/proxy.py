@@ -166,7 +166,9 @@ def read_features(path: Path, names: Sequence[str]) -> Features:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             found = tuple(map(str, held["names"]))
-            features = Features(found, *(held[name] for name in ("shifts", "sizes", "products")))
+            # A member that is no array comes as bytes.
+            parts = (np.asarray(held[name]) for name in ("shifts", "sizes", "products"))
+            features = Features(found, *parts)
         if found != tuple(names):
             raise ValueError(f"of {', '.join(names)}, in this order")
         check_features(features)

@@ -42,7 +42,7 @@ def _read(path: Path, key: str, classes: int) -> Features | None:
     try:
         # A zip has a sum of each member.
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            said, features = str(file[_KEY]), file[_FEATURES]
+            said, features = str(file[_KEY]), np.asarray(file[_FEATURES])
     except Exception:  # of many kinds, for all that can be wrong with a file
         return None
     return features if said == key and _fit(features, classes) else None

@@ -180,11 +180,11 @@ def _kept(source: IconSource) -> Pixels | None:
     try:
         with _file_of(source).open("rb") as file, np.load(file, allow_pickle=False) as found:
             codes, images, known = (found[name] for name in ("codes", "images", "sum"))
+        fits = images.shape == (*codes.shape, SIDE, SIDE, 3) and images.dtype == np.uint8
+        whole = fits and str(known) == _sum(codes, images)
+        return dict(zip(map(str, codes), images, strict=True)) if whole else None
     except (OSError, zipfile.BadZipFile, *_BROKEN):
         return None
-    fits = images.shape == (*codes.shape, SIDE, SIDE, 3) and images.dtype == np.uint8
-    whole = fits and str(known) == _sum(codes, images)
-    return dict(zip(map(str, codes), images, strict=True)) if whole else None
 
 
 def _sum(codes: Any, images: Any) -> str:
