@@ -60,7 +60,7 @@ class Nodes:
         self._cluster.shutdown()
         # Ray leaves processes that it killed unasked for: warnings of that would come after the
         # last test, and fail it all.
-        for process in (one for one in gc.get_objects() if isinstance(one, subprocess.Popen)):
+        for process in (one for one in gc.get_objects() if type(one) is subprocess.Popen):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=60)
 
