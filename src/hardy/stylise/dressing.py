@@ -56,5 +56,10 @@ def _resized(pixels: Tensor, height: int, width: int) -> Tensor:
 @contextmanager
 def _alike() -> Iterator[None]:
     """A GPU chooses its algorithms by rule, not by how fast they were this time."""
-    with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
+    cudnn = torch.backends.cudnn
+    before = cudnn.benchmark, cudnn.deterministic  # torch 2.9 warns of its own `cudnn.flags`
+    cudnn.benchmark, cudnn.deterministic = False, True
+    try:
         yield
+    finally:
+        cudnn.benchmark, cudnn.deterministic = before
