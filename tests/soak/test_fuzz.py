@@ -27,6 +27,8 @@ FOUND = (
     ("image .jp2", 11000488),
     ("image .png", 11001252),
     ("label map .mat", 41000139),
+    ("overlap features", 2026007053),
+    ("sampled session", 2028006239),
 )
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hardy.errors import InputError
 from hardy.run.sample_design import SampleDesign
 from hardy.run.sample_plan import SampleExtent, SamplePlan, read_plans
 from hardy.scores.scored_cells import Places
@@ -92,11 +93,21 @@ def _whole_cells(run: StoredRun) -> list[Cell]:
     return [cell for cell, n in zip(run.cells, counts, strict=True) if n >= len(run.ids) - absent]
 
 
+def _read_cell(text: str, run: StoredRun) -> Cell:
+    name, _, level = text.rpartition(":")
+    if not name or not level.isdecimal() or len(level) > 4:
+        raise InputError(
+            f"{run.folder}: expected cells of a sample such as fog:3 in its sessions, got "
+            f"{text[:40]!r}; restore the file, or evaluate anew into another store"
+        )
+    return Cell(name, int(level))
+
+
 def _read_sample(
     run: StoredRun, plan: SamplePlan, asked: Sequence[str], extent: SampleExtent | None = None
 ) -> StoredSample | None:
     """None of one that is complete."""
-    every = (Cell(name, int(level)) for name, _, level in (cell.rpartition(":") for cell in asked))
+    every = (_read_cell(cell, run) for cell in asked)
     cells = tuple(cell for cell in every if cell != CLEAN)
     design = SampleDesign(
         run.ids, run.labels, cells=len(cells), suite=run.suite, seed=run.details["seed"]
