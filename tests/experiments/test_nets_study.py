@@ -12,7 +12,7 @@ import torch
 
 from experiments import nets, plan, runs
 from experiments.nets import COMPARED, Entry, main, products, weights
-from experiments.nets_page import CONVERTED
+from experiments.nets_page import CONVERTED, Row, _drawn
 from hardy.train.nets import make_net
 from tests.train.small import narrow
 
@@ -105,6 +105,11 @@ def test_the_whole_study_by_one_command(small_study, tmp_path, capsys) -> None:
     page = (tmp_path / "nets.md").read_bytes()
     assert main(words) == 0  # nothing is left to do
     assert (tmp_path / "nets.md").read_bytes() == page
+
+
+def test_trainings_too_short_to_time_are_drawn() -> None:
+    row = Row("`standard`", "", 0.0, 0.0, seconds=0.0, figures=[[(8.0, 7.0, 9.0)]] * 2)
+    assert _drawn([], [row])[:4] == b"\x89PNG"
 
 
 def test_a_net_that_fails_costs_the_others_nothing(small_study, monkeypatch, capsys) -> None:

@@ -132,7 +132,8 @@ def test_a_heading_folds_only_where_the_table_is_too_wide(
     narrow: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     to_terminal([TextTable("t", ("", "torch:net.py:make", LONG), [("fog", "1.0", "2.0")])])
-    assert columns(capsys.readouterr().out.splitlines(), f"torch:net.py:make  {LONG}")
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["torch:net.py:make", LONG] in lines
 
 
 def test_names_in_a_table_of_pieces_have_more_room(
