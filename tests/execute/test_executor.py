@@ -15,7 +15,7 @@ import pytest
 
 from hardy import progress
 from hardy.errors import HardyError, InputError
-from hardy.execute import Executor, Processes, Serial, Threads, executor
+from hardy.execute import Crew, Executor, Processes, Serial, Threads, executor
 
 
 def squares(log: str) -> Callable[[int], int]:
@@ -51,6 +51,10 @@ def dying() -> Callable[[int], int]:
         return item
 
     return work
+
+
+def large_pages() -> Callable[[int], str | None]:
+    return lambda item: os.environ.get("THP_MEM_ALLOC_ENABLE")
 
 
 def speaking() -> Callable[[int], bool]:
@@ -209,3 +213,15 @@ def test_workers_speak_where_the_command_line_does(speaks, monkeypatch) -> None:
     """So that a build whose output is piped says that it compiles."""
     monkeypatch.setattr(progress, "speaks", speaks)
     assert list(Processes(1).run(speaking, [0])) == [speaks]
+
+
+@pytest.mark.parametrize(("said", "found"), [(None, "1"), ("0", "0")])
+def test_workers_ask_for_large_pages_unless_the_user_has_said_otherwise(
+    said: str | None, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
+    if said is not None:
+        monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", said)
+    for crew in (Processes(1), Crew([{}])):
+        assert list(crew.run(large_pages, [0])) == [found]
+    assert os.environ.get("THP_MEM_ALLOC_ENABLE") == said  # this process is the user's

@@ -11,6 +11,7 @@ _ROUNDS = ROUNDS
 _HALF = np.uint64(32)
 _LOW = np.uint64(LOW_32)
 _LANES = 64
+_LINE = 16  # words in a line of a processor's cache
 _1, _2, _3, _4 = np.uint32(1), np.uint32(2), np.uint32(3), np.uint32(4)
 _8, _24, _31, _LOW_8 = np.uint32(8), np.uint32(24), np.uint32(31), np.uint32(255)
 _MANTISSA_SHIFT = np.int64(52 - SEGMENT_BITS)
@@ -95,9 +96,13 @@ def table_noise(images, words, table, out):
     """Walker's alias look-up per value; all arrays flat, table (256 * 256,).
 
     An entry is a share of 24 bits and the alias. What is looked up goes through a buffer: the
-    comparisons are vector code then.
+    comparisons are vector code then. The table is read once in order before: reads here and there
+    would bring it into the cache more slowly, and other work has often pushed it out.
     """
     entries = np.empty(_LANES, np.uint32)
+    for start in range(0, table.size, _LANES):
+        for i in range(0, _LANES, _LINE):
+            entries[i] = table[start + i]
     for start in range(0, images.size, _LANES):
         levels, some = images[start : start + _LANES], words[start : start + _LANES]
         goal = out[start : start + _LANES]
