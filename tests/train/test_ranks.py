@@ -6,9 +6,11 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
 
 from hardy.errors import InputError
@@ -17,14 +19,28 @@ from hardy.train.loop import Training
 from hardy.train.method import Draw, make_method
 from hardy.train.processes import ALONE, Ranks, joined
 from hardy.train.training_data import batches
+from tests.photos import random_images
 from tests.train.small import CPU, NARROW, narrow, small_data, write_arrays
 from tests.train.two_processes import make_linear, streamed, streamed_images, unequal_parts
 
 __all__ = ["narrow"]
 
 
+def write_photos(folder: Path) -> list[Path]:
+    """Photographs of two classes; a quarter of them, which it returns, cannot be read."""
+    paths = [folder / "ab"[number % 2] / f"{number:02}.png" for number in range(24)]
+    for path, pixels in zip(paths, random_images(24, 20, 20), strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(path)
+    damaged = [path for number, path in enumerate(paths) if number % 4 == 1]
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[:300])
+    return sorted(damaged)
+
+
 def test_two_processes_make_one_net_and_resume_to_it(tmp_path, monkeypatch) -> None:
     source = write_arrays(tmp_path)
+    damaged = write_photos(tmp_path / "photos")
     command = [
         *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
         *("-m", "tests.train.two_processes", str(source), str(tmp_path)),
@@ -36,6 +52,9 @@ def test_two_processes_make_one_net_and_resume_to_it(tmp_path, monkeypatch) -> N
     assert first["sizes"] == second["sizes"] == [12, 12, 8]
     assert first["averaged"] == second["averaged"] == [0.5, 1.0]
     assert first["weighted"] == second["weighted"] == pytest.approx(2 / 3)
+    assert first["unreadable"] == second["unreadable"]
+    listed = first["unreadable"].splitlines()
+    assert [line.split(": ")[0] for line in listed] == [f"cannot read {path}" for path in damaged]
     assert first["noise"] != second["noise"]
     assert first["weights"] == second["weights"]
     assert first["resumed"] == second["resumed"] == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from hardy.train import NETS, checkpoint, loop
+from hardy.train import NETS, checkpoint, loop, tested
 from hardy.train.blurpool import Halving
 from hardy.train.crops import ScaleCrop
 from hardy.train.loop import Training, run_training
@@ -66,11 +66,19 @@ def streamed_images(source: str, ranks: Ranks) -> list[list[str]]:
     ]
 
 
+def unreadable(folder: Path, out: Path, ranks: Ranks) -> str:
+    """What is listed of photographs that this process and the other could not read."""
+    stream = open_data(str(folder), CPU, Streaming(True, ScaleCrop(16), most_unreadable=0.5))
+    run_training("standard", stream, out, replace(NARROW, batch=12, epochs=1), ranks=ranks)
+    return (out / "unreadable.txt").read_text()
+
+
 def main(source: str, out: Path) -> None:
     NETS.add("narrow", make_narrow)
     NETS.add("linear", make_linear)
     loop.SAVE_SECONDS = 0.0
     checkpoint.WITHIN_SECONDS, checkpoint._AGREE_STEPS = 0.0, 1  # it resumes within an epoch
+    tested._FEW = 2  # images that every process reads, beside its own
     recipe = replace(NARROW, deterministic=True)
     with joined("cpu") as ranks:
         data = read_data(source, CPU)
@@ -104,6 +112,7 @@ def main(source: str, out: Path) -> None:
             "weighted": weighted.item(),
             "unequal": unequal_parts(data, ranks),
             "streamed": streamed(source, ranks),
+            "unreadable": unreadable(out / "photos", out / "streamed", ranks),
             "noise": noise.tolist(),
             "streamed_images": streamed_images(source, ranks),
             "weights": float((weights * torch.arange(len(weights))).sum()),

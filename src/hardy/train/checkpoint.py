@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from hardy.errors import HardyError, InputError
 from hardy.models.weight_files import packed, unpacked
 from hardy.train.method import Method
-from hardy.train.record import run_hash, streams_of, write_unreadable
+from hardy.train.record import run_hash, share_unreadable, streams_of, write_unreadable
 from hardy.train.run_folder import Log, check_log, write_log, write_whole
 from hardy.train.streaming import Stream
 
@@ -76,6 +76,7 @@ class Saver:
         self.wait()
         training.check_losses()
         training.check_sound()
+        share_unreadable(training)
         parts = {
             "net": training.net.state_dict(),
             "momentum": _momentum(training),

@@ -126,6 +126,7 @@ def _train_the_rest(
             elapsed = sum(row["seconds"] for row in training.log[training.saved :])
             training.saver.after_epoch(training, elapsed >= SAVE_SECONDS)
     training.finish()
+    record.share_unreadable(training)
     if ranks.first:
         record.write_unreadable(out, record.streams_of(training))
         run_folder.write_log(out, training.log)

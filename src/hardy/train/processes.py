@@ -5,10 +5,11 @@ use the model for more than the one loss, which that does not expect.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import torch
 from torch import Tensor, distributed
@@ -59,6 +60,14 @@ class Ranks:
         all_of_them = [torch.empty_like(mine) for _ in range(self.world)]
         distributed.all_gather(all_of_them, mine)
         return [one.cpu() for one in all_of_them]
+
+    def gather_tables(self, table: Mapping[int, str]) -> list[Mapping[int, str]]:
+        """The table of each process; all must ask at once."""
+        if self.world == 1:
+            return [table]
+        tables: list[Any] = [None] * self.world
+        distributed.all_gather_object(tables, dict(table))
+        return tables
 
     def any_of(self, one: bool, other: bool, device: torch.device) -> tuple[bool, bool]:
         """Whether each is so in any process; all must ask at once."""

@@ -258,6 +258,13 @@ def streams_of(training: Training) -> list[Stream]:
     return [one for one in (training.data, training.validation) if isinstance(one, Stream)]
 
 
+def share_unreadable(training: Training) -> None:
+    """Each process reads other images: what one could not read, all of them list."""
+    for stream in streams_of(training):
+        for table in training.ranks.gather_tables(stream.unreadable.found.copy()):
+            stream.unreadable.found.update(table)
+
+
 def write_unreadable(folder: Path, streams: Sequence[Stream]) -> None:
     """List the streamed images that could not be read, where there are any."""
     if lines := unreadable_list(*(one.unreadable for one in streams)):

@@ -230,7 +230,7 @@ class StreamFeed:
             kept[[place for place, _ in bad]] = False
             images, labels, rows = images[kept], labels[kept], rows[kept.numpy()]
             if not len(labels):
-                raise HardyError(f"none of {len(rows)} images of a batch can be read: {bad[0][1]}")
+                raise HardyError(f"none of {len(bad)} images of a batch can be read: {bad[0][1]}")
         return images, labels, rows
 
     def _moved(self, batches: Iterator[_Batch]) -> Iterator[_Batch]:
