@@ -102,6 +102,8 @@ def test_a_stopped_set_goes_on_to_the_same_bytes(
     run(data, tmp_path, "whole")
     with pytest.raises(KeyboardInterrupt):
         run(data, tmp_path, track=stop_after(2))
+    with pytest.raises(InputError, match=r"expected a whole set of images, got .*out, which"):
+        open_images(tmp_path / "out")
     first = "cat/01.png" if kind == "files" else "parts/000000002.npy"
     (tmp_path / "out" / first).write_bytes(b"cut off")
     with (tmp_path / "out/stylised.jsonl").open("ab") as file:

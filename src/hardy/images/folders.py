@@ -22,6 +22,7 @@ from hardy.images.source import Faults, Labels, Listing, identify, number_labels
 from hardy.places import UrlPath, is_url, locate
 
 LABELS = "labels.csv"
+BEING_MADE = ".being_made"  # in a folder until all of its images are there
 
 
 class FolderSource(Listing):
@@ -173,6 +174,11 @@ def _source(
 def _lister(root: Path, faults: Faults) -> Callable[[str], Scan]:
     """What lists a folder below the root; at a URL all of them are listed by one request."""
     if not isinstance(root, UrlPath):
+        if (root / BEING_MADE).exists():
+            raise InputError(
+                f"expected a whole set of images, got {root}, which a command of Hardy has begun "
+                "and not finished; run that command again"
+            )
         return lambda place: scan(os.path.join(root, place), faults)
     inside: dict[str, list[tuple[str, bool]]] = {}
     for name, is_folder in root.children(all_below=True):

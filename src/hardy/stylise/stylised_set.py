@@ -26,8 +26,8 @@ from hardy.documents import check_record, read_json
 from hardy.engine.door import UInt8
 from hardy.files import UNFINISHED, begin, remove_unfinished, whole_file, write_file
 from hardy.images.array_folders import IMAGES, LABELS
+from hardy.images.folders import BEING_MADE, numbered_classes
 from hardy.images.folders import LABELS as LABELS_CSV
-from hardy.images.folders import numbered_classes
 from hardy.images.loading import Batch
 from hardy.images.source import Source, number_labels
 from hardy.inside import write_inside
@@ -69,6 +69,8 @@ class StylisedSet:
         remove_unfinished(self.folder)
         self.lines = FileLines(self.folder, LINES, "hardy stylise")
         self.lines.forget([])  # a line that a kill cut short
+        if not self.finished:
+            write_file(self.folder / BEING_MADE, b"")
 
     def digest(self) -> str:
         """SHA-256 of what a resumed set must have alike."""
@@ -98,6 +100,11 @@ class StylisedSet:
 
     def finish(self, unusable: set[int]) -> None:
         """All is made but what could not be used, by its rows."""
+        self._complete(unusable)
+        (self.folder / BEING_MADE).unlink()
+
+    def _complete(self, unusable: set[int]) -> None:
+        raise NotImplementedError
 
     def _work(self, batch: Batch) -> Work:
         return {
@@ -121,7 +128,8 @@ class StylisedFiles(StylisedSet):
 
     size = 1
 
-    def finish(self, unusable: set[int]) -> None:
+    def _complete(self, unusable: set[int]) -> None:
+        """Labels, where the folders do not tell them."""
         if self.source.labels is None:
             return
         rows = [row for row in range(len(self.source)) if row not in unusable]
@@ -164,9 +172,7 @@ class StylisedArrays(StylisedSet):
         there = os.path.isfile(self.folder / IMAGES)
         return there and self.lines.lists({"source": _ALL, "output": IMAGES})
 
-    def finish(self, unusable: set[int]) -> None:
-        if self.finished:
-            return
+    def _complete(self, unusable: set[int]) -> None:
         if self.source.labels is not None:
             file = io.BytesIO()
             np.save(file, self.source.labels)
