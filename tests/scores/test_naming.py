@@ -12,8 +12,9 @@ from hardy.scores import choose, score_run
 from hardy.scores.listing import score_tables
 from hardy.scores.naming import choose_all
 from hardy.store.reader import StoredRun, find_runs
+from hardy.store.writer import RunWriter
 from hardy.suites.cells import CLEAN
-from tests.scores.helpers import write_run
+from tests.scores.helpers import identity, write_run
 
 WRONG = {CLEAN: [0, 1]}
 
@@ -113,6 +114,22 @@ def test_all_suites_of_some_models(runs: list[StoredRun]) -> None:
         choose_all(runs, ["timm:resnet50d", "nobody"])
     with pytest.raises(InputError, match="got 2; name one of the folders"):
         choose_all(runs, ["onnx"])
+
+
+def test_by_a_former_name(tmp_path: Path) -> None:
+    """As in CI, where the weights are the same and the commit is another."""
+    told = {"warnings": ["net-1: 40.0% of 30 clean images are right"]}
+    settings: dict[str, Any] = {"ids": [0, 1], "labels": [0, 1], "classes": None}
+    write_run(tmp_path, WRONG, model="net-1", labels=[0, 1], session=told)
+    write_run(tmp_path, WRONG, model="another", labels=[0, 1], seed=1)
+    for name in ("net-2", "net-3"):
+        with RunWriter(tmp_path, identity("net-1", "imagenet_c"), **settings) as writer:
+            writer.rename(name)
+    runs = find_runs(tmp_path)
+    found = choose(runs, "net-3")
+    assert found.former_names == ("net-1", "net-2")
+    assert choose(runs, "net-1") is choose(runs, "net-2") is found
+    assert found.doubts == ["40.0% of 30 clean images are right"]
 
 
 @pytest.mark.parametrize("defence", [None, [{"name": "clahe", "setting": None, "words": ""}]])

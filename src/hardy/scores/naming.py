@@ -20,9 +20,9 @@ def readable_runs(store: str | os.PathLike[str]) -> tuple[list[StoredRun], list[
 
 
 def choose(runs: Sequence[StoredRun], name: str, suite: str | None = None) -> StoredRun:
-    """Find the run that goes by a name: the model's, with its kind or without (`resnet50` for
-    timm:resnet50), the folder's, the one in tables, or the start of any, or else any part, where
-    just one has it."""
+    """Find the run that goes by a name: the model's, or one that it had before; with its kind or
+    without (`resnet50` for timm:resnet50), the folder's, the one in tables, or the start of any, or
+    else any part, where just one has it."""
     fitting = of_suite(runs, suite)
     found = _called(fitting, name)
     if not found:
@@ -61,6 +61,9 @@ def _called(runs: Sequence[StoredRun], name: str) -> list[StoredRun]:
     exact = [run for run in runs if name in (run.model, run.folder.name, distinct_name(run))]
     if exact or not name:
         return exact
+    former = [run for run in runs if name in run.former_names]
+    if former:
+        return former
     plain = [run for run in runs if name == _plain(run.model)]
     starts = [run for run in runs if any(one.startswith(name) for one in _names(run))]
     return plain or starts or [run for run in runs if any(name in one for one in _names(run))]

@@ -29,7 +29,7 @@ from hardy.store.provenance import (
     read_seen,
     read_trained,
 )
-from hardy.store.records import RUN, read_defences, read_details, read_images
+from hardy.store.records import FORMER, RUN, read_defences, read_details, read_images
 from hardy.store.scan import Bools, Ints, RowBatch, StoredCells, read_again, row_batches, scan_parts
 from hardy.suites import load, suite_in
 from hardy.suites.cells import Cell
@@ -102,6 +102,11 @@ class StoredRun:
         return str(self.details["model"])
 
     @property
+    def former_names(self) -> tuple[str, ...]:
+        """What the model was called before, in the order of the sessions."""
+        return tuple(self.details[FORMER])
+
+    @property
     def suite(self) -> str:
         return str(self.details["suite"])
 
@@ -144,11 +149,13 @@ class StoredRun:
     def doubts(self) -> list[str]:
         """What was warned of before the run, and what could not be checked, without the model's
         name in front, which stands before it wherever it is shown."""
-        plain = self.model
-        for defence in reversed(self.defences):  # of a defended model the warning names the model
-            plain = plain.removesuffix(f"+{defence.label}")
         told = read_doubts(self.details["sessions"])
-        return [text.removeprefix(f"{self.model}: ").removeprefix(f"{plain}: ") for text in told]
+        for name in (self.model, *self.former_names):
+            plain = name
+            for defence in reversed(self.defences):  # of a defended model it names the model
+                plain = plain.removesuffix(f"+{defence.label}")
+            told = [text.removeprefix(f"{name}: ").removeprefix(f"{plain}: ") for text in told]
+        return told
 
     @property
     def asked(self) -> frozenset[str]:

@@ -24,6 +24,7 @@ from hardy.store.sessions import SESSIONS, SessionRecord, parts_that_count, read
 
 RUN, IMAGES = RECORD, "images.parquet"
 VERSION = 2
+FORMER = "former_names"  # of the model, as sessions before the last one that renamed it said
 # A run of version 1 had one writer at a time, which kept in run.json what sessions say now.
 _READABLE = (1, VERSION)
 _SAID: dict[str, Any] = {"classes": None, "width": None, "frames": {}, "sessions": []}
@@ -100,7 +101,7 @@ def read_details(folder: Path) -> dict[str, Any] | None:
         )
     absent = _ADDED | (_SAID if version == VERSION else {})
     wanted = {name: _FIELDS[name] for name in _FIELDS if name in details or name not in absent}
-    joined: dict[str, Any] = absent | check_record(details, wanted, path, todo)
+    joined: dict[str, Any] = absent | check_record(details, wanted, path, todo) | {FORMER: []}
     for number, record in enumerate(read_sessions(folder), 1):
         joined = _joined(joined, record)
         check_fields(joined, _FIELDS, f"{folder / SESSIONS}, session {number}", todo)
@@ -110,6 +111,8 @@ def read_details(folder: Path) -> dict[str, Any] | None:
 def _joined(details: dict[str, Any], record: SessionRecord) -> dict[str, Any]:
     """What is known of a run, and what one more session says."""
     said = details | {name: record.run[name] for name in record.run.keys() & _FIELDS.keys()}
+    if said["model"] != details["model"]:
+        said[FORMER] = [*details[FORMER], details["model"]]
     if isinstance(said["frames"], dict):
         said["frames"] = details["frames"] | said["frames"]
     if isinstance(said["classes"], list | None):
