@@ -24,11 +24,11 @@ def test_a_module_of_torch() -> None:
 
 def test_an_onnx_file(tmp_path: Path) -> None:
     free = load_model(f"onnx:{test_onnx.write(tmp_path / 'free.onnx')}")
-    assert facts_of(free).found == "takes float32 (any, 3, any, any), gives logits (any, 4)"
+    assert facts_of(free).found == "takes float32 (any, 3, any, any), gives (any, 4)"
     kind = test_onnx.TensorProto.UINT8
     fixed = test_onnx.write(tmp_path / "fixed.onnx", (2, 12, 12, 3), kind)
     found = facts_of(load_model(f"onnx:{fixed}")).found
-    assert found == "takes uint8 (2, 12, 12, 3), gives logits (2, 4)"
+    assert found == "takes uint8 (2, 12, 12, 3), gives (2, 4)"
 
 
 def test_a_file_of_scikit_learn(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_only_what_is_left_to_the_model_is_called_a_rest() -> None:
     assert str(Override(zeros, ones).onto(own)) == "mean 0 0 0, std 1 1 1 (given)"
     assert str(Override(zeros).onto(own)).endswith("(given, the rest ImageNet's)")
     sized = Override(zeros, ones).onto(replace(own, size=64))
-    assert str(sized).endswith("std 1 1 1 (given, the size ImageNet's)")
+    assert str(sized).endswith("std 1 1 1 (given, the size the model's own)")
     assert str(Override(zeros, ones, 32).onto(replace(own, size=64))).endswith("(given)")
 
 

@@ -38,6 +38,14 @@ def test_data_that_cannot_be_trained_with(tmp_path) -> None:
         read_data(str(tmp_path / "images.npy"), CPU, labels=str(tmp_path / "labels.npy"))
 
 
+def test_images_of_several_sizes_are_told_how_to_be_trained_on(tmp_path) -> None:
+    for number, name in enumerate("ab"):
+        (tmp_path / name).mkdir()
+        Image.fromarray(np.zeros((20 + number, 20, 3), np.uint8)).save(tmp_path / name / "0.png")
+    with pytest.raises(InputError, match="expected images of one size, got others too; say a `si"):
+        read_data(tmp_path, CPU)
+
+
 def test_the_classes_keep_the_names_that_the_source_has(tmp_path) -> None:
     for name in ("dog", "cat"):
         (tmp_path / "folders" / name).mkdir(parents=True)

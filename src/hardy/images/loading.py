@@ -22,6 +22,10 @@ from hardy.progress import Track, untracked
 CHUNK = 8
 
 
+class UnequalSizes(InputError):
+    """Images of different sizes, where all must have one."""
+
+
 class Batch(NamedTuple):
     indices: npt.NDArray[np.int64]  # of the images in the source
     ids: Ids
@@ -93,7 +97,7 @@ def _batch(source: Source, ready: list[tuple[int, UInt8]]) -> Batch:
     shapes = {image.shape for _, image in ready}
     if len(shapes) > 1:
         sizes = "; ".join(sides(height, width) for height, width, _ in sorted(shapes)[:3])
-        raise InputError(
+        raise UnequalSizes(
             f"expected images of one size in a batch, got {sizes}; take a recipe that makes them "
             "equal, or batch=1"
         )

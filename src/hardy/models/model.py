@@ -112,7 +112,7 @@ class Override:
             return replace(own, **said, **figures, source=f'"{named}", given{size}')
         rest = f", the rest {own.source}"
         if self.normalises:
-            rest = f", the size {own.source}" if own.size and not self.size else ""
+            rest = ", the size the model's own" if own.size and not self.size else ""
         return replace(own, **said, source=f"given{rest}") if said else own
 
 

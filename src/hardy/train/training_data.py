@@ -17,6 +17,7 @@ from hardy.images import load_images, open_images
 from hardy.images.damaged import check_share
 from hardy.images.datasets import DATA_SETS
 from hardy.images.icons50.icon_parts import is_icon_set
+from hardy.images.loading import UnequalSizes
 from hardy.images.packs import packed_facts
 from hardy.images.recipes import Recipe
 from hardy.images.source import Source
@@ -201,8 +202,13 @@ def _resident(
 ) -> Data:
     assert source.labels is not None
     passed = None if input is None else input_filter(input)
-    # One batch, so that images of other sizes are refused by name.
-    batch = next(load_images(source, recipe, batch=len(source), track=track))
+    try:
+        batch = next(load_images(source, recipe, batch=len(source), track=track))
+    except UnequalSizes as error:
+        raise InputError(
+            f"{where}: expected images of one size, got others too; say a `side`, such as 224, to "
+            "which they are cropped while it trains, or a `recipe` that makes them equal"
+        ) from error
     classes = _count_classes(source, where)
     digest = hashlib.sha256(batch.images.data)
     digest.update(source.labels.data)

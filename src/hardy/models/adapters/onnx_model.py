@@ -71,7 +71,7 @@ class OnnxModel:
         taken = f"{np.dtype(self._dtype)} {shape_in_words(fixed)}"
         self.facts = ModelFacts(
             weight_bytes=path.stat().st_size,
-            found=f"takes {taken}, gives logits {shape_in_words(given)}",
+            found=f"takes {taken}, gives {shape_in_words(given)}",
         )
         self._channels_last = fixed[3] == 3 and fixed[1] != 3
         self._sides = fixed[1:3] if self._channels_last else fixed[2:4]

@@ -318,7 +318,9 @@ def _check_same_build(folder: Path, header: dict[str, Any]) -> None:
     if before is None:
         return
     (then, _), (now, _) = before["first_image"], header["first_image"]
-    # An image that can be read by now may be the first.
-    of_the_session = _OF_THE_BUILD if then == now else (*_OF_THE_BUILD, "first_image")
+    # Of other images another is the first, and so is one that can be read by now; another recipe
+    # makes other pixels of it.
+    alike = then == now and all(before.get(name) == header[name] for name in ("files", "recipe"))
+    of_the_session = _OF_THE_BUILD if alike else (*_OF_THE_BUILD, "first_image")
     said = SAID | {"first_image": SAID_OF_PIXELS.format(name=header["files"][now])}
     check_same(folder, before, header, "a build", of_the_session=of_the_session, said=said)
