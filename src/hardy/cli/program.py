@@ -34,7 +34,7 @@ from hardy.cli.share_commands import log_runs, write_card
 from hardy.cli.stylise_command import stylise_images
 from hardy.cli.train_command import train_model
 from hardy.errors import HardyError, printable
-from hardy.execute.executor import ask_for_large_pages
+from hardy.execute.executor import LARGE_PAGES
 from hardy.progress import watch
 
 app = typer.Typer(
@@ -319,7 +319,7 @@ for _name, _function in _COMMANDS.items():
 
 def main() -> None:
     progress.speaks = True
-    ask_for_large_pages()
+    os.environ.setdefault(*LARGE_PAGES)
     if isinstance(sys.stdout, TextIOWrapper):  # names of files need not be text; errors have that
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.formatwarning = lambda message, *_, **__: f"WARNING: {printable(str(message))}\n"

@@ -28,6 +28,10 @@ Setup = Callable[[], Callable[[Item], Result]]
 Results = Generator[Result, None, None]
 
 AHEAD = 2  # items per worker: one at work, and the next
+# Has torch lay large tensors into pages of 2 MiB where Linux offers them: a net on a CPU spends up
+# to a fifth of its time in waiting for small ones to be cleared. For processes that are Hardy's
+# own, before torch's first tensor; what the user says of it counts.
+LARGE_PAGES = ("THP_MEM_ALLOC_ENABLE", "1")
 
 
 class Executor(Protocol):
@@ -155,16 +159,9 @@ def _begin(setup: Setup[Any, Any], parent: Connection, speaks: bool) -> None:
     _worker = setup()
 
 
-def ask_for_large_pages() -> None:
-    """Have torch lay large tensors into pages of 2 MiB where Linux offers them: a net on a CPU
-    spends up to a fifth of its time in waiting for small ones to be cleared. For processes that are
-    Hardy's own, before torch's first tensor; a user's word on it counts."""
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-
-
 def begin_worker(parent: Connection) -> None:
     """Leave Ctrl-C to the parent, also on Windows, and end when the parent ends."""
-    ask_for_large_pages()
+    os.environ.setdefault(*LARGE_PAGES)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 

@@ -36,7 +36,7 @@ def make_actor_class() -> type:
             else:
                 self.place += f" (which does not see the folder {folder})"
 
-            import_module("hardy.execute.executor").ask_for_large_pages()
+            os.environ.setdefault(*import_module("hardy.execute.executor").LARGE_PAGES)
 
             def begin() -> None:
                 self.do: Callable[[Any], Any] = pickle.loads(parcel)()
