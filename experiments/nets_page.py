@@ -176,7 +176,8 @@ def _drawn(nets: list[Row], methods: list[Row]) -> bytes:
             short = name.partition(":")[0]
             axes.annotate(short, (cost, value), (4, 4), textcoords="offset points", fontsize=7)
         axes.set(xlabel=label, ylabel="mean -C error, %")
-        axes.set_xlim(0, 1.25 * max([*costs, 0.01]))  # with room for the last name
+        # With room for the last name; a training may be too short to time.
+        axes.set_xlim(0, 1.25 * max([*costs, 0.01]))
         axes.set_ylim(bottom=0)
     left.set_title("nets, by the standard training")
     right.set_title("methods")

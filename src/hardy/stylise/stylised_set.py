@@ -7,6 +7,7 @@
 | `CLASS/NAME.png`           | images that had names, by these                                   |
 | `labels.csv`               | their labels, if their folders do not tell them                   |
 | `images.npy`, `labels.npy` | images that came as an array; `parts/` until all are made         |
+| `.being_made`              | empty; there until all are made: nobody trains on a part          |
 
 Each file is written whole, by rename, and kept if it is as its line says: so a set resumes.
 """
