@@ -8,13 +8,18 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tests.page_sets import VALIDATION, WNIDS
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # The reason why no test runs a block stands above it.
 NOT_RUN = re.compile(r"^<!-- not run: ([^\n]+) -->\n```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WNIDS = ("n01440764", "n01443537")
+# Or the target of the Makefile whose tests run it.
+RUN_BY = re.compile(r"^<!-- run by: ([^\n]+) -->\n```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Pages that are on the site though they lie outside docs/.
+OUTSIDE = ("CONTRIBUTING.md", "SECURITY.md", "results/cifar10.md", "results/overlap/README.md")
 ROW = re.compile(r"^\| \[[^\]]*\]\((\w[\w-]*\.md)\)", re.MULTILINE)
 
 
@@ -38,9 +43,24 @@ def not_run(name: str) -> dict[str, str]:
     return {text: reason for reason, text in NOT_RUN.findall(page(name))}
 
 
+def run_elsewhere(name: str) -> dict[str, str]:
+    """Which target's tests run a block of commands, by its text."""
+    return {text: target for target, text in RUN_BY.findall(page(name))}
+
+
+def blocks_run_by(target: str) -> list[tuple[str, str]]:
+    """(page, text) of each block that the tests of this target run, on all pages."""
+    return [
+        (name, text)
+        for name in (*in_order(), *OUTSIDE)
+        for text, where in run_elsewhere(name).items()
+        if where == target
+    ]
+
+
 def commands(name: str) -> list[str]:
-    """The lines of all blocks of commands but those that are not run."""
-    left_out = not_run(name)
+    """The lines of all blocks of commands but those that are run elsewhere, or not at all."""
+    left_out = not_run(name) | run_elsewhere(name)
     return [
         line
         for language, text in blocks(name)
@@ -60,12 +80,13 @@ def make_files(folder: Path) -> None:
     draws = np.random.default_rng(0)
     noise = draws.integers(0, 256, (240, 300, 3)).astype(np.uint8)
     Image.fromarray(noise).save(folder / "photo.jpg")
-    for name in (
-        *("photos", "paintings"),
-        *(f"imagenet/{part}/{kind}" for part in ("val", "train") for kind in WNIDS),
-    ):
+    for name in ("photos", "paintings"):
         (folder / name).mkdir(parents=True)
         Image.fromarray(noise).save(folder / name / f"{name[-4:]}.jpg")
+    for number, wnid in enumerate(WNIDS, 1):
+        for file in (f"val/{wnid}/{VALIDATION.format(number)}", f"train/{wnid}/{wnid}_0.JPEG"):
+            (folder / "imagenet" / file).parent.mkdir(parents=True)
+            Image.fromarray(noise).save(folder / "imagenet" / file, "JPEG")
     for name in ("coco/val2017/000000000139.jpg", "cityscapes/leftImg8bit/val/ulm.png"):
         (folder / name).parent.mkdir(parents=True)
         Image.fromarray(noise).save(folder / name)
