@@ -13,21 +13,23 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bench.cpu import RESULTS
 from bench.table import grid
-from bench.until_truths import Truth, like_photographs, read_sequences, read_truths
+from bench.until_truths import Truth, like_photographs, pair_of, read_sequences, read_truths
 from hardy.files import write_file
 from hardy.metrics import Interval
-from hardy.metrics.intervals import NORMAL_QUANTILE
+from hardy.metrics.intervals import NORMAL_QUANTILE, difference_interval
 from hardy.metrics.sampled_means import Control, SampledTable
 from hardy.run.cells_per_image import Costs, Looked
 from hardy.run.sample_design import SampleDesign
 from hardy.run.sample_rounds import SampleRounds
 from hardy.scores.sampled_estimates import SampledEstimate, estimate_mean
+from hardy.scores.score import unseen_share
 
 TARGETS = (2.0, 1.0, 0.5, 0.3)
 # Small images that lie in memory: nothing but predictions costs anything.
@@ -60,18 +62,25 @@ def replay(truth: Truth, target: float, control: Truth | None, seed: int) -> Rep
             theirs = control.wrong[design.line[kept]].astype(float)
             known = Control(control.name, theirs, control.wrong.mean(axis=0))
         table = SampledTable(values, images, labels[kept], known)
-        looked = look(estimate(table, truth.weights["mean error"]), target)
+        looked = look(estimate(table, truth.weights["mean error"], truth.paired), target)
         if not rounds.plan.per_image and looked.far > 1:
             rounds.choose(looked, COSTS, lambda line: None)
         if not rounds.advance(looked, 0.0, math.inf):
             shown = wanted.sum(axis=0)
-            estimates = {name: estimate(table, one) for name, one in truth.weights.items()}
+            estimates = {
+                name: estimate(table, one, truth.paired) for name, one in truth.weights.items()
+            }
             found = {name: (one.value, one.interval) for name, one in estimates.items()}
             return Replay(found, int(shown[1:].sum()), int(shown[0]), rounds.plan.per_image)
 
 
-def estimate(table: SampledTable, weights: np.ndarray) -> SampledEstimate:
+def estimate(table: SampledTable, weights: np.ndarray, paired: bool) -> SampledEstimate:
     value = float(weights[weights != 0] @ table.means[weights != 0])
+    if paired:  # as `hardy.scores.sampled_pairs` has it
+        error, images, freedom, known = table.error_of(weights)
+        leeway = unseen_share(images) * float(np.abs(weights).sum())
+        interval, _ = difference_interval(value, error, leeway, freedom)
+        return SampledEstimate(value, interval, freedom, known, table, weights)
 
     def reach(share: float) -> Interval:
         return Interval((1 - share) * value, (1 - share) * value + 100 * share)
@@ -164,7 +173,9 @@ the control. "of a law" are simulated: 50,000 images, two cells of which correla
 models within a cell by 0.61, near the 0.43 and 0.62 of EfficientNets on
 photographs; 20 samples say what they cost, not how often intervals hold. "flips": sequences of
 CIFAR-10-P, whole, of 1,000 images; a prediction is a sequence
-there, and the clean images, which they lack, count for nothing.
+there, and the clean images, which they lack, count for nothing. "−" between two nets: the
+difference of their errors, pair by pair, as `hardy compare A B --until` stops; the worst corruption
+is there the one with the largest difference.
 
 Percent of 95 % intervals that hold the full run's value, when the sample had stopped; then the
 bias, in half-widths of the interval. The worst corruption is the one with the highest error.
@@ -218,6 +229,7 @@ def main() -> None:
     nets = read_truths()
     plans: list[tuple[Truth, Truth | None]] = [(net, None) for net in nets]
     plans.append((nets[-1], nets[-2]))  # the two that are most alike
+    plans += [(pair_of(a, b), None) for a, b in combinations(nets, 2)]
     one, two = like_photographs()
     plans += [(one, None), (one, two), *((some, None) for some in read_sequences())]
     for target in asked.targets:

@@ -28,6 +28,7 @@ class Truth(NamedTuple):
     wrong: np.ndarray  # (images, cells), or a share of frames
     labels: np.ndarray
     weights: dict[str, np.ndarray]  # of the means of cells, by score
+    paired: bool = False  # predictions of one net less those of another
 
     def value(self, score: str) -> float:
         return float(self.weights[score] @ self.wrong.mean(axis=0))
@@ -58,6 +59,13 @@ def truth_of(name: str, cells: tuple[Cell, ...], missed: np.ndarray, labels: np.
         "clean error": mean_over([cell == CLEAN for cell in cells]),
     }
     return Truth(name, cells, missed, labels, weights)
+
+
+def pair_of(one: Truth, two: Truth) -> Truth:
+    """How much more often the second errs than the first; the corruption where it does so most."""
+    apart = two.wrong.astype(float) - one.wrong
+    name = f"{two.name} − {one.name}"
+    return truth_of(name, one.cells, apart, one.labels)._replace(paired=True)
 
 
 def read_sequences() -> list[Truth]:
