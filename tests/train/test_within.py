@@ -106,6 +106,31 @@ def test_sigterm_ends_a_run_whose_epochs_have_one_step(tmp_path) -> None:
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
 
 
+def test_sigterm_is_heeded_while_a_method_prepares_an_epoch(tmp_path) -> None:
+    """A generator's thousand steps would outlast the grace that a cluster gives."""
+    data, recipe = small_data(tmp_path), replace(NARROW, deterministic=True)
+    few = {"restart_steps": "3"}
+    run_training("ant", data, tmp_path / "whole", recipe, settings=few)
+    used = 0
+
+    def terminated(steps, total, unit):
+        nonlocal used
+        for number, step in enumerate(steps):
+            if "generator for epoch 2" in unit:
+                used += 1
+                if number == 1:
+                    os.kill(os.getpid(), signal.SIGTERM)
+            yield step
+
+    with pytest.raises(
+        HardyError, match=r"SIGTERM before the first step of epoch 2; .* last check"
+    ):
+        run_training("ant", data, tmp_path / "cut", recipe, settings=few, track=terminated)
+    assert used == 2
+    run_training("ant", data, tmp_path / "cut", recipe, settings=few)
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
+
+
 # What somebody wrote into a checkpoint of a step within an epoch: tensors, or notes.
 FORGED: list[dict[str, torch.Tensor | str]] = [
     {"within.feed.order": torch.zeros(3, dtype=torch.int64)},

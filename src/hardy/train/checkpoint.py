@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from hardy.errors import HardyError, InputError
 from hardy.models.weight_files import packed, unpacked
+from hardy.progress import Item, Track
 from hardy.train.method import Method
 from hardy.train.record import run_hash, share_unreadable, streams_of, write_unreadable
 from hardy.train.run_folder import Log, check_log, write_log, write_whole
@@ -56,6 +57,27 @@ class Saver:
         """Save after an epoch, if that is due, or where this process is told to end: an epoch may
         be too short for `after_step`."""
         self._save_if(training, due)
+
+    def heeding(self, training: Training, track: Track) -> Track:
+        """What a method does before an epoch cannot be saved halfway, and may take long: where this
+        process is told to end, it ends there, and the last checkpoint stands."""
+        every = 1 if training.ranks.world == 1 else _AGREE_STEPS
+
+        def until_told(items: Iterable[Item]) -> Iterator[Item]:
+            for number, item in enumerate(items):
+                told = self.terminated()
+                if number % every == 0 and any(training.ranks.any_of(told, told, training.device)):
+                    raise HardyError(
+                        f"stopped by SIGTERM before the first step of epoch {training.epoch + 1}; "
+                        "what was prepared for it is not saved, and the same command goes on after "
+                        "the last checkpoint, or begins again where there is none"
+                    )
+                yield item
+
+        def heeded(items: Iterable[Item], *shown: Any) -> Iterable[Item]:
+            return track(until_told(items), *shown)
+
+        return heeded
 
     def _save_if(self, training: Training, due: bool) -> None:
         ends = self.terminated() and training.epoch < training.hyper.epochs

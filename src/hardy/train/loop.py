@@ -266,7 +266,7 @@ class Training:
         """Begin an epoch, or go on with one that was saved; the images it shows."""
         feed = self.feed = self.feed.changed(self.method, self.epoch)
         self.model.train()
-        self.method.track = track
+        self.method.track = track if self.saver is None else self.saver.heeding(self, track)
         if self.step:
             self.within = {}
             return feed
