@@ -51,10 +51,22 @@ def blanket(images: np.ndarray) -> Iterator[Arguments]:
         yield layer, keep
 
 
+def flakes(layer: np.ndarray) -> Iterator[Arguments]:
+    yield (float(layer.flat[0]),)
+    for row in rows("snow"):
+        yield (float(row["threshold"]),)
+
+
 def frosted(images: np.ndarray) -> Iterator[Arguments]:
     texture = RNG.integers(0, 256, images.shape, np.uint8)
     for row in rows("frost"):
         yield texture, float(row["image_weight"]), float(row["frost_weight"])
+
+
+def glisten(liquid: np.ndarray) -> Iterator[Arguments]:
+    for strength in (0.6, 0.5):
+        yield RNG.integers(0, 256, liquid.shape, np.uint8), strength
+        yield np.zeros_like(liquid), strength
 
 
 def splash(images: np.ndarray) -> Iterator[Arguments]:
@@ -108,10 +120,16 @@ def turn_hue(images: np.ndarray) -> Iterator[Arguments]:
 CASES: dict[str, Callable[[np.ndarray], Iterator[Arguments]]] = {
     case.__name__: case
     for case in (
-        *(haze, whiten, blanket, frosted, splash, cover, stretch, recolour),
+        *(haze, whiten, flakes, blanket, frosted, glisten, splash, cover, stretch, recolour),
         *(brighten, mix, fade, turn_hue),
     )
 } | c_bar_cases.CASES
+
+# What a formula is applied to, where that is a layer instead of the images.
+LAYERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "flakes": lambda images: RNG.normal(0.3, 0.5, images.shape[:3]),
+    "glisten": lambda images: np.ascontiguousarray(images[..., 0]),
+}
 
 
 def test_every_formula_has_a_case():
@@ -128,9 +146,10 @@ def test_fused_equals_plain(name):
         random_images(2, 8, 8, seed=1),
         flat_images(8, 9),
     ):
-        for arguments in CASES[name](images):
-            fused = OPS.fused[name](images, *arguments)
-            plain = FORMULAS[name](OPS, images, *arguments)
+        subject = LAYERS[name](images) if name in LAYERS else images
+        for arguments in CASES[name](subject):
+            fused = OPS.fused[name](subject, *arguments)
+            plain = FORMULAS[name](OPS, subject, *arguments)
             assert fused.dtype == plain.dtype
             differing = np.count_nonzero(fused != plain)
             assert differing == 0, f"{arguments[1:]}: {differing} of {plain.size} differ"

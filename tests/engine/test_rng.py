@@ -81,6 +81,16 @@ def test_keys_and_names_are_frozen():
     assert rng.image_id(2**64 - 1) == 2**64 - 1
 
 
+def test_a_key_does_not_hang_on_what_was_asked_before():
+    # True == 1 and 1.0 == 1 find the same place of a cache that does not look at types.
+    before, after = {}, {}
+    for found, seeds in ((before, (1, True, 1.0)), (after, (1.0, True, 1))):
+        rng.derive_key.cache_clear()
+        found |= {repr(seed): rng.derive_key(seed, "224", "fog", 3) for seed in seeds}
+    assert before == after
+    assert len({*before.values()}) == 3
+
+
 def test_every_cell_has_its_own_key():
     cells = [
         (seed, name, corruption, severity)

@@ -18,8 +18,8 @@ from tests.engine.torch_device import DEVICE, assert_same, moved
 from tests.photos import photos
 
 IDS = np.array([7, 2**63 + 11], np.uint64)
-# Of ImageNet-NOC; they run in torch's own steps.
-PLAIN = {"brighten", "mix", "fade", "turn_hue"}
+# Of layers, and of ImageNet-NOC; they run in torch's own steps.
+PLAIN = {"flakes", "glisten", "brighten", "mix", "fade", "turn_hue"}
 every_corruption = pytest.mark.parametrize("name", CORRUPTIONS.names())
 
 

@@ -62,7 +62,8 @@ def enter(images: object) -> tuple[Any, Callable[[Any], Any]]:
     if isinstance(images, np.ndarray):
         _check_dtype(images)
         _check_shape(images)
-        batch = np.require(images, requirements=["C", "W", "E"])
+        ready = type(images) is np.ndarray and images.flags.carray
+        batch = images if ready else np.require(images, requirements=["C", "W", "E"])
     elif is_tensor(images):
         _check_tensor_dtype(images)
         _check_shape(images)

@@ -32,6 +32,7 @@ def _hash(text: str, size: int) -> int:
     return int.from_bytes(blake2b(data, digest_size=size).digest(), "little")
 
 
+@lru_cache(maxsize=1024, typed=True)  # True is not 1 here: the key is that of the text
 def derive_key(seed: int, edition: str, corruption: str, severity: int) -> int:
     """The 64-bit Philox key of one cell of one edition."""
     return _hash(f"hardy/1/{seed}/{edition}/{corruption}/{severity}", 8)

@@ -47,12 +47,17 @@ def whiten(ops: Ops, images: Array, layer: Array, keep: float) -> Array:
     return snowed(ops, x, layer)
 
 
+@formula
+def flakes(ops: Ops, layer: Array, threshold: float) -> Array:
+    """The layer's bytes, black below the threshold."""
+    return ops.to_bytes(layer) * (layer >= threshold)
+
+
 def flake_layer(
     ops: Ops, layer: Array, size: Size, mean: float, sd: float, zoom: float, threshold: float
 ) -> Array:
     """Normal noise, zoomed and cut off below a threshold: bytes (N, H, W, 1)."""
-    layer = ops.zoom(mean + sd * layer, zoom, size)
-    return (ops.to_bytes(layer) * (layer >= threshold))[..., None]
+    return flakes(ops, ops.zoom(mean + sd * layer, zoom, size), float(threshold))[..., None]
 
 
 @corruption("weather", draw=_draw_snow)
@@ -165,15 +170,21 @@ def cover(ops: Ops, images: Array, amount: Array, colour: Array) -> Array:
     return ops.to_bytes(x * (ops.float32(1) - m) + m * colour)
 
 
+@formula
+def glisten(ops: Ops, liquid: Array, relief: Array, strength: float) -> Array:
+    """Drops times their relief, of which the brightest becomes `strength`, in float32."""
+    shining = ops.cast(liquid, "float32") * ops.cast(relief, "float32")
+    peak = ops.largest(shining)
+    # A layer without drops has no peak to divide by; the image then stays as it is.
+    return shining / ops.where(peak > 0, peak, ops.float32(1)) * ops.float32(strength)
+
+
 def water(ops: Ops, images: Array, layer: Array, strength: float) -> Array:
     """Embossed, shining drops where the layer is not 0."""
     # Beyond 1 the cast to a byte wraps, as in the reference: frequent in the small editions.
     liquid = ops.cast(ops.cast(255 * layer, "int32") & 255, "uint8")
-    relief = ops.cast(liquid, "float32") * ops.cast(ops.relief(liquid), "float32")
-    peak = ops.largest(relief)
-    # A layer without drops has no peak to divide by; the image then stays as it is.
-    shine = relief / ops.where(peak > 0, peak, ops.float32(1)) * ops.float32(strength)
-    return splash(ops, images, shine, ops.cast(ops.host(WATER), "float32"))
+    amount = glisten(ops, liquid, ops.relief(liquid), float(strength))
+    return splash(ops, images, amount, ops.cast(ops.host(WATER), "float32"))
 
 
 @corruption("weather", draw=draw_layer)

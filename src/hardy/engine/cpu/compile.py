@@ -1,7 +1,8 @@
 """How every CPU kernel is compiled.
 
-No fastmath: a fused multiply-add or a reordered sum changes last bits, and with them bytes. The
-GIL is released, so two threads do the work of two processes; machine code is cached on disk.
+No fastmath: a fused multiply-add or a reordered sum changes last bits, and with them bytes, but for
+the rough sums of `doubts`. The GIL is released, so two threads do the work of two processes;
+machine code is cached on disk.
 """
 
 from collections.abc import Callable

@@ -100,9 +100,9 @@ def shuffle_passes(images, moves, reach):
                     k += 1
                     place = 3 * (y * width + x)
                     target, source = np.uint64(place), np.uint64(place + steps[move])
-                    image[target] = image[source]
-                    image[target + _1] = image[source + _1]
-                    image[target + _2] = image[source + _2]
+                    # All read before any is written: the processor waits for no store then.
+                    red, green, blue = image[source], image[source + _1], image[source + _2]
+                    image[target], image[target + _1], image[target + _2] = red, green, blue
 
 
 @kernel

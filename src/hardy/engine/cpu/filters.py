@@ -7,7 +7,7 @@ contiguous memory and vectorise; a step of one pixel is a step of three values.
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel
-from hardy.engine.cpu.doubts import next_doubt
+from hardy.engine.cpu.doubts import next_doubt, plus
 from hardy.engine.cpu.maths import unit
 
 NEAREST, REFLECT = 0, 1
@@ -37,7 +37,7 @@ def _correlate(source, places, weights, line):
     if reach % 2:
         a, b, w1 = source[places[0] :], source[places[last] :], weights[reach]
         for x in range(len(line)):
-            line[x] = centre[x] * w0 + (a[x] + b[x]) * w1
+            line[x] = plus(centre[x] * w0, a[x] + b[x], w1)
     else:
         for x in range(len(line)):
             line[x] = centre[x] * w0
@@ -48,15 +48,15 @@ def _correlate(source, places, weights, line):
         c, d, w2 = source[places[k] :], source[places[last - k] :], weights[reach - k]
         k += 1
         for x in range(len(line)):
-            line[x] = (line[x] + (a[x] + b[x]) * w1) + (c[x] + d[x]) * w2
+            line[x] = plus(plus(line[x], a[x] + b[x], w1), c[x] + d[x], w2)
     while k < reach:
         a, b, w1 = source[places[k] :], source[places[last - k] :], weights[reach - k]
         c, d, w2 = source[places[k + 1] :], source[places[last - k - 1] :], weights[reach - k - 1]
         e, f, w3 = source[places[k + 2] :], source[places[last - k - 2] :], weights[reach - k - 2]
         g, h, w4 = source[places[k + 3] :], source[places[last - k - 3] :], weights[reach - k - 3]
         for x in range(len(line)):
-            half = (line[x] + (a[x] + b[x]) * w1) + (c[x] + d[x]) * w2
-            line[x] = (half + (e[x] + f[x]) * w3) + (g[x] + h[x]) * w4
+            half = plus(plus(line[x], a[x] + b[x], w1), c[x] + d[x], w2)
+            line[x] = plus(plus(half, e[x] + f[x], w3), g[x] + h[x], w4)
         k += 4
 
 

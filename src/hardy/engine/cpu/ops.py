@@ -28,6 +28,7 @@ from hardy.engine.ops import Array, Window, one_by_one
 from hardy.engine.portable import Float64, Int64
 from hardy.engine.tables import filter_weights as tables
 from hardy.engine.tables import jpeg_constants
+from hardy.engine.tables.filter_weights import Float32
 
 _Filled = TypeVar("_Filled")
 
@@ -67,18 +68,22 @@ def _caustics(images: UInt8, time: Float64, scale: Float64) -> Float64:
     return _fill(np.empty(images.shape[:3]), c_bar_warps.caustics, time, scale)
 
 
+def _glisten(liquid: UInt8, relief: UInt8, strength: float) -> Float32:
+    return _fill(np.empty(liquid.shape, np.float32), points.glisten, liquid, relief, strength)
+
+
 _FUSED: dict[str, Callable[..., Array]] = {
     kernel.__name__: _filled(kernel)
     for kernel in (
-        *(points.haze, points.whiten, points.frosted, points.splash, points.cover),
-        *(points.stretch, points.recolour, points.blanket),
+        *(points.haze, points.whiten, points.flakes, points.frosted),
+        *(points.splash, points.cover, points.stretch, points.recolour, points.blanket),
         *(noc_ops.brighten, noc_ops.mix, noc_ops.fade, noc_ops.turn_hue),
         *(c_bar_noise.blacken, c_bar_noise.add_noises, c_bar_noise.stir, c_bar_noise.cloud),
         *(c_bar_shapes.chequer, c_bar_shapes.ring, c_bar_shapes.stripe, c_bar_shapes.sparkle),
         *(c_bar_shapes.window, c_bar_shapes.rule),
         *(c_bar_warps.displace, c_bar_warps.fringe, c_bar_warps.refract, c_bar_warps.spin),
     )
-} | {"caustics": _caustics}
+} | {"caustics": _caustics, "glisten": _glisten}
 
 
 class NumpyOps:
@@ -185,12 +190,12 @@ class NumpyOps:
     def jpeg(self, images: UInt8, quality: int) -> UInt8:
         """OpenCV carries the same libjpeg-turbo as Pillow and reaches it with fewer copies."""
         jpeg_constants.check_sides(*images.shape[1:3])
-        out = np.empty_like(images)
-        for image, target in zip(images, out, strict=True):
+        done: list[Any] = []
+        for image in images:
             swapped = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
             _, data = cv2.imencode(".jpg", swapped, [cv2.IMWRITE_JPEG_QUALITY, quality])
-            target[:] = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB)
-        return out
+            done.append(cv2.imdecode(data, cv2.IMREAD_COLOR_RGB))
+        return done[0][None] if len(done) == 1 else np.stack(done)
 
     # Fields.
     def smooth(self, fields: Float64, sigma: float, truncate: float, border: str) -> Float64:

@@ -146,6 +146,15 @@ def whiten(images, layer, keep, out):
 
 
 @kernel
+def flakes(layer, threshold, out):
+    """See corrupt.imagenet_c.weather.flakes."""
+    source, goal = layer.reshape(-1), out.reshape(-1)
+    for k in range(source.size):
+        level = np.int32(min(max(source[k], 0.0), 1.0) * 255.0)
+        goal[k] = np.uint8(level if source[k] >= threshold else np.int32(0))
+
+
+@kernel
 def frosted(images, texture, image_weight, frost_weight, out):
     """See corrupt.imagenet_c.weather.frosted."""
     source, frost, goal = images.reshape(-1), texture.reshape(-1), out.reshape(-1)
@@ -155,30 +164,40 @@ def frosted(images, texture, image_weight, frost_weight, out):
 
 
 @kernel
+def glisten(liquid, relief, strength, out):
+    """See corrupt.imagenet_c.weather.glisten."""
+    times = np.float32(strength)
+    for i in range(len(out)):
+        drops, heights, goal = liquid[i].reshape(-1), relief[i].reshape(-1), out[i].reshape(-1)
+        peak = np.int32(0)
+        for k in range(goal.size):
+            peak = max(peak, np.int32(np.int32(drops[k]) * np.int32(heights[k])))
+        divisor = np.float32(max(peak, np.int32(1)))
+        for k in range(goal.size):
+            goal[k] = np.float32(np.int32(drops[k]) * np.int32(heights[k])) / divisor * times
+
+
+@kernel
 def splash(images, amount, colour, out):
     """See corrupt.imagenet_c.weather.splash: float32 throughout."""
-    n, height, width, _ = images.shape
     one, full = np.float32(1.0), np.float32(255.0)
-    for i in range(n):
-        for y in range(height):
-            for x in range(width):
-                for c in range(3):
-                    value = np.float32(images[i, y, x, c]) / full + amount[i, y, x] * colour[c]
-                    out[i, y, x, c] = np.uint8(np.int32(min(value, one) * full))
+    source, drops, goal = images.reshape(-1), amount.reshape(-1), out.reshape(-1)
+    for p in range(drops.size):
+        for c in range(3):
+            value = single_unit(source[3 * p + c]) + drops[p] * colour[c]
+            goal[3 * p + c] = np.uint8(np.int32(min(value, one) * full))
 
 
 @kernel
 def cover(images, amount, colour, out):
     """See corrupt.imagenet_c.weather.cover: float32 throughout."""
-    n, height, width, _ = images.shape
     one, full = np.float32(1.0), np.float32(255.0)
-    for i in range(n):
-        for y in range(height):
-            for x in range(width):
-                mud = amount[i, y, x]
-                for c in range(3):
-                    value = np.float32(images[i, y, x, c]) / full * (one - mud) + mud * colour[c]
-                    out[i, y, x, c] = np.uint8(np.int32(min(value, one) * full))
+    source, covered, goal = images.reshape(-1), amount.reshape(-1), out.reshape(-1)
+    for p in range(covered.size):
+        mud = covered[p]
+        for c in range(3):
+            value = single_unit(source[3 * p + c]) * (one - mud) + mud * colour[c]
+            goal[3 * p + c] = np.uint8(np.int32(min(value, one) * full))
 
 
 @kernel

@@ -6,7 +6,9 @@ Rows of pixels are walked as rows of values, as in filters.py.
 import numpy as np
 
 from hardy.engine.cpu.compile import kernel
-from hardy.engine.cpu.doubts import next_doubt
+from hardy.engine.cpu.doubts import next_doubt, plus
+
+_FEW = 16  # values of a row
 
 
 @kernel
@@ -22,8 +24,8 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
     """Correlation with a disk plan: running sums for the flat core, groups of pixels for the ring.
 
     Sums of bytes are integers, and the reference's ties lie further from whole levels than any
-    float64 order can err, so the order of the products is free. Float32 decides most rows, see
-    doubts.py; the others are weighed again in float64.
+    float64 order can err, so the order of the products is free. Float32 decides all but a few
+    bytes, see doubts.py; rows where many are in doubt are weighed again in float64.
     """
     n, height, width, channels = images.shape
     reach = 0
@@ -33,6 +35,9 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
         reach = max(reach, abs(runs[k, 0]), abs(runs[k, 1]), abs(runs[k, 2]))
     values, stride = width * channels, (width + 2 * reach) * channels
     padded = np.empty((height + 2 * reach + 1, stride), np.uint8)
+    # Pixels of the ring above and below weigh the same: folded[d] = row y - d plus row y + d. A row
+    # of zeros comes last.
+    folded = np.zeros((reach + 2, stride), np.int16)
     core, step = np.empty(values, np.int32), np.empty(values, np.int16)
     rough, total, most = np.empty(values, np.float32), np.empty(values), np.empty(values, np.uint8)
     # Filled up to fours with groups that weigh nothing. The core's sum is a group without bounds.
@@ -42,11 +47,17 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
     singles, core_single = doubles.astype(np.float32), np.float32(core_weight)
     # An addition to the total errs by 2**-17 at most; all else in float32 by eight times that.
     error = np.float32((fours // 4 + 8) * 2.0**-17)
-    # Where a pixel of the ring lies, counted from the first row in reach.
-    places = np.empty(len(offsets), np.uint32)
-    for k in range(len(offsets)):
-        dy, dx = offsets[k]
-        places[k] = (reach + dy) * stride + (reach + dx) * channels
+    # Where the pixels of a group lie in the folded rows, an even number of them: else with a zero.
+    places = np.full(len(offsets) + len(weights), np.uint32((reach + 1) * stride))
+    ends = np.zeros(len(starts), np.int64)
+    for g in range(len(weights)):
+        end = ends[g]
+        for k in range(starts[g], starts[g + 1]):
+            dy, dx = offsets[k]
+            if dy >= 0:
+                places[end] = dy * stride + (reach + dx) * channels
+                end += 1
+        ends[g + 1] = end + end % 2
     for i in range(n):
         _pad_mirrored(images[i], reach, padded)
         core[:] = 0
@@ -55,9 +66,11 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
                 _add_line(padded[reach + dy, (reach + runs[k, 0]) * channels :], core)
         target = out[i].reshape(height, values)
         for y in range(height):
-            source, goal = padded[y:].reshape(-1), target[y]
+            goal = target[y]
+            if fours:
+                _fold_rows(padded[y : y + 2 * reach + 1], folded)
             for g in range(len(weights)):
-                _sum_lines(source, places[starts[g] : starts[g + 1]], groups[g])
+                _sum_lines(folded.reshape(-1), places[ends[g] : ends[g + 1]], groups[g])
             sure = False
             if fours:
                 _weigh(core, core_single, groups, singles, rough)
@@ -65,7 +78,7 @@ def disk_bytes(images, core_weight, runs, weights, starts, offsets, out):
                     goal[x] = _truncated(max(rough[x] - error, np.float32(0.0)))
                 for x in range(values):
                     most[x] = _truncated(rough[x] + error)
-                sure = next_doubt(goal, most, 0) >= values
+                sure = _settle(core, core_weight, groups, doubles, goal, most)
             if not sure:
                 _weigh(core, core_weight, groups, doubles, total)
                 for x in range(values):
@@ -90,8 +103,22 @@ def _weigh(core, core_weight, groups, weights, total):
         a, b, c, d = groups[g], groups[g + 1], groups[g + 2], groups[g + 3]
         w0, w1, w2, w3 = weights[g], weights[g + 1], weights[g + 2], weights[g + 3]
         for x in range(len(total)):
-            two = kind(a[x]) * w0 + kind(b[x]) * w1
-            total[x] = total[x] + (two + (kind(c[x]) * w2 + kind(d[x]) * w3))
+            two = plus(kind(a[x]) * w0, kind(b[x]), w1)
+            total[x] = total[x] + (two + plus(kind(c[x]) * w2, kind(d[x]), w3))
+
+
+@kernel
+def _settle(core, core_weight, groups, weights, least, most):
+    """Settles what is in doubt in a row; False if that is too much."""
+    x = next_doubt(least, most, 0)
+    for _ in range(_FEW):
+        if x < len(least):
+            total = core[x] * core_weight
+            for g in range(len(groups)):
+                total += groups[g, x] * weights[g]
+            least[x] = _truncated(total)
+            x = next_doubt(least, most, x + 1)
+    return x >= len(least)
 
 
 @kernel
@@ -116,6 +143,20 @@ def _pad_mirrored(image, reach, padded):
 
 
 @kernel
+def _fold_rows(rows, folded):
+    reach = len(rows) // 2
+    folded[0] = rows[reach]
+    for d in range(1, reach + 1):
+        _add_rows(rows[reach - d], rows[reach + d], folded[d])
+
+
+@kernel
+def _add_rows(above, below, both):
+    for x in range(len(both)):
+        both[x] = np.int16(np.int16(above[x]) + np.int16(below[x]))
+
+
+@kernel
 def _add_line(source, line):
     for x in range(len(line)):
         line[x] += source[x]
@@ -123,25 +164,21 @@ def _add_line(source, line):
 
 @kernel
 def _sum_lines(source, places, line):
-    """line = the sum of what begins at the places, four of them in one pass over the line.
+    """line = the sum of what begins at the places, four or two of them in one pass over the line.
 
     Places are unsigned, as in warps.py.
     """
     whole = len(places) // 4 * 4
-    if not whole:
-        line[:] = 0
     for k in range(0, whole, 4):
         a, b, c, d = places[k], places[k + 1], places[k + 2], places[k + 3]
         for x in range(np.uint32(len(line))):
-            four = (
-                np.int16(source[a + x])
-                + np.int16(source[b + x])
-                + np.int16(source[c + x])
-                + np.int16(source[d + x])
-            )
+            four = (source[a + x] + source[b + x]) + (source[c + x] + source[d + x])
             line[x] = line[x] + four if k else four
-    for k in range(whole, len(places)):
-        _add_line(source[places[k] :], line)
+    for k in range(whole, len(places), 2):
+        a, b = places[k], places[k + 1]
+        for x in range(np.uint32(len(line))):
+            two = source[a + x] + source[b + x]
+            line[x] = line[x] + two if k else two
 
 
 @kernel
@@ -203,10 +240,12 @@ def _sum_taps(source, places, weights, total):
         w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
         if k:
             for x in range(len(total)):
-                total[x] = total[x] + ((a[x] * w0 + b[x] * w1) + (c[x] * w2 + d[x] * w3))
+                two = plus(plus(total[x], a[x], w0), b[x], w1)
+                total[x] = plus(plus(two, c[x], w2), d[x], w3)
         else:
             for x in range(len(total)):
-                total[x] = (a[x] * w0 + b[x] * w1) + (c[x] * w2 + d[x] * w3)
+                two = plus(a[x] * w0, b[x], w1)
+                total[x] = plus(plus(two, c[x], w2), d[x], w3)
 
 
 @kernel

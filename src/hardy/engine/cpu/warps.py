@@ -91,23 +91,39 @@ def _zoom_mean_bytes(images, rows, row_weights, weights, counts, targets, source
 
 @kernel
 def zoom_fields(fields, first_y, weight_y, first_x, weight_x, out):
-    """Order-1 zoom of float64 fields (N, h, w), in SciPy's order of products and sums."""
+    """Order-1 zoom of float64 fields (N, h, w), in SciPy's order of products and sums.
+
+    A row is gathered once for all rows that it becomes; two of them are at hand.
+    """
     n, height, width = out.shape
+    first, second, held = np.empty((2, width)), np.empty((2, width)), np.empty(2, np.int64)
     for i in range(n):
-        field = fields[i]
+        held[:] = -1
         for y in range(height):
-            top, bottom = field[first_y[y]], field[first_y[y] + 1]
+            for row in range(first_y[y], first_y[y] + 2):
+                if held[row % 2] != row:
+                    held[row % 2] = row
+                    _gather_pairs(fields[i, row], first_x, first[row % 2], second[row % 2])
+            top, bottom = first_y[y] % 2, (first_y[y] + 1) % 2
+            a, b, c, d = first[top], second[top], first[bottom], second[bottom]
             down1 = weight_y[y]
             down0 = 1.0 - down1
+            goal = out[i, y]
             for x in range(width):
-                p, along1 = first_x[x], weight_x[x]
+                along1 = weight_x[x]
                 along0 = 1.0 - along1
-                out[i, y, x] = (
-                    (top[p] * down0) * along0
-                    + (top[p + 1] * down0) * along1
-                    + (bottom[p] * down1) * along0
-                    + (bottom[p + 1] * down1) * along1
+                goal[x] = (
+                    (a[x] * down0) * along0
+                    + (b[x] * down0) * along1
+                    + (c[x] * down1) * along0
+                    + (d[x] * down1) * along1
                 )
+
+
+@kernel
+def _gather_pairs(line, places, first, second):
+    for x in range(len(places)):
+        first[x], second[x] = line[places[x]], line[places[x] + 1]
 
 
 @kernel
