@@ -48,6 +48,7 @@ PARTS: dict[str, tuple[Part | None, int]] = {
     "prime": (lambda method, images: method.mixtures(images, 2), 3),
     "trivial_augment": (lambda method, images: method.view(images), 1),
     "pix_mix": (lambda method, images: method.view(images), 1),
+    "best": (lambda method, images: torch.cat(method.both(images)), 2),
     "afa": (lambda method, images: method.waved(to_pixels(images)), 2),
 }
 # How good its networks are changes nothing in what they cost.

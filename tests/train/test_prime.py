@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hardy.errors import InputError
 from hardy.train.method import Draw, make_method
 from hardy.train.methods.prime import (
     COLOUR,
+    DEEPEST,
     FILTER,
     WARP,
     Prime,
@@ -138,6 +140,21 @@ def test_mixtures_are_pixels_and_nothing_waits(monkeypatch: pytest.MonkeyPatch) 
     assert made.min() >= 0
     assert made.max() <= 1
     assert not torch.equal(made[0], made[1])
+
+
+def test_draws_come_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one would give another training with the same seed."""
+    drawn: list[str] = []
+    for name in ("filters", "curves", "warps"):
+        draw = getattr(Prime, name)
+
+        def noted(self: Prime, count: int, name: str = name, draw: Any = draw) -> torch.Tensor:
+            drawn.append(name)
+            return draw(self, count)
+
+        monkeypatch.setattr(Prime, name, noted)
+    ready().mixtures(bytes_of(6, 12), 1)
+    assert drawn == ["filters", "curves", "warps"] * DEEPEST
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """AugMix (Hendrycks et al., 2020): mixtures of chains of operations, and the JSD loss."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -17,8 +18,24 @@ DEEPEST = 3
 JSD_WEIGHT = 12.0
 
 
+class MixingMethod(Method, ABC):
+    """An image and two mixtures of it have to get one prediction."""
+
+    @abstractmethod
+    def mixtures(self, images: Tensor, views: int) -> Tensor:
+        """float (views, N, 3, H, W) in 0..1."""
+
+    def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
+        views = torch.cat([to_pixels(images), *self.mixtures(images, 2)])
+        return agreement(model(views), labels)
+
+    def view(self, images: Tensor) -> Tensor:
+        """One mixture of each image."""
+        return self.mixtures(images, 1)[0]
+
+
 @dataclass
-class AugMix(Method):
+class AugMix(MixingMethod):
     """An image and two mixtures of operations on it have to get one prediction.
 
     CE(p(x), y) + 12 · JSD of p(x) and the predictions on two mixtures of x.
@@ -39,16 +56,7 @@ class AugMix(Method):
         if can_record(draw.device, draw.ranks):  # some sixty small kernels become a few
             self.operate = torch.compile(operate, dynamic=False)
 
-    def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-        views = torch.cat([to_pixels(images), *self.mixtures(images, 2)])
-        return agreement(model(views), labels)
-
-    def view(self, images: Tensor) -> Tensor:
-        """One mixture of each image."""
-        return self.mixtures(images, 1)[0]
-
     def mixtures(self, images: Tensor, views: int) -> Tensor:
-        """float (views, N, 3, H, W) in 0..1."""
         count, draw = len(images), self.draw
         shape = (views, CHAINS, count)
         depths = draw.integers(DEEPEST, *shape).flatten() + 1

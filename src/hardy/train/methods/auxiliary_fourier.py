@@ -10,14 +10,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hardy.errors import InputError
-from hardy.train.method import Batches, Draw, Method, make_method, need_positive, to_pixels
+from hardy.train.method import Draw, make_method, need_positive, to_pixels
+from hardy.train.methods.partners import Partners, WithPartners, need_view
 
 _WAVES_SIDE = 32
 _SEEN: tuple[str, ...] = ("single_frequency_greyscale",)
 
 
 @dataclass
-class AuxiliaryFourier(Method):
+class AuxiliaryFourier(WithPartners):
     """A second batch with plane waves added passes the net by batch norms of its own: AFA.
 
     ½ · CE(f(x), y) + ½ · CE(f'(x + η), y), where f' has the weights of f, but for batch norms. For
@@ -36,37 +37,21 @@ class AuxiliaryFourier(Method):
 
     def __post_init__(self) -> None:
         need_positive("strength", self.strength)
-        self.partner = None if self.main == "standard" else make_method(self.main)
-        if self.partner is not None and not hasattr(self.partner, "view"):
-            raise InputError(
-                "afa: expected as main standard or a method that shows one view of an image, such "
-                f"as trivial_augment, got {self.main}"
-            )
-        self.seen = (*_SEEN, *(self.partner.seen if self.partner else ()))
+        named = {} if self.main == "standard" else {"main": make_method(self.main)}
+        for one in named.values():
+            need_view(one, "afa: expected as main standard or", self.main)
+        self.partners = Partners(named)
+        self.seen = (*_SEEN, *self.partners.seen)
 
     def begin(self, draw: Draw, shape: tuple[int, ...]) -> None:
         super().begin(draw, shape)
-        if self.partner is not None:
-            self.partner.classifier, self.partner.batch = self.classifier, self.batch
-            self.partner.begin(draw, shape)
+        self.partners.begin(self, shape)
         self.norms = give_second_norms(self.classifier.net)
 
-    def begin_epoch(self, epoch: int, model: nn.Module, batches: Batches) -> None:
-        if self.partner is not None:
-            self.partner.track = self.track
-            self.partner.begin_epoch(epoch, model, batches)
-
-    def epoch_state(self) -> dict[str, Tensor]:
-        return {} if self.partner is None else self.partner.epoch_state()
-
-    def restore_epoch(self, epoch: int, state: Mapping[str, Tensor]) -> None:
-        if self.partner is not None:
-            self.partner.track = self.track
-            self.partner.restore_epoch(epoch, state)
-
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-        partner: Any = self.partner
-        pixels = to_pixels(images) if partner is None else partner.view(images)
+        pixels = to_pixels(images)
+        for partner in self.partners.methods.values():
+            pixels = partner.view(images)
         both = torch.cat([pixels, self.waved(to_pixels(images))])
         for norm in self.norms.values():
             norm.halved = True
@@ -99,19 +84,14 @@ class AuxiliaryFourier(Method):
         }
 
     def state(self) -> dict[str, Tensor]:
-        partner = {} if self.partner is None else self.partner.state()
         own = {f"second.{name}": weight.detach() for name, weight in self.learned_beside().items()}
-        return own | {f"main.{name}": tensor for name, tensor in partner.items()}
+        return own | super().state()
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         with torch.no_grad():
             for name, weight in self.learned_beside().items():
                 weight.copy_(state[f"second.{name}"])
-        if self.partner is not None:
-            start = "main."
-            self.partner.restore(
-                {name[len(start) :]: t for name, t in state.items() if name.startswith(start)}
-            )
+        super().restore(state)
 
 
 class TwoNorms(nn.BatchNorm2d):

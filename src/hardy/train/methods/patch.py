@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hardy.errors import InputError
-from hardy.train.method import Method, need_positive
+from hardy.train.method import Method, need_positive, to_pixels
 
 
 def patches(rows: Tensor, columns: Tensor, size: int | Tensor, height: int, width: int) -> Tensor:
@@ -33,6 +33,10 @@ class Patch(Method, ABC):
     @abstractmethod
     def noise(self, shape: torch.Size) -> Tensor:
         """Noise for whole images; what lies in the patch is used."""
+
+    def view(self, images: Tensor) -> Tensor:
+        """Bytes to pixels in 0..1."""
+        return self.augment(to_pixels(images))
 
     def augment(self, pixels: Tensor) -> Tensor:
         count, _, height, width = pixels.shape

@@ -4,21 +4,22 @@ import math
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from hardy.errors import InputError
 from hardy.train.cuda_graphs import can_record
-from hardy.train.method import Draw, Method, need_positive, to_pixels
-from hardy.train.methods.augmix import CHAINS, DEEPEST, agreement, mix_chains
+from hardy.train.method import Draw, need_positive, to_pixels
+from hardy.train.methods.augmix import CHAINS, DEEPEST, MixingMethod, mix_chains
 
 FILTER, COLOUR, WARP = range(3)
 _POINTS = 40  # of a curve for each half wave of its highest frequency: 0.08 % off between two
 _LOWEST_CUTOFF = 3
+_SEEN: tuple[str, ...] = ("elastic_transform", "noc_elastic")
 
 
 @dataclass
-class Prime(Method):
+class Prime(MixingMethod):
     """An image and two mixtures of filters, colour curves and warps of it have to get one
     prediction.
 
@@ -33,17 +34,22 @@ class Prime(Method):
       `cutoff`; T between 1 / (π n² ln q) and, where that is more, 4 / (π³ q² ln q), at a place that
       is Beta(½, ½). Bilinear, coordinates clamped.
 
-    The defaults are those for CIFAR. Decided here: σ, T, K, q and the fields are drawn for each
-    image, where the original draws once for a batch; δ is the middle tap, where its code has a
-    corner; n is the longer side. The warps resemble one corruption of -C and one of NOC."""
+    With `warp` 0 the third is left out. The defaults are those for CIFAR. Decided here: σ, T, K, q
+    and the fields are drawn for each image, where the original draws once for a batch; δ is the
+    middle tap, where its code has a corner; n is the longer side. The warps resemble one corruption
+    of -C and one of NOC."""
 
     sigma: float = 4.0
     waves: int = 100
     temperature: float = 0.01
     cutoff: int = 100
-    seen = ("elastic_transform", "noc_elastic")
+    warp: int = 1
+    seen = _SEEN
 
     def __post_init__(self) -> None:
+        if self.warp not in (0, 1):
+            raise InputError(f"expected warp as 1, or 0 for no warps, got {self.warp}")
+        self.seen = _SEEN if self.warp else ()
         need_positive("sigma", self.sigma)
         need_positive("temperature", self.temperature)
         if self.waves < 1:
@@ -66,16 +72,7 @@ class Prime(Method):
             for side in shape[1:]
         )
 
-    def loss(self, model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-        views = torch.cat([to_pixels(images), *self.mixtures(images, 2)])
-        return agreement(model(views), labels)
-
-    def view(self, images: Tensor) -> Tensor:
-        """One mixture of each image."""
-        return self.mixtures(images, 1)[0]
-
     def mixtures(self, images: Tensor, views: int) -> Tensor:
-        """float (views, N, 3, H, W) in 0..1."""
         with torch.autocast(images.device.type, enabled=False):  # half a precision is too coarse
             return self._mixtures(images, views)
 
@@ -86,10 +83,11 @@ class Prime(Method):
         chains = pixels.expand(*shape[:2], -1, -1, -1, -1).flatten(0, 2)
         change = self.distort if count == self.batch else distort
         for step in range(DEEPEST):
-            kinds = self.draw.integers(3, *shape).flatten()
+            kinds = self.draw.integers(2 + self.warp, *shape).flatten()
             kinds = torch.where(step < depths, kinds, -1)
-            fields = (self.filters(len(kinds)), self.curves(len(kinds)), self.warps(len(kinds)))
-            chains = change(chains, kinds, *fields)
+            filters, curves = self.filters(len(kinds)), self.curves(len(kinds))
+            warps = self.warps(len(kinds)) if self.warp else None
+            chains = change(chains, kinds, filters, curves, warps)
         return mix_chains(self.draw, pixels, chains.unflatten(0, shape))
 
     def filters(self, count: int) -> Tensor:
@@ -131,12 +129,13 @@ class Prime(Method):
 
 
 def distort(
-    pixels: Tensor, kinds: Tensor, kernels: Tensor, curves: Tensor, warps: Tensor
+    pixels: Tensor, kinds: Tensor, kernels: Tensor, curves: Tensor, warps: Tensor | None
 ) -> Tensor:
-    """Each image by its kind: `FILTER`, `COLOUR`, `WARP`, or none of them."""
+    """Each image by its kind: `FILTER`, `COLOUR`, `WARP` where there are any, or none of them."""
     kinds = kinds[:, None, None, None]
     changed = torch.where(kinds == COLOUR, coloured(pixels, curves), pixels)
-    changed = torch.where(kinds == WARP, warped(pixels, warps), changed)
+    if warps is not None:
+        changed = torch.where(kinds == WARP, warped(pixels, warps), changed)
     return torch.where(kinds == FILTER, filtered(pixels, kernels), changed)
 
 
