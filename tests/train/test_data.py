@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.train.method import Draw
-from hardy.train.training_data import crop_and_flip, read_data
+from hardy.train.training_data import Streaming, crop_and_flip, open_data, read_data
 from tests.photos import photos
 from tests.train.small import CPU, small_data, write_arrays
 
@@ -61,3 +63,18 @@ def test_data_too_large_for_the_gpu_stay_on_the_host_as_they_are(tmp_path, monke
     data = read_data(str(write_arrays(tmp_path)), torch.device("cuda"))
     assert data.images.device == data.labels.device == CPU
     assert torch.equal(data.images, small_data(tmp_path).images)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_subset_has_so_many_images_of_every_class_the_same_each_time(
+    stream: bool, tmp_path: Path
+) -> None:
+    path = str(write_arrays(tmp_path, 60))
+    every, few, again = (
+        open_data(path, CPU, Streaming(stream=stream), recipe="none@1", subset=subset)
+        for subset in (None, 12, 12)
+    )
+    assert (len(every), len(few)) == (60, 12)
+    assert few.labels.bincount().tolist() == [4, 4, 4]
+    assert few.sha256 == again.sha256 != every.sha256
+    assert few.described.startswith("12 of 60 ")

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from hardy.train import METHODS, loop
+from hardy.train.crops import DECODED_THERE, ScaleCrop
 from hardy.train.cuda_graphs import WARM_UP, Recorded, running
 from hardy.train.loop import run_training
+from hardy.train.method import Draw
 from hardy.train.teacher import load_teacher
-from hardy.train.training_data import read_data
+from hardy.train.training_data import Streaming, open_data, read_data
 from tests.train.small import NARROW, narrow, write_arrays
 from tests.train.test_dropout import DROPPING, dropping
 from tests.train.test_loop import killed_in, same, weights
@@ -70,6 +75,7 @@ LIKE_PLAIN = {
     "noisy_mix": {},
     "pix_mix": {"fractals": "8"},
     "afa": {},
+    "best": {},
     "deep_augment": {"steps": "8", "damaged": "4"},
 }
 
@@ -169,3 +175,48 @@ def test_autoaugment_and_a_teacher(tmp_path, narrow) -> None:
         run_training("augmix", data, tmp_path / "cut", plain, **given, track=killed_in(2))
     run_training("augmix", data, tmp_path / "cut", plain, **given)
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
+
+
+def smooth_photos(folder: Path) -> Path:
+    """40 JPEGs and 8 other files of several sizes, on which decoders hardly differ."""
+    for number in range(48):
+        height, width = 200 + 3 * number, 330 - 2 * number
+        rows, columns = np.linspace(0, 200, height), np.linspace(0, 50 + number, width)
+        down, along = np.meshgrid(rows, columns, indexing="ij")
+        pixels = np.stack([down + along / 2, down + 20, 2 * along], 2)
+        place = folder / "abc"[number % 3]
+        place.mkdir(parents=True, exist_ok=True)
+        image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+        if number % 6:
+            image.save(place / f"{number}.jpg", quality=95, progressive=number % 5 == 0)
+        else:
+            image.save(place / f"{number}.png")
+    return folder
+
+
+def test_nvjpeg_shows_what_libjpeg_does(tmp_path, narrow) -> None:
+    where = smooth_photos(tmp_path / "photos")
+    shown = {}
+    for way in DECODED_THERE:
+        data = open_data(str(where), GPU, Streaming(crop=ScaleCrop(64), decode=way))
+        feed = data.feed(16, Draw(0, GPU))
+        shown[way] = [(images.int(), labels) for images, labels in feed.epoch(0)]
+    for way in ("both", "gpu"):
+        for (images, labels), (others, theirs) in zip(shown["threads"], shown[way], strict=True):
+            assert torch.equal(labels, theirs)
+            assert (images - others).abs().max() <= 8
+            assert (images - others).abs().float().mean() < 1
+    recipe = replace(NARROW, batch=16, deterministic=True)
+    begin = partial(run_training, "standard", data, hyper=recipe, device=GPU)
+    begin(out=tmp_path / "whole")
+    begin(out=tmp_path / "again")
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "again"))
+
+
+def test_a_recorded_run_is_fed_by_nvjpeg(tmp_path, narrow) -> None:
+    where = smooth_photos(tmp_path / "photos")
+    streaming = Streaming(crop=ScaleCrop(32), decode="both")
+    recipe = replace(NARROW, batch=8, epochs=4, lr=0.01)
+    data = open_data(str(where), GPU, streaming)
+    log = run_training("standard", data, tmp_path / "run", recipe, device=GPU).log
+    assert len(log) == 4

@@ -54,7 +54,10 @@ def test_what_has_been_seen_is_a_corruption(name) -> None:
         "noisy_mix",
     )
     assert bool(seen & {"gaussian_noise", "speckle_noise"}) == (name in noisy)
-    operating = ("augmix", "apr", "hybrid_augment", "trivial_augment", "pix_mix", "noisy_mix")
+    operating = (
+        *("augmix", "apr", "hybrid_augment", "trivial_augment", "pix_mix", "noisy_mix"),
+        "best",
+    )
     assert ("noc_rotation" in seen) == (name in operating)
     assert (
         ("brightness" in seen) == ("contrast" in seen) == (name in ("trivial_augment", "pix_mix"))
@@ -63,7 +66,8 @@ def test_what_has_been_seen_is_a_corruption(name) -> None:
     assert bool(seen) == (name in (*noisy, *operating, "prime", "afa", "deep_augment"))
 
 
-SMALLEST = {"corrupted": 8, "noise2net": 2, "hybrid_augment": 2}  # sides; all others take a pixel
+# Sides; all others take a pixel.
+SMALLEST = {"corrupted": 8, "noise2net": 2, "hybrid_augment": 2, "best": 2}
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -76,7 +80,8 @@ def test_images_of_a_few_pixels_are_trained_on_or_refused(name, narrow, tmp_path
         data, out = small_data(tmp_path, count=24, side=side), tmp_path / f"out {side}"
         if side < SMALLEST.get(name, 1):
             got = rf"got (width )?{side}( x|, height) {side}; enlarge them"
-            wanted = f"{name}: expected images of at least .*, {got}"
+            refusing = {"best": "hybrid_augment"}.get(name, name)  # whose views it shows
+            wanted = f"{refusing}: expected images of at least .*, {got}"
             with pytest.raises(InputError, match=wanted):
                 run_training(name, data, out, NARROW, settings=settings.get(name))
             assert not out.exists()

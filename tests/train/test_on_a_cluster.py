@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hardy.errors import InputError, MissingResource
-from hardy.files import BusyFolder
+from hardy.locks import BusyFolder
 from hardy.train import record
-from hardy.train.record import alone_in, wait_until_free
+from hardy.train.record import training_in, wait_until_free
 from hardy.train.training import train
 from tests.train.small import write_arrays
 
@@ -37,11 +37,11 @@ def test_without_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_folder_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever holds it lets go while we wait."""
-    holder = alone_in(tmp_path)
+    holder = training_in(tmp_path)
     holder.__enter__()
-    with pytest.raises(BusyFolder, match="another process is training in"), alone_in(tmp_path):
+    with pytest.raises(BusyFolder, match="another process is training in"), training_in(tmp_path):
         pass
     monkeypatch.setattr(record.time, "sleep", lambda seconds: holder.__exit__(None, None, None))
     wait_until_free(tmp_path)
-    with alone_in(tmp_path):
+    with training_in(tmp_path):
         pass

@@ -22,6 +22,8 @@ __all__ = ["narrow"]
 # What no paper here has.
 NONE_OF_THEM = {"label_smoothing", "mixup", "mixup_each", "warmup", "ema", "accumulate"}
 NONE_OF_THEM |= {"autoaugment"}
+# The one that is no paper's.
+OWN = "best"
 FEW = {"net": "narrow", "epochs": 2, "batch": 24, "device": "cpu"}
 
 
@@ -31,7 +33,9 @@ def test_each_is_a_training_that_the_loop_can_do(name: str) -> None:
     assert one.summary.endswith(".")
     assert set(one.options) <= set(signature(hardy.train).parameters)
     known = {key: value for key, value in one.options.items() if key in HYPERPARAMETERS}
-    assert {*HYPERPARAMETERS} - NONE_OF_THEM == {*known}
+    own = {"ema"} if name == OWN else set()
+    needless = {"drops"} if name == OWN else set()  # of a cosine
+    assert {*HYPERPARAMETERS} - NONE_OF_THEM - needless | own == {*known}
     hyper = Hyperparameters(**known)
     assert all(drop < hyper.epochs for drop in hyper.drops)
     needed = {"corruption": "none"} if one.method in NEEDED else {}
@@ -71,6 +75,18 @@ def test_what_is_said_comes_first() -> None:
         "said_otherwise": ["epochs", "lr", "sigma"],
     }
     assert told_like(chosen.like).endswith(", but for epochs, lr, sigma")
+
+
+def test_the_method_of_its_name_follows_hardys_own_training() -> None:
+    chosen = choose_training(None, OWN, {"share": "0.5"}, {"epochs": 20, "lr": None})
+    assert (chosen.method, chosen.settings) == (OWN, {"share": "0.5"})
+    assert chosen.options == {**TRAININGS[OWN].options, "epochs": 20}
+    assert chosen.like == {"name": OWN, "said_otherwise": ["epochs", "share"]}
+    assert choose_training("plain-90", OWN, None, {}).options["epochs"] == 90
+    # Fine-tuning has a pace of its own, and other methods the usual recipe.
+    for other in ((OWN, "zoo:resnet50"), ("augmix", None)):
+        chosen = choose_training(None, other[0], {}, {"epochs": None}, init=other[1])
+        assert (chosen.options, chosen.like) == ({}, None)
 
 
 def test_another_method_has_its_own_settings() -> None:

@@ -11,15 +11,21 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 import hardy
 from hardy import progress
 from hardy.design.designed_suite import suite_toml
 from hardy.errors import InputError
-from hardy.train import NETS, loop, robust_errors
-from hardy.train.robust_errors import Every, choose_robust, read_every
-from hardy.train.run_folder import MEASURED, check_log
-from tests.train.small import write_arrays
+from hardy.train import NETS, checkpoint, loop, robust_errors
+from hardy.train.hyperparameters import Hyperparameters
+from hardy.train.loop import run_training
+from hardy.train.measuring import Every
+from hardy.train.robust_errors import RobustOn, choose_robust
+from hardy.train.run_folder import MEASURED, read_log
+from hardy.train.training_data import read_data
+from tests.train.small import CPU, write_arrays
+from tests.train.test_loop import killed_in, same, weights
 from tests.train.tiny import tiny_net
 
 SMALL = {"net": "tiny", "epochs": 3, "batch": 24, "device": "cpu"}
@@ -84,7 +90,7 @@ def test_every_second_epoch_and_the_last(arrays, run, monkeypatch) -> None:
     assert Path("out/log.csv").read_text().splitlines()[1].endswith(",,,,")
     told = r"epoch 2 of 3: .* right of 400 validation images, error under .* \d+\.\d ± \d\.\d %; ab"
     assert re.search(told, out)
-    assert re.search(r"of the validation images are right, \d+\.\d% under two.toml", out)
+    assert re.search(r"of the validation images are right, \d+\.\d % under two.toml", out)
     assert re.search(r"epoch 1 of 3: .* right of \d+ training images", out)
 
 
@@ -106,29 +112,54 @@ def test_a_resumed_run_measures_what_is_left(arrays, monkeypatch) -> None:
     assert [row["robust_error"] for row in cut.log] == [row["robust_error"] for row in unbroken.log]
 
 
-def log_of(*seconds: float, measured: tuple[int, ...] = ()) -> list[dict[str, float]]:
-    rows = []
-    for epoch, one in enumerate(seconds, 1):
-        row = {"epoch": epoch, "loss": 1.0, "lr": 0.1, "seconds": one, "images_per_second": 1.0}
-        rows.append(row | dict.fromkeys(MEASURED, 0.5) if epoch in measured else row)
-    return rows
+class Forgetful(nn.Module):
+    """It draws random numbers while it trains, and has a batch norm: both could be disturbed."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(tiny_net(classes), nn.Dropout(0.5), nn.Linear(classes, classes))
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        return self.layers(pixels)
 
 
-def test_when_it_is_due() -> None:
-    assert read_every("30m") == Every(seconds=1800)
-    assert read_every(3) == Every(3)
-    assert [Every(3).is_due(log_of(*[1] * n), 8) for n in range(1, 9)] == [
-        *(False, False, True, False, False, True, False, True)
+@pytest.mark.filterwarnings("ignore:forgetful:UserWarning")
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_measured_within_epochs_nothing_changes(arrays, monkeypatch, average) -> None:
+    """And a run that is stopped in between goes on, to the same weights and figures."""
+    monkeypatch.setitem(NETS._objects, "forgetful", lambda classes, halving: Forgetful(classes))
+    monkeypatch.setattr(checkpoint, "WITHIN_SECONDS", 0.0)
+    data, held = (read_data(f"{name}.npz", CPU) for name in ("set", "held"))
+    recipe = Hyperparameters(net="forgetful", epochs=2, batch=24, deterministic=True, ema=average)
+    watched = {
+        "validation": held,
+        "robust": RobustOn("two.toml", "held.npz"),
+        "every": Every(seconds=0.0),
+    }
+    run_training("gauss_single", data, Path("plain"), recipe)
+    log = run_training("gauss_single", data, Path("out"), recipe, **watched).log
+    assert same(weights(Path("plain")), weights(Path("out")))
+    assert [row.get("step") for row in log] == [1, 2, None, 1, 2, None]
+    assert [row["epoch"] for row in log] == pytest.approx([1 / 3, 2 / 3, 1, 4 / 3, 5 / 3, 2])
+    assert all(row.keys() >= set(MEASURED) for row in log)
+    with open("out/log.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == ["1", "2", "", "1", "2", ""]
+    assert read_log(Path("out")) == log
+    with pytest.raises(KeyboardInterrupt):
+        run_training("gauss_single", data, Path("cut"), recipe, track=killed_in(2), **watched)
+    cut = run_training("gauss_single", data, Path("cut"), recipe, **watched)
+    assert same(weights(Path("plain")), weights(Path("cut")))
+    figures = ("epoch", "loss", *MEASURED)
+    assert [[row[name] for name in figures] for row in cut.log] == [
+        [row[name] for name in figures] for row in log
     ]
-    minutes = Every(seconds=100)
-    assert not minutes.is_due(log_of(60), 9)
-    assert minutes.is_due(log_of(60, 60), 9)
-    assert not minutes.is_due(log_of(60, 60, 60, measured=(2,)), 9)
-    assert minutes.is_due(log_of(60, 60, 60, 60, measured=(2,)), 9)
-    assert check_log(log_of(1, 1, measured=(2,)))
-    for wrong in ("0", "m", "1.5", "-3", "5h", True):
-        with pytest.raises(InputError, match="expected `every` as a number of epochs, 1 or more"):
-            read_every(wrong)
+
+
+def test_epochs_alone_have_rows_where_it_is_measured_after_epochs(arrays) -> None:
+    log = hardy.train("standard", out="out", every="9m", **arrays).log
+    assert [row["epoch"] for row in log] == [1, 2, 3]
+    assert ["validation_accuracy" in row for row in log] == [False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,19 @@ def test_a_model_is_fine_tuned_with_a_new_head(
     assert again.epochs == 0
 
 
+@pytest.mark.usefixtures("narrow")
+def test_a_net_is_shown_the_side_that_it_was_trained_on(tmp_path: Path) -> None:
+    out = tmp_path / "net"
+    data = write_arrays(tmp_path / "arrays")  # 16 x 16
+    hardy.train("standard", data=data, out=out, net="narrow", epochs=1, batch=32)
+    sizes = {}
+    for side in (None, 16, 224):
+        figures = load_model(f"hardy:{out}", side=side).preprocessing
+        assert figures is not None
+        sizes[side] = figures.size
+    assert sizes == {None: None, 16: None, 224: 16}
+
+
 def test_the_new_head_is_drawn_by_the_seed(photos: Path, tmp_path: Path) -> None:
     def head(out: str, seed: int) -> torch.Tensor:
         path = tmp_path / out

@@ -72,9 +72,11 @@ def test_what_is_shown(run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 0
     told = r"epoch 1 of 2: loss \d\.\d{4}, \d+\.\d% right of 50 validation images; about \d+ s left"
     assert re.search(told, out)
-    assert re.search(r" after epoch 2, \d+\.\d% of the validation images are right; corr", out)
+    assert re.search(r" after epoch 2, \d+\.\d % of the validation images are right; corr", out)
+    (share,) = re.findall(r"\d+\.\d % of the validation images are right", out)
     assert "2 of 3 batches of validation after epoch 1, about" in err
     assert "56 of 64 images read, about" in err
+    assert f"out was finished before, {share}\n" in run("train", "standard", *arguments)[1]
 
 
 @pytest.mark.usefixtures("arrays")

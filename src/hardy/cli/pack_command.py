@@ -22,7 +22,10 @@ def pack_images(
         int, typer.Option(metavar="N", help="Resize to a shorter side of N; no image is enlarged.")
     ] = 256,
     format: Annotated[
-        str, typer.Option(help="{images.pack_files:PACK_FORMATS}: raw takes ten times the room.")
+        str,
+        typer.Option(
+            metavar="NAME", help="{images.pack_files:PACK_FORMATS}: raw takes ten times the room."
+        ),
     ] = "jpeg",
     labels: options.Labels = None,
     workers: Annotated[

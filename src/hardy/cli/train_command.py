@@ -35,33 +35,44 @@ def train_model(
         typer.Option(metavar="NAME", help="Such as wrn_40_2; some have settings, NAME:growth=24."),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Passes over the data; 100, or fewer with a model's --init.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Passes over the data; 100, or fewer with a model's --init."
+        ),
     ] = None,
     lr: Annotated[
-        float | None, typer.Option(help="First learning rate; 0.1, or lower with a model's --init.")
+        float | None,
+        typer.Option(metavar="X", help="First learning rate; 0.1, or lower with a model's --init."),
     ] = None,
     schedule: Annotated[
         str | None,
-        typer.Option(help="How it falls: {train.hyperparameters:SCHEDULES}; a cosine if left out."),
+        typer.Option(
+            metavar="NAME",
+            help="How it falls: {train.hyperparameters:SCHEDULES}; a cosine if left out.",
+        ),
     ] = None,
     drops: Annotated[
         str | None,
         typer.Option(metavar="EPOCHS", help="With step: falls to a tenth after these, as 30,60."),
     ] = None,
     batch: Annotated[
-        int | None, typer.Option(help="Images per step; 128, or fewer with a model's --init.")
+        int | None,
+        typer.Option(metavar="N", help="Images per step; 128, or fewer with a model's --init."),
     ] = None,
-    momentum: Annotated[float | None, typer.Option(help="Of SGD; 0.9 if left out.")] = None,
+    momentum: Annotated[
+        float | None, typer.Option(metavar="X", help="Of SGD; 0.9 if left out.")
+    ] = None,
     nesterov: Annotated[
         bool | None,
         typer.Option(
             "--nesterov/--no-nesterov",
-            help="Nesterov's momentum, or the plain one; his if left out.",
+            help="Nesterov's momentum, or the plain one; Nesterov's if left out.",
             show_default=False,
         ),
     ] = None,
     weight_decay: Annotated[
-        float | None, typer.Option(help="Weight decay of all parameters; 5e-4 if left out.")
+        float | None,
+        typer.Option(metavar="X", help="Weight decay of all parameters; 5e-4 if left out."),
     ] = None,
     warmup: Annotated[
         float | None,
@@ -129,7 +140,7 @@ def train_model(
         ),
     ] = None,
     every: Annotated[
-        str, typer.Option(metavar="N", help="Measure after N epochs, or minutes such as 30m.")
+        str, typer.Option(metavar="N", help="Measure after N epochs, or every N minutes: 30m.")
     ] = "1",
     labels: options.Labels = None,
     hold_out: Annotated[
@@ -138,6 +149,7 @@ def train_model(
             metavar="WHAT", help="What is left out: superclass; of icons style:microsoft."
         ),
     ] = None,
+    subset: options.Subset = None,
     recipe: Annotated[
         str | None, typer.Option(metavar="NAME", help="Preparation of images that differ in size.")
     ] = None,
@@ -165,6 +177,13 @@ def train_model(
         int | None, typer.Option(metavar="N", help="Threads that read; one per processor.")
     ] = None,
     most_unreadable: options.MostUnreadable = "0.1%",
+    decode: Annotated[
+        str,
+        typer.Option(
+            metavar="WAY",
+            help="With --side: who decodes JPEG files, {train.crops:DECODED_THERE}.",
+        ),
+    ] = "threads",
     input: Annotated[
         str | None,
         typer.Option(
@@ -238,6 +257,7 @@ def train_model(
             every=every,
             labels=labels,
             hold_out=hold_out,
+            subset=subset,
             recipe=recipe,
             side=side,
             scale=scale,
@@ -245,6 +265,7 @@ def train_model(
             stream=stream,
             workers=workers,
             most_unreadable=options.share(most_unreadable),
+            decode=decode,
             input=input,
             device=device,
             on=on,
@@ -258,15 +279,15 @@ def train_model(
         )
     if trained.rank:
         return  # the first process prints
-    line = f"{out} was finished before"
+    last = trained.log[-1] if trained.log else {}
+    share = last.get("validation_accuracy")
+    right = "" if share is None else f", {100 * share:.1f} % of the validation images are right"
+    if "robust_error" in last:
+        right += f", {100 * (1 - last['robust_error']):.1f} % under {robust}"
+    line = f"{out} was finished before{right}"
     if trained.epochs:
-        last = trained.log[-1]
-        before = len(trained.log) - trained.epochs
+        before = int(last["epoch"]) - trained.epochs
         resumed = f" on from epoch {before}" if before else ""
-        share = last.get("validation_accuracy")
-        right = "" if share is None else f", {share:.1%} of the validation images are right"
-        if "robust_error" in last:
-            right += f", {1 - last['robust_error']:.1%} under {robust}"
         line = (
             f"trained {trained.net} by {trained.method}{resumed}, the loss is {last['loss']:.4f} "
             f"after epoch {last['epoch']}{right}; corruptions seen: {_seen(trained)}"
@@ -274,7 +295,7 @@ def train_model(
     typer.echo(printable(line))
     from hardy.images.datasets import DATA_SETS
 
-    own = "" if data in DATA_SETS else ", with --own-classes if these classes are not its own"
+    own = "" if data in DATA_SETS else ", with --own-classes if its classes are not the suite's"
     typer.echo(printable(f"next: hardy eval hardy:{out} --suite SUITE --images SRC{own}"))
 
 

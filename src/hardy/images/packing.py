@@ -6,7 +6,6 @@ Shards are written whole, one after the other, and the same call goes on with th
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -21,8 +20,6 @@ from hardy.files import (
     begin,
     check_apart,
     check_outside_runs,
-    hold,
-    let_go,
     remove_unfinished,
     whole_file,
     write_file,
@@ -44,6 +41,7 @@ from hardy.images.pack_files import (
 from hardy.images.readers import open_images
 from hardy.images.recipes import resize_shorter
 from hardy.images.source import Source, identify, listing_hash
+from hardy.locks import alone_in
 from hardy.places import is_folder, locate, on_disk
 from hardy.progress import Track, watch
 from hardy.registry import unknown
@@ -113,7 +111,7 @@ def pack(
     images = open_images(source, labels=labels)
     unreadable = Unreadable(len(images), most_unreadable)
     header = _header(images, side, format)
-    with _alone_in(folder):
+    with alone_in(folder, _LOCK, "pack into", "packing into"):
         begin(
             folder / PACK_HEADER,
             header.record(),
@@ -156,22 +154,6 @@ def _header(images: Source, side: int, format: str) -> PackHeader:
         source_sha256=listing_hash(images),
         decoder=decoder_versions(),
     )
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    busy = f"another process is packing into {folder}; wait for it, or name another folder"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        held = hold(folder / _LOCK, busy)
-    except OSError as error:
-        raise InputError(
-            f"expected a folder to pack into, got {folder} ({error.strerror}); name another"
-        ) from error
-    try:
-        yield
-    finally:
-        let_go(held)
 
 
 class _Packing:

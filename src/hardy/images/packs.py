@@ -29,7 +29,7 @@ from hardy.images.pack_files import (
     shard_names,
 )
 from hardy.images.readers import Reader, Request
-from hardy.images.source import Fault, Ids, Listing, Source, check_by_row, identify
+from hardy.images.source import Fault, Ids, Listing, Source, SourcePart, check_by_row, identify
 from hardy.places import is_url, read_range
 
 Numbers = npt.NDArray[np.int64]
@@ -131,7 +131,9 @@ READER = _PackReader()
 
 
 def packed_facts(source: Source) -> dict[str, Any] | None:
-    """What is said of training images that come from a pack."""
+    """What is said of training images that come from a pack, or are some of it."""
+    if isinstance(source, SourcePart):
+        return packed_facts(source.whole)
     if not isinstance(source, _PackSource):
         return None
     facts = source.header

@@ -53,6 +53,7 @@ METHODS: Registry[type[Method]] = Registry(
         "pix_mix": _row("methods.pix_mix:PixMix"),
         "afa": _row("methods.auxiliary_fourier:AuxiliaryFourier"),
         "corrupted": _row("methods.corrupted:Corrupted"),
+        "best": _row("methods.best:Best"),
     },
 )
 

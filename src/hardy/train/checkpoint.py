@@ -18,7 +18,7 @@ from hardy.models.weight_files import packed, unpacked
 from hardy.progress import Item, Track
 from hardy.train.method import Method
 from hardy.train.record import run_hash, share_unreadable, streams_of, write_unreadable
-from hardy.train.run_folder import Log, check_log, write_log, write_whole
+from hardy.train.run_folder import Log, check_log, epochs_in, write_log, write_whole
 from hardy.train.streaming import Stream
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # A kill within a long epoch costs no more than this.
 WITHIN_SECONDS = 180.0
 # Several processes agree after so many steps whether it is time: their clocks do not.
-_AGREE_STEPS = 32
+AGREE_STEPS = 32
 
 
 def learned_weights(net: nn.Module, method: Method) -> dict[str, nn.Parameter]:
@@ -48,7 +48,7 @@ class Saver:
 
     def after_step(self, training: Training) -> None:
         """Save within an epoch, now and then, and where this process is told to end."""
-        if training.ranks.world > 1 and training.step % _AGREE_STEPS:
+        if training.ranks.world > 1 and training.step % AGREE_STEPS:
             return
         training.seconds = time.perf_counter() - training.started
         self._save_if(training, time.monotonic() - self._saved >= WITHIN_SECONDS)
@@ -61,7 +61,7 @@ class Saver:
     def heeding(self, training: Training, track: Track) -> Track:
         """What a method does before an epoch cannot be saved halfway, and may take long: where this
         process is told to end, it ends there, and the last checkpoint stands."""
-        every = 1 if training.ranks.world == 1 else _AGREE_STEPS
+        every = 1 if training.ranks.world == 1 else AGREE_STEPS
 
         def until_told(items: Iterable[Item]) -> Iterator[Item]:
             for number, item in enumerate(items):
@@ -217,8 +217,9 @@ def restore(training: Training, path: Path) -> None:
         step, seconds = within["step"], within["seconds"]
         rows = json.loads(notes["log"])
         training.log = [] if step and rows == [] else check_log(rows)
-        if len(training.log) > training.hyper.epochs:
-            raise ValueError(f"its log is of {len(training.log)} epochs")
+        done = len(epochs_in(training.log))
+        if done > training.hyper.epochs:
+            raise ValueError(f"its log is of {done} epochs")
         if step:
             _restore_within(training, part("within"), step, seconds)
         found = json.loads(notes.get("unreadable", "[]"))
@@ -228,13 +229,13 @@ def restore(training: Training, path: Path) -> None:
         raise InputError(
             f"{path} is no checkpoint of this run ({error!r}); delete it to begin anew"
         ) from error
-    training.epoch = training.saved = len(training.log)
+    training.epoch = training.saved = done
 
 
 def _restore_within(
     training: Training, within: dict[str, Tensor], step: int, seconds: float
 ) -> None:
-    rank, done = training.ranks.rank, len(training.log)
+    rank, done = training.ranks.rank, len(epochs_in(training.log))
     if not 0 < step < training.steps or done == training.hyper.epochs:
         raise ValueError(f"it was saved after step {step} of {training.steps}")
     if not 0 <= seconds < float("inf"):

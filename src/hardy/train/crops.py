@@ -15,6 +15,7 @@ from hardy.engine.door import SMALLEST_SIDE, UInt8, check_side, rgb_picture
 from hardy.errors import InputError, sides
 from hardy.images.image_files import Picture
 from hardy.images.recipes import RECIPES, Recipe, eight_sevenths
+from hardy.registry import unknown
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -24,6 +25,8 @@ Drawn = npt.NDArray[np.float64]
 _TRIES = 10  # at a crop that lies within the image
 _REDUCED = (8, 4, 2)  # by which libjpeg decodes smaller pictures at once
 _LARGEST = 4096
+# Who decodes JPEG files, and the share of them that is then decoded on the GPU.
+DECODED_THERE = {"threads": 0.0, "both": 0.5, "gpu": 1.0}
 
 
 @dataclass(frozen=True)
@@ -156,3 +159,14 @@ def scale_crop(side: int | None, **shapes: tuple[float, float]) -> ScaleCrop | N
     if shapes:
         raise InputError("expected `scale` and `ratio` with `side`, got them alone; say a `side`")
     return None
+
+
+def check_decode(decode: str, crop: ScaleCrop | None) -> str:
+    if decode not in DECODED_THERE:
+        raise unknown("way to decode", decode, DECODED_THERE)
+    if DECODED_THERE[decode] and crop is None:
+        raise InputError(
+            f"expected crops at random scales, by `side`, for `decode` {decode}, got none; say a "
+            "`side`, such as 224, or leave `decode` out"
+        )
+    return decode

@@ -27,12 +27,13 @@ from hardy.train.averaging import Average
 from hardy.train.checkpoint import Saver, checkpoint_part, learned_weights, restore, write_tensors
 from hardy.train.cuda_graphs import Recorded, can_record, fitting, running
 from hardy.train.hyperparameters import Hyperparameters, learning_rate
+from hardy.train.measuring import EACH_EPOCH, Every, measure_within, measured
 from hardy.train.method import Classifier, Draw, Method, make_method
 from hardy.train.nets import make_net, normalisation
 from hardy.train.other_images import give_stylised, held_out
 from hardy.train.outlook import Outlook, how_far
 from hardy.train.processes import ALONE, Ranks
-from hardy.train.robust_errors import EACH_EPOCH, Every, RobustErrors, RobustOn
+from hardy.train.robust_errors import RobustErrors, RobustOn
 from hardy.train.softening import Softening, batch_parts
 from hardy.train.starts import Start, load_start
 from hardy.train.streaming import StreamFeed
@@ -73,7 +74,7 @@ def run_training(
 
     `like` is what the record says of a published training that this one is like; `init` has the
     first weights; `stylised` images take a part of each batch of ANT; a `teacher` answers beside
-    the labels; after epochs, as `every` has it, the log gets the accuracy on `validation` images,
+    the labels; as often as `every` has it, the log gets the accuracy on `validation` images,
     and their error under corruptions, if `robust` says of which suite; nothing is chosen by it.
     """
     hyper = hyper or Hyperparameters()
@@ -89,7 +90,7 @@ def run_training(
             training.new_head = load_start(init, training.net, data.classes, say)
             if training.average is not None:
                 training.average.begin()
-        with record.alone_in(out) if ranks.first else nullcontext():
+        with record.training_in(out) if ranks.first else nullcontext():
             if ranks.first:
                 wanted = record.training_record(method, training, init, stylised, like)
                 record.begin_run(out, wanted, say)
@@ -123,7 +124,8 @@ def _train_the_rest(
                 training.epoch * training.steps, partial(how_far, training)
             )
             # By the sum of the log, which is the same in all processes; a clock is not.
-            elapsed = sum(row["seconds"] for row in training.log[training.saved :])
+            rows = run_folder.epochs_in(training.log)[training.saved :]
+            elapsed = sum(row["seconds"] for row in rows)
             training.saver.after_epoch(training, elapsed >= SAVE_SECONDS)
     training.finish()
     record.share_unreadable(training)
@@ -217,23 +219,18 @@ class Training:
         self.epoch, self.step = self.epoch + 1, 0
         # What evaluation reads; in training each process has its own.
         self.ranks.take_first([*self.net.buffers(), *self.tested.net.buffers()])
+        self.log.append(self.row(self.epoch, rate, len(self.data)))
+        self.seen, self.seconds = 0, 0.0
+        if self.validation is not None and self.every.is_due(self.log, self.hyper.epochs):
+            self.log[-1] |= measured(self, self.validation, track)
+
+    def row(self, epoch: float, rate: float, images: int) -> dict[str, float]:
+        """What the log says of an epoch, or of what was done of it."""
         elapsed = torch.tensor(time.perf_counter() - self.started).to(self.total)
         figures = torch.stack([self.total / self.seen, elapsed])
         self.ranks.average([figures], self.seen)
-        self.seen, self.seconds = 0, 0.0
         loss_per_image, seconds = figures.tolist()
-        row = run_folder.log_row(self.epoch, loss_per_image, rate, seconds, len(self.data))
-        self.log.append(row)
-        if self.validation is not None and self.every.is_due(self.log, self.hyper.epochs):
-            self.log[-1] |= self._measured(self.validation, track)
-
-    def _measured(self, validation: TrainingSet, track: Track) -> dict[str, float]:
-        """What the log says of the net as it is; no weight changes, and nothing is drawn."""
-        size = self.hyper.batch
-        unit = f"batches of validation after epoch {self.epoch}"
-        batches = track(validation.in_order(size), -(-len(validation) // size), unit)
-        found = {run_folder.VALIDATED: round(self.tested.share_right(batches), 6)}
-        return found if self.robust is None else found | self.robust.measure(self)
+        return run_folder.log_row(epoch, loss_per_image, rate, seconds, images)
 
     def _all_steps(self, track: Track) -> float:
         """The steps of an epoch that are left: the last learning rate. Losses stay on the device,
@@ -258,8 +255,10 @@ class Training:
             self.seen += len(labels)
             self.step += 1
             self.outlook.after_step(number + 1, self.device.type)
-            if self.saver is not None and self.step < self.steps:
-                self.saver.after_step(self)
+            if self.step < self.steps:
+                measure_within(self, rate)
+                if self.saver is not None:
+                    self.saver.after_step(self)
         return rate
 
     def _begin_epoch(self, track: Track) -> Feed:

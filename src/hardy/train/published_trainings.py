@@ -1,4 +1,5 @@
-"""Trainings of the papers by name, `hardy train --as rusak2020`: data, in `published.toml`.
+"""Trainings of the papers by name, `hardy train --as rusak2020`, and Hardy's own: data, in
+`published.toml`.
 
 Whatever is said beside the name comes first, and the run's record has the name and what was said
 otherwise. This file does without torch.
@@ -64,10 +65,13 @@ def choose_training(
 
     Its settings are the method's: another method has its own. Epochs after which the learning rate
     drops move in proportion with the number of epochs; its crop is left out where images are said
-    to be prepared otherwise, or to be held in memory.
+    to be prepared otherwise, or to be held in memory. A method that has a training of its own name
+    follows that one, unless it goes on from first weights.
     """
     said = {name: value for name, value in asked.items() if value is not None}
     own = dict(settings or {})
+    if like is None and method in TRAININGS and init is None:
+        like = method
     if like is None:
         if method is None:
             raise InputError("expected a method to train by, or a published training by `like`")

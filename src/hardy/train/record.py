@@ -6,8 +6,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import count
@@ -19,17 +19,9 @@ import torch
 from hardy import schema
 from hardy.errors import InputError
 from hardy.execute.machine import versions
-from hardy.files import (
-    BusyFolder,
-    begin,
-    hold,
-    lasting,
-    let_go,
-    remove_unfinished,
-    write_file,
-    write_record,
-)
+from hardy.files import begin, lasting, remove_unfinished, write_file, write_record
 from hardy.images.damaged import UNREADABLE, unreadable_list
+from hardy.locks import BusyFolder, alone_in
 from hardy.models.model import hash_files
 from hardy.train import METHODS
 from hardy.train.hyperparameters import with_additions
@@ -111,21 +103,8 @@ def device_name(device: torch.device) -> str:
     return str(torch.cuda.get_device_name(device) if device.type == "cuda" else device.type)
 
 
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """The folder, made if need be, for this process alone."""
-    busy = f"another process is training in {folder}; wait for it, or name another folder"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        held = hold(folder / LOCK, busy)
-    except OSError as error:
-        raise InputError(
-            f"expected a folder to train in, got {folder} ({error.strerror}); name another"
-        ) from error
-    try:
-        yield
-    finally:
-        let_go(held)
+def training_in(folder: Path) -> AbstractContextManager[None]:
+    return alone_in(folder, LOCK, "train in", "training in")
 
 
 def wait_until_free(folder: Path) -> None:
@@ -134,7 +113,7 @@ def wait_until_free(folder: Path) -> None:
     end = time.monotonic() + 60
     while time.monotonic() < end:
         try:
-            with alone_in(folder):
+            with training_in(folder):
                 return
         except BusyFolder:
             time.sleep(1)

@@ -1,11 +1,10 @@
-"""What is measured while a net trains: how often, and the error on corrupted validation images.
+"""The error of a net that trains on corrupted validation images, by a sample of a suite.
 
 Nothing is chosen by it, no weight is changed, and no random number of the training is drawn.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,47 +13,14 @@ from hardy.errors import InputError
 from hardy.hooks.epoch_errors import EpochErrors
 from hardy.images.datasets import DATA_SETS
 from hardy.metrics.classification import error
-from hardy.schema import brief
 from hardy.suites import load
-from hardy.train.run_folder import MEASURED, ROBUST, Log
+from hardy.train.run_folder import ROBUST
 
 if TYPE_CHECKING:
     from hardy.train.loop import Training
 
 _POINTS = 2.0  # half the width of the interval that the sample is drawn for
 _STORE = ".robust"  # in the run's folder, while it is measured
-
-
-class Every(NamedTuple):
-    """How often a net is measured: after so many epochs, or at the end of the epoch in which so
-    many seconds of training have passed since; and after the last epoch."""
-
-    epochs: int = 1
-    seconds: float | None = None
-
-    def is_due(self, log: Log, epochs: int) -> bool:
-        """Decide by the log, which is the same in all processes and in a run that is resumed."""
-        if len(log) == epochs:
-            return True
-        if self.seconds is None:
-            return len(log) % self.epochs == 0
-        before = [place for place, row in enumerate(log, 1) if set(row) & set(MEASURED)]
-        return sum(row["seconds"] for row in log[max(before, default=0) :]) >= self.seconds
-
-
-EACH_EPOCH = Every()
-
-
-def read_every(every: int | str) -> Every:
-    """5 epochs, or minutes such as "30m"."""
-    found = re.fullmatch(r"([1-9]\d{0,6})(m?)", str(every))
-    if found is None:
-        raise InputError(
-            "expected `every` as a number of epochs, 1 or more, or of minutes such as 30m, got "
-            f"{brief(str(every))}"
-        )
-    number = int(found[1])
-    return Every(seconds=60.0 * number) if found[2] else Every(number)
 
 
 class RobustOn(NamedTuple):

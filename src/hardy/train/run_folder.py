@@ -5,7 +5,7 @@
 | `run.json`               | method, data, recipe, versions, and which corruptions have been seen  |
 | `run.json.old1`, ...     | those of runs that were begun here before, and had saved nothing      |
 | `checkpoint.safetensors` | while it trains: weights, momentum, random state, the method's own    |
-| `log.csv`, `log.jsonl`   | a line per epoch                                                      |
+| `log.csv`, `log.jsonl`   | a line per epoch, and where it was measured within one                |
 | `model.safetensors`      | the weights, once it has finished                                     |
 | `unreadable.txt`         | streamed images that could not be read, and were left out             |
 
@@ -30,19 +30,23 @@ from hardy.train.hyperparameters import LARGEST_FLOAT
 FORMAT = 1
 RUN, MODEL = "run.json", "model.safetensors"
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
-Log = list[dict[str, float]]  # a row for each epoch
+# A row for each epoch; and for steps within one after which the net was measured, which have STEP,
+# and as `epoch` a fraction.
+Log = list[dict[str, float]]
 LOG_COLUMNS = ("epoch", "loss", "lr", "seconds", "images_per_second")  # of the log
 # Shares of 1, in rows after which the net was measured.
 VALIDATED = "validation_accuracy"
 ROBUST = ("robust_error", "robust_error_low", "robust_error_high")
 MEASURED = (VALIDATED, *ROBUST)
+STEP = "step"
 _ROWS = [(*LOG_COLUMNS, *more) for more in ((), (VALIDATED,), MEASURED)]
+_ROWS_WITHIN = [(*LOG_COLUMNS, STEP, *more) for more in ((VALIDATED,), MEASURED)]
 SHOWN = 100  # characters of what is wrong with a log
 ANEW = "train anew in another folder"
 
 
-def log_row(epoch: int, loss: float, lr: float, seconds: float, images: int) -> dict[str, float]:
-    """What the log says of an epoch of so many images."""
+def log_row(epoch: float, loss: float, lr: float, seconds: float, images: int) -> dict[str, float]:
+    """What the log says of an epoch of so many images, or of its first steps."""
     figures = (epoch, round(loss, 6), lr, round(seconds, 3), round(images / seconds, 1))
     return dict(zip(LOG_COLUMNS, figures, strict=True))
 
@@ -79,12 +83,24 @@ def read_log(folder: Path) -> Log:
         ) from error
 
 
+def epochs_in(log: Log) -> Log:
+    """The rows of whole epochs."""
+    return [row for row in log if STEP not in row]
+
+
 def check_log(rows: Any) -> Log:
-    """Check that the log has a row of numbers for each of the epochs 1, 2, ..."""
-    for number, row in enumerate(rows if isinstance(rows, list) else [None], start=1):
+    """Check that the log has a row of numbers for each of the epochs 1, 2, ..., and, of what was
+    measured within them, in their order."""
+    done, last = 0, 0.0
+    row: Any
+    for row in rows if isinstance(rows, list) else [None]:
         whole = isinstance(row, dict) and tuple(row) in _ROWS
-        if not whole or row["epoch"] != number or not all(map(is_figure, row.values())):
-            raise ValueError(f"its log has no numbers of epoch {number}")
+        within = isinstance(row, dict) and tuple(row) in _ROWS_WITHIN
+        if not (whole or within) or not all(map(is_figure, row.values())):
+            raise ValueError(f"its log has no numbers of epoch {done + 1}")
+        if not (row["epoch"] == done + 1 if whole else last < row["epoch"] <= done + 1):
+            raise ValueError(f"its log has no numbers of epoch {done + 1}")
+        done, last = done + whole, row["epoch"]
     if not rows:
         raise ValueError("its log is empty")
     return rows  # type: ignore[no-any-return]

@@ -1,5 +1,5 @@
 """Training images that are read while the net trains: decoded and cut by threads, some batches
-ahead, and moved to the device ahead of use.
+ahead, and moved to the device ahead of use; or a share of them decoded and cut there.
 
 The order of an epoch hangs on seed and epoch, a crop on seed, epoch and the image's id: so threads,
 processes and restarts change nothing in what is shown, and any step can be the first.
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from hardy.engine.door import UInt8
 from hardy.engine.ops import cpu_ops
 from hardy.engine.rng import Draws, derive_key, image_id
 from hardy.errors import HardyError, InputError, sides
@@ -26,6 +27,7 @@ from hardy.images.loading import load_images
 from hardy.images.packs import packed_facts
 from hardy.images.source import Source, listing_hash
 from hardy.train.crops import Crop, Drawn
+from hardy.train.gpu_decoding import File, GpuDecoder, file_or
 from hardy.train.method import Draw, Method
 
 Rows = npt.NDArray[np.int64]
@@ -45,6 +47,7 @@ class Stream:
     classes: int
     described: str
     sha256: str  # of names and labels
+    decoder: GpuDecoder | None = None  # for training; in tests threads decode all
     names: tuple[str, ...] | None = None
     input: str | None = None
     held_out: str | None = None
@@ -59,6 +62,8 @@ class Stream:
     @property
     def said(self) -> str:
         threads = f"{self.workers} thread{'s' if self.workers > 1 else ''}"
+        if self.decoder is not None:
+            threads += f" and nvJPEG, which decodes {self.decoder.share:.0%} of the JPEG files"
         how = f"read while the net trains by {threads}, cut to {sides(*self.crop.shape)}"
         return f"{self.described}, {how}"
 
@@ -91,9 +96,11 @@ class Stream:
 
     def record(self) -> dict[str, Any]:
         """What `run.json` says beside the names and labels."""
+        there = self.decoder
         return {
             "crop": self.crop.described(),
-            "decoder": decoder_versions(),
+            "decoder": decoder_versions() | ({} if there is None else there.versions),
+            **({} if there is None else {"decoded_on_gpu": there.share}),
             "sha256_of": "names and labels",
         }
 
@@ -106,6 +113,7 @@ def open_stream(
     *,
     workers: int,
     most_unreadable: float,
+    decoder: GpuDecoder | None = None,
 ) -> Stream:
     """A source with labels, listed and not yet read."""
     assert source.labels is not None
@@ -120,6 +128,7 @@ def open_stream(
         classes,
         source.describe(),
         listing_hash(source),
+        decoder,
         names,
     )
 
@@ -131,7 +140,17 @@ class _Chunk(NamedTuple):
     first: int  # their first place in it
     rows: Rows
     drawn: Drawn
+    on_gpu: npt.NDArray[np.bool_]  # which of them are to be decoded there
     ends: Rows | None  # the rows of the batch, if these are its last
+
+
+class _Read(NamedTuple):
+    """A batch on the host: pixels, or files that are to be decoded on the GPU."""
+
+    images: Tensor  # uint8 (N, H, W, 3)
+    rows: Rows
+    bad: list[tuple[int, str]]  # places of images that cannot be read, and why
+    files: list[File]
 
 
 class StreamFeed:
@@ -182,76 +201,96 @@ class StreamFeed:
     def restore(self, state: dict[str, Tensor]) -> None:
         pass
 
-    def _read(self, use: str, epoch: int, steps: range) -> Iterator[_Batch]:
-        stream = self.stream
-
-        def work(chunk: _Chunk) -> tuple[_Chunk, list[tuple[int, str]]]:
-            bad = []
-            for place, (row, drawn) in enumerate(zip(chunk.rows, chunk.drawn, strict=True)):
-                into = chunk.into[chunk.first + place].numpy()
+    def _read(self, use: str, epoch: int, steps: range) -> Iterator[_Read]:
+        def work(chunk: _Chunk) -> tuple[_Chunk, list[tuple[int, str]], list[File]]:
+            bad, files = [], []
+            for number, (row, drawn) in enumerate(zip(chunk.rows, chunk.drawn, strict=True)):
+                place = chunk.first + number
                 try:
-                    into[:] = stream.source.read(int(row), partial(stream.crop.cut, drawn=drawn))
+                    made = self._read_one(int(row), drawn, bool(chunk.on_gpu[number]))
+                    if made.ndim == 1:
+                        files.append(File(place, int(row), made, drawn))
+                    else:
+                        chunk.into[place].numpy()[:] = made
                 except InputError as error:
-                    bad.append((chunk.first + place, str(error)))
-            return chunk, bad
+                    bad.append((place, str(error)))
+            return chunk, bad, files
 
         bad: list[tuple[int, str]] = []
+        files: list[File] = []
         chunks = self._chunks(use, epoch, steps)
-        for chunk, found in Threads(stream.workers).run(lambda: work, chunks):
-            bad += found
+        for chunk, unread, encoded in Threads(self.stream.workers).run(lambda: work, chunks):
+            bad, files = bad + unread, files + encoded
             if chunk.ends is not None:
-                yield self._whole(chunk.into, chunk.ends, bad)
-                bad = []
+                yield _Read(chunk.into, chunk.ends, bad, files)
+                bad, files = [], []
+
+    def _read_one(self, row: int, drawn: Drawn, on_gpu: bool = False) -> UInt8:
+        """An image as it is cut; or its file, if that is to be decoded on the GPU, and can be."""
+        cut = partial(self.stream.crop.cut, drawn=drawn)
+        return self.stream.source.read(row, partial(file_or, cut) if on_gpu else cut)
 
     def _chunks(self, use: str, epoch: int, steps: range) -> Iterator[_Chunk]:
         stream, ranks = self.stream, self.draw.ranks
         order = self.draw.order_of(len(stream), f"{use} in epoch {epoch}")
         key = derive_key(self.draw.seed, f"training, {use}", "crop", epoch)
         each = max(1, -(-self.size // ranks.world // stream.workers))
+        share = 0.0 if stream.decoder is None else stream.decoder.share
         pinned = stream.device.type == "cuda"
         for step in steps:
             rows = order[step * self.size : (step + 1) * self.size][ranks.rank :: ranks.world]
             ids = np.array([image_id(stream.source.ids[row]) for row in rows], np.uint64)
-            drawn = Draws(cpu_ops(), key, ids).uniform("crop", (stream.crop.numbers,), 0.0, 1.0)
+            draws = Draws(cpu_ops(), key, ids)
+            drawn = draws.uniform("crop", (stream.crop.numbers,), 0.0, 1.0)
+            on_gpu = draws.uniform("decoder", (1,), 0.0, 1.0)[:, 0] < share
             shape = (len(rows), *stream.crop.shape, 3)
             into = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)
             for first in range(0, len(rows), each):
                 some = slice(first, first + each)
-                last = first + each >= len(rows)
-                yield _Chunk(into, first, rows[some], drawn[some], rows if last else None)
+                ends = rows if first + each >= len(rows) else None
+                yield _Chunk(into, first, rows[some], drawn[some], on_gpu[some], ends)
 
-    def _whole(self, images: Tensor, rows: Rows, bad: list[tuple[int, str]]) -> _Batch:
-        """A batch without the images that could not be read."""
-        labels = self.stream.labels[rows]
+    def _whole(self, read: _Read, images: Tensor) -> _Batch:
+        """A batch on the device, where files are decoded, without what could not be read."""
+        stream, rows, bad = self.stream, read.rows, list(read.bad)
+        if stream.decoder is not None and read.files:
+            for file in stream.decoder.put(read.files, images):
+                try:
+                    made = np.array(self._read_one(file.row, file.drawn))
+                    images[file.place] = torch.from_numpy(made).to(images.device)
+                except InputError as error:
+                    bad.append((file.place, str(error)))
+        labels = stream.labels[rows]
         if bad:
             for place, reason in bad:
-                self.stream.unreadable.add(int(rows[place]), reason)
+                stream.unreadable.add(int(rows[place]), reason)
             kept = torch.ones(len(rows), dtype=torch.bool)
             kept[[place for place, _ in bad]] = False
-            images, labels, rows = images[kept], labels[kept], rows[kept.numpy()]
+            images, labels, rows = images[kept.to(images.device)], labels[kept], rows[kept.numpy()]
             if not len(labels):
                 raise HardyError(f"none of {len(bad)} images of a batch can be read: {bad[0][1]}")
         return images, labels, rows
 
-    def _moved(self, batches: Iterator[_Batch]) -> Iterator[_Batch]:
-        """Batches on the device, NCHW in the memory of NHWC. On a GPU each is copied on a stream of
-        its own while the one before it is used."""
+    def _moved(self, batches: Iterator[_Read]) -> Iterator[_Batch]:
+        """Batches on the device, NCHW in the memory of NHWC. On a GPU a thread copies them, and has
+        some decoded there, on a stream of its own while those before them are used."""
         device = self.stream.device
         if device.type != "cuda":
-            for images, labels, rows in batches:
-                yield images.to(device).permute(0, 3, 1, 2), labels.to(device), rows
+            for read in batches:
+                images, labels, rows = self._whole(read, read.images.to(device))
+                yield images.permute(0, 3, 1, 2), labels.to(device), rows
             return
-        aside = torch.cuda.Stream(device)
-        ahead: tuple[Tensor, Tensor, Rows, Any] | None = None
-        for images, labels, rows in batches:
+        aside = torch.cuda.Stream(device, priority=-1)  # short kernels between the steps' long ones
+
+        def move(read: _Read) -> tuple[Tensor, Tensor, Rows, Any]:
             with torch.cuda.stream(aside):
-                pixels = images.to(device, non_blocking=True)
+                there = read.images.to(device, non_blocking=True)
+                images, labels, rows = self._whole(read, there)
                 numbers = labels.pin_memory().to(device, non_blocking=True)
-            if ahead is not None:
-                yield self._arrived(*ahead)
-            ahead = pixels, numbers, rows, aside.record_event()
-        if ahead is not None:
-            yield self._arrived(*ahead)
+            return images, numbers, rows, aside.record_event()
+
+        for moved in Threads(1).run(lambda: move, batches):
+            yield self._arrived(*moved)
 
     def _arrived(self, images: Tensor, labels: Tensor, rows: Rows, copied: Any) -> _Batch:
         """A batch that steps may use: they wait for its copy, and its memory waits for them."""

@@ -33,7 +33,7 @@ def trained_model(rest: str, options: Options) -> Model:
         net = _answering(net, settings, run["recipe"]["net"])
     figures = run["preprocessing"]
     mean, std = tuple(figures["mean"]), tuple(figures["std"])
-    own = Preprocessing(mean, std, _fine_tuned_side(run, folder / RUN), source=AS_TRAINED)
+    own = Preprocessing(mean, std, _own_side(run, folder / RUN, options.side), source=AS_TRAINED)
     seen, names = run["seen_corruptions"], run["data"]["names"]
     facts = ModelFacts(
         class_names=None if names is None else tuple(names),
@@ -72,13 +72,15 @@ def trained_shape(run: Mapping[str, Any], path: Path) -> tuple[int, int, int]:
     return tuple(shape)
 
 
-def _fine_tuned_side(run: Mapping[str, Any], path: Path) -> int | None:
-    """The side of the squares that a model with a name was fine-tuned on; None for other nets,
-    which take images as they come."""
-    if INIT_MODEL not in run:
+def _own_side(run: Mapping[str, Any], path: Path, coming: int | None) -> int | None:
+    """The side of the squares that a net was trained on; None where images come in that side
+    anyway, but for a model with a name that was fine-tuned: its figures are told whole."""
+    if INIT_MODEL not in run and (coming is None or "shape" not in run["data"]):
         return None
     _, height, width = trained_shape(run, path)
-    return height if height == width else None
+    if height != width or (height == coming and INIT_MODEL not in run):
+        return None
+    return height
 
 
 def _held_out(run: Mapping[str, Any], folder: Path) -> str | None:

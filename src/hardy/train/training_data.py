@@ -20,11 +20,13 @@ from hardy.images.icons50.icon_parts import is_icon_set
 from hardy.images.loading import UnequalSizes
 from hardy.images.packs import packed_facts
 from hardy.images.recipes import Recipe
-from hardy.images.source import Source
+from hardy.images.source import Source, part_of
 from hardy.images.training_parts import without_held_out
+from hardy.metrics import stratified_subset
 from hardy.models.defences.input_filters import input_filter
 from hardy.progress import Track, untracked
-from hardy.train.crops import ScaleCrop, ShiftCrop
+from hardy.train.crops import ScaleCrop, ShiftCrop, check_decode
+from hardy.train.gpu_decoding import open_decoder
 from hardy.train.method import Draw, Method
 from hardy.train.streaming import Stream, open_stream
 
@@ -99,8 +101,10 @@ class Streaming:
     crop: ScaleCrop | None = None
     workers: int | None = None
     most_unreadable: float = 0.001
+    decode: str = "threads"
 
     def __post_init__(self) -> None:
+        check_decode(self.decode, self.crop)
         count_workers(self.workers)
         check_share(self.most_unreadable)
         if self.stream is False and self.crop is not None:
@@ -128,13 +132,15 @@ def open_data(
     input: str | None = None,
     part: str = "train",
     hold_out: str | None = None,
+    subset: int | None = None,
     threads: int | None = None,
     track: Track = untracked,
 ) -> Data | Stream:
     """The images of a source, read as `read_data` does or to be read while the net trains, by so
     many threads if nothing is said of workers; those of the training part, without what `hold_out`
-    names."""
+    names; or a `subset` of so many of them."""
     held_out = None
+    decoder = open_decoder(streaming.decode, streaming.crop, device)
     if hold_out is not None:
         source, held_out = without_held_out(where, hold_out)
     elif is_icon_set(where):
@@ -143,6 +149,9 @@ def open_data(
         )
     else:
         source = _opened(where, labels, part)
+    if subset is not None:
+        assert source.labels is not None
+        source = part_of(source, stratified_subset(source.labels, source.ids, size=subset))
     crop: ScaleCrop | ShiftCrop | None = streaming.crop
     if crop is None and streaming.stream is not False:
         first = next(load_images(source, recipe, batch=1, indices=[0])).images[0]
@@ -166,6 +175,7 @@ def open_data(
         classes,
         workers=count_workers(streaming.workers or threads),
         most_unreadable=streaming.most_unreadable,
+        decoder=decoder,
     )
     return replace(stream, held_out=held_out)
 
