@@ -1,6 +1,9 @@
 """Icons by protocols: what is held out stays out of the training part, and scores know it."""
 
+import json
 import shutil
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,7 @@ from PIL import Image
 
 import hardy
 from hardy.errors import InputError, MissingResource
-from hardy.images.icons50 import collection
+from hardy.images.icons50 import collection, icon_parts
 from hardy.images.icons50.icon_parts import (
     HeldOut,
     icon_name,
@@ -123,7 +126,7 @@ def test_streamed_icons_are_those_that_are_not_held_out(folder: Path) -> None:
         for streaming in (Streaming(False), Streaming(True))
     )
     assert len(streamed) == len(held) < 200
-    assert streamed.held_out == held.held_out == "style:microsoft"
+    assert streamed.held_out == held.held_out == "style:microsoft of Icons-50"
     assert streamed.labels.tolist() == held.labels.tolist()
 
 
@@ -150,7 +153,8 @@ def test_a_net_is_tested_on_what_it_has_not_seen(
     assert "over icons" in scores["accuracy"].resampling
     assert {"accuracy", "clean accuracy"} <= scores.keys()
     for only in ("acme", "acme,microsoft"):
-        with pytest.raises(InputError, match=r"training held out 'style:acme.*'style:microsoft'"):
+        line = r"training held out 'style:acme.* of Icons-50'.*'style:microsoft of Icons-50'"
+        with pytest.raises(InputError, match=line):
             hardy.evaluate(
                 f"hardy:{net}",
                 suite="icons50_style",
@@ -166,6 +170,54 @@ def test_a_net_is_tested_on_what_it_has_not_seen(
         hardy.evaluate("fake:50", suite="icons50_style", files=folder, images=folder, store=store)
     with pytest.raises(InputError, match="expected icons50 as `files` for icons50_style"):
         hardy.evaluate("fake:50", suite="icons50_style", store=store)
+
+
+def make_set(folder: Path, name: str) -> str:
+    """The sum of the manifest of a folder that is made a set."""
+    files = {
+        path.relative_to(folder).as_posix(): sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*.png")
+    }
+    content = json.dumps({"set": name, "files": files}).encode()
+    (folder / "manifest.json").write_bytes(content)
+    return sha256(content).hexdigest()
+
+
+def test_a_net_of_one_set_is_not_tested_on_another(
+    folder: Path, tmp_path: Path, narrow: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = {}
+    for name in ("free", "light"):
+        shutil.copytree(folder, tmp_path / name)
+        sums[name] = make_set(tmp_path / name, name)
+    monkeypatch.setattr(collection, "MANIFESTS", sums)
+    free, light, net = tmp_path / "free", tmp_path / "light", tmp_path / "net"
+    about = {"hold_out": "style:microsoft", "net": "narrow", "epochs": 1}
+    hardy.train("standard", data=light, out=net, **about)
+    test = partial(hardy.evaluate, f"hardy:{net}", suite="icons50_style", store=tmp_path / "runs")
+    line = r"'style:microsoft of Icons-50-R free', got .*'style:microsoft of Icons-50-R light'"
+    with pytest.raises(InputError, match=line):
+        test(files=free)
+    assert "Icons-50-R light, held out: style:microsoft" in str(test(files=light).score())
+
+
+def test_a_set_in_the_cache_is_split_once_and_checked_each_time(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(folder, tmp_path / "free")
+    monkeypatch.setattr(collection, "MANIFESTS", {"free": make_set(tmp_path / "free", "free")})
+    for module in (collection, icon_parts):
+        monkeypatch.setattr(module, "icons_folder", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    held_out = read_hold_out("style:microsoft")
+    source, parts, title = icon_parts.open_parts("icons50", held_out)
+    assert title == "Icons-50-R free"
+    assert icon_parts.open_parts("icons50", held_out)[1] is parts
+    for one, other in zip(parts, split_icons(source, held_out), strict=True):
+        np.testing.assert_array_equal(one, other)
+    (tmp_path / "free/tree/other_0_duck.png").write_bytes(b"")
+    with pytest.raises(MissingResource, match=r"other_0_duck\.png has been altered"):
+        icon_parts.open_parts("icons50", held_out)
 
 
 def test_copies_of_an_icon_tell_nothing_more() -> None:

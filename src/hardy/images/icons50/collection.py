@@ -99,10 +99,11 @@ def set_faults(name: str) -> list[str]:
     return []
 
 
-def is_built(folder: Path) -> bool:
-    """Whether a folder is a set that was built here or elsewhere, by its manifest."""
+def set_built_in(folder: Path) -> str | None:
+    """The name of the set that a folder is, built here or elsewhere, by its manifest."""
     path = folder / _MANIFEST
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() in MANIFESTS.values()
+    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+    return next((name for name, known in MANIFESTS.items() if known == found), None)
 
 
 def _check_accepted(name: str, sources: Sequence[IconSource], *, accepted: bool) -> None:

@@ -15,6 +15,7 @@ anything held out: vendors draw some icons alike.
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,11 +24,17 @@ import numpy.typing as npt
 
 from hardy.engine.door import UInt8
 from hardy.errors import InputError, MissingResource
-from hardy.images.icons50.collection import NEAR, RECORD_NAME, icons_folder, is_built, set_faults
+from hardy.images.icons50.collection import (
+    NEAR,
+    RECORD_NAME,
+    icons_folder,
+    set_built_in,
+    set_faults,
+)
 from hardy.images.icons50.icon_tables import SETS, class_names, icons
 from hardy.images.icons50.raster import SIDE, reduce_drawing
 from hardy.images.readers import open_images
-from hardy.images.source import Faults, Source, part_of
+from hardy.images.source import Faults, Source
 from hardy.registry import unknown
 from hardy.suites import load
 from hardy.suites.shift import PROTOCOLS
@@ -105,17 +112,11 @@ def icon_name(id: str) -> IconName:
 
 def open_icons(where: str | Path, faults: Faults = None) -> tuple[Source, str]:
     """All icons of a set in the cache, or of a folder, with the name of the data set."""
-    text = str(where)
-    folder, title = Path(text), ""
-    if is_icon_set(text):
-        name = text.partition(":")[2] or SETS[0]
-        if name not in SETS:
-            raise unknown("set of icons", name, SETS)
-        if bad := set_faults(name):
-            raise MissingResource(
-                f"{text} is not here ({bad[0]}); get it by `hardy fetch icons50 --set {name}`"
-            )
-        folder, title = icons_folder() / name, f"{RECORD_NAME} {name}"
+    folder = _folder_of(where)
+    if is_icon_set(where) and (bad := set_faults(folder.name)):
+        raise MissingResource(
+            f"{where} is not here ({bad[0]}); get it by `hardy fetch icons50 --set {folder.name}`"
+        )
     source = open_images(folder, id_rule="relative_path", faults=faults)
     missing = sorted(set(class_names()) - set(source.classes or ()))
     strange = sorted(set(source.classes or ()) - set(class_names()))
@@ -129,7 +130,17 @@ def open_icons(where: str | Path, faults: Faults = None) -> tuple[Source, str]:
             f"expected the 50 class folders of icons in {folder}, such as airplane, but "
             f"{' and '.join(told)}; name the folder whole"
         )
-    return source, title or (RECORD_NAME if is_built(folder) else "Icons-50")
+    built = set_built_in(folder)
+    return source, "Icons-50" if built is None else f"{RECORD_NAME} {built}"
+
+
+def _folder_of(where: str | Path) -> Path:
+    if not is_icon_set(where):
+        return Path(where)
+    name = str(where).partition(":")[2] or SETS[0]
+    if name not in SETS:
+        raise unknown("set of icons", name, SETS)
+    return icons_folder() / name
 
 
 def split_icons(source: Source, held_out: HeldOut) -> IconParts:
@@ -157,15 +168,25 @@ def split_icons(source: Source, held_out: HeldOut) -> IconParts:
     return IconParts(training, np.flatnonzero(test), np.flatnonzero(beside))
 
 
-def is_icon_set(where: str) -> bool:
+def is_icon_set(where: str | Path) -> bool:
     """Whether it names a set in the cache."""
-    return where.partition(":")[0] == _ICONS and not Path(where).exists()
+    return str(where).partition(":")[0] == _ICONS and not Path(where).exists()
 
 
-def training_part(where: str | Path, held_out: HeldOut) -> Source:
-    """The images that a net may be trained on, if it is to be tested on what is held out."""
-    source, _ = open_icons(where)
-    return part_of(source, split_icons(source, held_out).training)
+def open_parts(
+    where: str | Path, held_out: HeldOut, faults: Faults = None
+) -> tuple[Source, IconParts, str]:
+    """All icons, the rows of each part, and the name of the data set."""
+    source, title = open_icons(where, faults)
+    if is_icon_set(where):
+        return source, _parts_of_set(_folder_of(where), held_out), title
+    return source, split_icons(source, held_out), title
+
+
+@lru_cache
+def _parts_of_set(folder: Path, held_out: HeldOut) -> IconParts:
+    """The parts of a set in the cache, whose files were just checked: split once in a process."""
+    return split_icons(open_images(folder, id_rule="relative_path"), held_out)
 
 
 def _is_held_out(held_out: HeldOut, name: IconName, file: str) -> bool:
