@@ -10,7 +10,8 @@ import pytest
 from filelock import FileLock
 
 from hardy.errors import HardyError, InputError
-from hardy.files import UNFINISHED, begin, hold, let_go, whole_file, write_file
+from hardy.files import UNFINISHED, begin, whole_file, write_file
+from hardy.locks import hold, let_go
 from tests.records import read_unsealed
 
 

@@ -7,7 +7,6 @@ the work is resumed (`check_same`), and held by one process at a time.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import secrets
@@ -16,22 +15,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 from hardy.documents import seal
 from hardy.errors import HardyError, InputError
-from hardy.inside import refuse_link
+from hardy.locks import hold
 from hardy.places import UNFINISHED as UNFINISHED
 from hardy.places import UrlPath, is_url
 from hardy.schema import brief
 
-if TYPE_CHECKING:
-    from filelock import FileLock
-
 RECORD = "run.json"  # the record of a run's folder
 CHECKPOINT_SECONDS = 5.0
 STALE_SECONDS = 86_400.0  # a day: by then nobody is still writing a file
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # how a file system says that
 
 
 @contextmanager
@@ -141,48 +136,6 @@ def lasting(record: Record, of_the_session: Sequence[str]) -> dict[str, Any]:
     """What all sessions must say alike, by names such as "recipe.lr"."""
     every = _flat(record).items()
     return {name: value for name, value in every if not _within(name, of_the_session)}
-
-
-class BusyFolder(InputError):
-    """Another process holds what is wanted; it may be about to end."""
-
-
-def hold(path: Path, busy: str) -> FileLock:
-    """Lock a file until it is released, or the process ends; a second process is told `busy`.
-
-    A file of its own: Windows lets nobody read one that is locked.
-    """
-    from filelock import FileLock, Timeout  # only here: commands that hold nothing start sooner
-
-    lock = FileLock(path, thread_local=False, fallback_to_soft=False)
-    try:
-        if os.path.lexists(path):
-            refuse_link(str(path))
-        lock.acquire(timeout=0)
-        # Between opening and locking, the file may have made way for that of another process.
-        locked = lock._context.lock_file_fd  # filelock has no other way to say which file it is
-        if locked is None or not os.path.samestat(os.fstat(locked), os.stat(path)):
-            raise FileNotFoundError(path)
-    except (Timeout, FileNotFoundError) as error:
-        lock.release()
-        raise BusyFolder(busy) from error
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
-        raise InputError(
-            f"expected a folder that can be held for one process, got one on a file system without "
-            f"locks ({error.strerror}); name a folder on another"
-        ) from error
-    return lock
-
-
-def let_go(lock: FileLock | None) -> None:
-    """Release a lock, if there is one, and leave no file of it."""
-    if lock is None:
-        return
-    with suppress(OSError):  # Windows deletes no open file; there, releasing it does
-        os.unlink(lock.lock_file)  # first: later it may be that of another process
-    lock.release()
 
 
 class CheckpointWriter(ABC):

@@ -128,6 +128,11 @@ def is_folder(place: str | os.PathLike[str]) -> bool:
     return found.is_dir() if is_url(found) else os.path.isdir(found)
 
 
+def is_there(place: Path) -> bool:
+    """Whether anything is there; unlike Path.exists, for names of any length."""
+    return place.exists() if is_url(place) else os.path.exists(place)
+
+
 def read_range(path: Path, start: int, length: int) -> bytes:
     """Some bytes of a file, fewer where it ends; at a URL they are those of the file as it was when
     it was opened last."""

@@ -44,7 +44,7 @@ def test_build_resume_extend_verify(run) -> None:
     code, out, _ = run(*BUILD, "--only", "contrast", "--severities", "2")
     assert code == 0
     assert "to write: 1 cell of ImageNet-C for 4 images as jpeg, 4 in all" in out
-    assert run("verify", "c") == (0, "20 checked in c\n", "")
+    assert run("verify", "c") == (0, "20 files checked in c\n", "")
 
 
 def test_what_verify_finds(run) -> None:
@@ -56,19 +56,19 @@ def test_what_verify_finds(run) -> None:
     code, out, err = run("verify", "c")
     assert (code, err) == (1, "")
     assert out.splitlines() == [
-        "1 are missing:",
+        "1 is missing:",
         "  contrast/1/n00000000/photo_000.JPEG",
-        "1 are altered:",
+        "1 is altered:",
         "  contrast/2/n00000000/photo_000.JPEG",
-        "1 do not belong here:",
+        "1 does not belong here:",
         "  contrast/3/mine.txt",
-        "12 checked in c",
+        "11 files checked in c",
         "delete what is altered: the same `hardy build` makes what is missing again",
     ]
     (at / "2/n00000000/photo_000.JPEG").unlink()
     (at / "3/mine.txt").unlink()
     assert run(*BUILD, "--only", "contrast", "--severities", "1,2,3")[0] == 0
-    assert run("verify", "c") == (0, "12 checked in c\n", "")
+    assert run("verify", "c") == (0, "12 files checked in c\n", "")
 
 
 def test_bad_images_are_listed_at_the_end(run) -> None:
@@ -84,7 +84,11 @@ def test_bad_images_are_listed_at_the_end(run) -> None:
     code, out, err = run(*BUILD, "--only", "contrast", "--severities", "1")
     assert (code, out) == (1, "built 0 images in c, 3 were there\n")
     assert len(err.splitlines()) == 3
-    assert run("verify", "c") == (0, "3 checked in c; 1 images could not be read\n", "")
+    assert run("verify", "c") == (
+        0,
+        "3 files checked in c; 1 image could not be used when it was built\n",
+        "",
+    )
 
 
 def test_arrays_labels_seed_and_format(run) -> None:
@@ -96,12 +100,62 @@ def test_arrays_labels_seed_and_format(run) -> None:
     assert run(*arguments)[0] == 0
     assert sorted(tree(Path("a"))) == ["gaussian_noise.npy.part", "labels.npy", "manifest.json",
                                        "manifest.jsonl"]  # fmt: skip
+    assert run("verify", "a")[1] == "2 array parts checked in a\n"
     np.testing.assert_array_equal(np.load("a/labels.npy"), [3, 1, 2] * 5)
     code, _, err = run(*arguments, "--seed", "2")
     assert code == 2
     assert "seed is 2 and was 0" in err
     assert run(*arguments[:7], "b", *arguments[8:], "--seed", "2", "--format", "png")[0] == 0
     assert len(list(Path("b/gaussian_noise/1").iterdir())) == 3
+
+
+def test_verify_of_a_build_that_was_killed(run) -> None:
+    """One line and what to do, not a list of all that is still to come."""
+    run(*BUILD, "--only", "contrast", "--severities", "1,2,3")
+    lines = Path("c/manifest.jsonl").read_bytes().splitlines(keepends=True)
+    Path("c/manifest.jsonl").write_bytes(lines[0])
+    Path("c/.unfinished").mkdir()
+    Path("c/.unfinished/lock").touch()
+    assert run("verify", "c") == (
+        1,
+        "unfinished: 1 of 4 images are built under all that was asked for; the same `hardy build` "
+        "goes on\n3 files checked in c\n",
+        "",
+    )
+    run(*BUILD, "--only", "contrast", "--severities", "1,2,3")
+    assert run("verify", "c")[0] == 0
+
+
+def test_a_spoilt_array_is_deleted_whole_and_made_again(run) -> None:
+    np.save("rows.npy", np.random.default_rng(0).integers(0, 255, (3, 32, 32, 3), np.uint8))
+    arguments = ("build", "cifar10_c", "--images", "rows.npy", "--out", "a", "--workers", "1",
+                 "--only", "contrast,fog")  # fmt: skip
+    assert "10 cells of CIFAR-10-C for 3 images as npy, 30 in all" in run(*arguments)[1]
+    data = bytearray(Path("a/fog.npy").read_bytes())
+    data[-1] ^= 1
+    Path("a/fog.npy").write_bytes(data)
+    code, out, _ = run("verify", "a")
+    assert code == 1
+    assert out.splitlines() == [
+        "1 is altered:",
+        "  fog.npy, rows 12 to 14",
+        "10 array parts checked in a",
+        "delete all of fog.npy, since rows are not made one by one: the same `hardy build` "
+        "makes what is missing again",
+    ]
+    Path("a/fog.npy").unlink()
+    assert "5 cells of CIFAR-10-C for 3 images as npy, 15 in all" in run(*arguments)[1]
+    assert run("verify", "a")[0] == 0
+
+
+def test_the_announcement_of_what_is_there_in_part(run) -> None:
+    words = (*BUILD, "--only", "contrast", "--severities", "1,2")
+    run(*words)
+    for name in ("1/n00000000/photo_000.JPEG", "1/n00000001/photo_001.JPEG",
+                 "2/n00000001/photo_001.JPEG"):  # fmt: skip
+        Path("c/contrast", name).unlink()
+    said = "2 cells of ImageNet-C for 2 images as jpeg, 3 of 4, as the others are there, about"
+    assert said in run(*words)[1]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +192,8 @@ def test_mistakes_are_one_message_and_code_2(run, arguments: tuple[str, ...], me
 def test_verify_of_something_else(run) -> None:
     code, _, err = run("verify", "val")
     assert code == 2
-    assert "expected a folder that `hardy build` wrote, got val without manifest.json" in err
+    wanted = "expected a folder that `hardy build` or `hardy corrupt` wrote, got val without"
+    assert f"{wanted} manifest.json or corrupted.jsonl" in err
 
 
 def test_a_bar_is_shown_to_a_terminal_only(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from hardy import files, inside
+from hardy.execute.executor import Results, Setup, executor
 from hardy.variants.disk import array_layout
 
 # Given what writes, and what is to be written: how much was.
@@ -71,13 +73,31 @@ def _halting(write: Callable[[Any], int], data: Any) -> int:
     return written + write(half[written:])
 
 
-# Not in the main part: workers are started anew, and import this.
+# Not in the main part: workers are started anew, and run this.
 if __name__ in ("__main__", "__mp_main__"):
     intercept(_halting)
     files.CHECKPOINT_SECONDS = 0.1
 
-if __name__ == "__main__":
-    from tests.suites.helpers import built
 
+def _begin(setup: Setup[Any, Any]) -> Callable[[Any], Any]:
+    return setup()
+
+
+class _Interfered:
+    """Work that is of this script, so that workers run it."""
+
+    def __init__(self, workers: int) -> None:
+        self._executor = executor(workers)
+
+    def run(self, setup: Setup[Any, Any], items: Iterable[Any]) -> Results[Any]:
+        return self._executor.run(partial(_begin, setup), items)
+
+
+if __name__ == "__main__":
+    from tests.suites import helpers
+
+    setattr(helpers, "executor", _Interfered)  # noqa: B010
     suite = "cifar10_c" if sys.argv[2].endswith(".npz") else "imagenet_c"
-    built(suite, Path(sys.argv[2]), Path(sys.argv[3]), format=sys.argv[4], workers=int(sys.argv[5]))
+    helpers.built(
+        suite, Path(sys.argv[2]), Path(sys.argv[3]), format=sys.argv[4], workers=int(sys.argv[5])
+    )

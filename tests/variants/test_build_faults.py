@@ -106,7 +106,7 @@ def test_more_cells_while_an_image_is_bad(tmp_path: Path) -> None:
 def test_no_image_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "val" / "a").mkdir(parents=True)
     (tmp_path / "val" / "a" / "x.jpg").touch()
-    with pytest.raises(InputError, match=r"none of the 1 images can be read: .*the file is empty"):
+    with pytest.raises(InputError, match=r"none of the 1 images can be used: .*the file is empty"):
         built("imagenet_c", tmp_path / "val", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

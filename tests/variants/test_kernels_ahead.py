@@ -67,6 +67,15 @@ def test_only_what_is_not_compiled_yet_is_begun_and_waited_for(begun: list[Any])
     kernels_ahead.wait_for_kernels()
 
 
+def test_what_else_stands_in_the_path_is_passed_over(
+    begun: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, Path("nowhere")])
+    kernels_ahead.begin_kernels(variants(), [FOG], 8)
+    assert begun.pop().cells == (FOG,)
+    kernels_ahead.wait_for_kernels()
+
+
 def test_a_cell_waits_for_its_kernels(begun: list[Any]) -> None:
     import torch
 

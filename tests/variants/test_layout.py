@@ -177,3 +177,8 @@ def test_other_sizes_of_labels(tmp_path: Path) -> None:
     assert np.load(io.BytesIO(layout.beside(np.array([300]))["labels.npy"])).dtype == np.int64
     assert layout.beside(None) == {}
     assert isinstance(layout_of(tmp_path, "jpeg", source_of("a")), FileLayout)
+
+
+def test_an_array_of_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
+    one = layout_of(tmp_path, "npy", source_of("a", "b"), "cifar10_c", 32)
+    assert not one.there(range(1), Cell(400 * "9", 1))

@@ -1,11 +1,7 @@
-"""`hardy.corrupt_files` on a tree like COCO's: several corruptions, resuming, no overwriting."""
+"""`hardy.corrupt_files` on a tree like COCO's: layouts, names, formats, orientation."""
 
 from __future__ import annotations
 
-import errno
-import io
-import json
-import os
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -16,47 +12,13 @@ import pytest
 from PIL import Image, ImageOps
 
 import hardy
-from hardy.errors import HardyError, InputError
-from hardy.files import UNFINISHED
-from hardy.variants import file_lines
+from hardy.errors import InputError
 from hardy.variants.cell_words import typed_cells
 from hardy.variants.mirror import Mirrored
 from hardy.variants.mirror_manifest import CORRUPTED
+from tests.variants.mirrored import DRAWS, coco, lines, pixels, stamps, tree
 
-DRAWS = np.random.default_rng(2)
-
-
-def pixels(path: str | Path) -> np.ndarray:
-    with Image.open(path) as image:
-        return np.asarray(image.convert("RGB"))
-
-
-def tree(folder: str) -> list[str]:
-    return sorted(p.relative_to(folder).as_posix() for p in Path(folder).rglob("*") if p.is_file())
-
-
-def lines(folder: str = "out") -> list[dict[str, object]]:
-    return [json.loads(line) for line in Path(folder, CORRUPTED).read_text().splitlines()]
-
-
-def stamps(folder: str) -> dict[str, int]:
-    return {name: Path(folder, name).stat().st_mtime_ns for name in tree(folder)}
-
-
-@pytest.fixture(autouse=True)
-def coco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nested folders, JPEG and PNG, several sizes, grey ones, and annotations."""
-    monkeypatch.chdir(tmp_path)
-    for name, shape in {
-        "train/0001.jpg": (48, 64, 3),
-        "train/0002.JPG": (33, 40),
-        "val/deep/0001.png": (64, 31, 3),
-    }.items():
-        path = Path("coco/images", name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(DRAWS.integers(0, 256, shape, dtype=np.uint8)).save(path)
-    Path("coco/annotations").mkdir()
-    Path("coco/annotations/instances.json").write_text('{"images": []}')
+__all__ = ["coco"]
 
 
 def test_several_corruptions_each_mirror_the_tree() -> None:
@@ -131,59 +93,6 @@ def test_a_list_with_commas_is_told_how_to_write_it(typed: str, meant: str) -> N
         hardy.corrupt_files("coco", "out", typed)
 
 
-def test_the_same_work_is_resumed() -> None:
-    hardy.corrupt_files("coco", "whole", "contrast:1-2")
-
-    def stop(items, *_):
-        yield from list(items)[:2]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        hardy.corrupt_files("coco", "out", "contrast:1-2", track=stop)
-    before = stamps("out")
-    assert len(before) == 5
-    # A kill between a line and its file, and one within a line.
-    Path("out/contrast/2/images/train/0002.png").unlink()
-    with Path("out", CORRUPTED).open("a") as file:
-        file.write('{"source": "ima')
-    made = hardy.corrupt_files("coco", "out", "contrast:1-2")
-    assert (made.done, made.kept) == (3, 3)
-    after = stamps("out")
-    assert all(after[name] == before[name] for name in before if "0001" in name)
-    assert sorted(map(str, lines())) == sorted(map(str, lines("whole")))
-
-
-@pytest.mark.parametrize("place", ["hold", "open_inside"])
-def test_a_full_disk_is_told_with_what_to_do(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(file_lines, place, full)
-    with pytest.raises(HardyError, match=r"cannot write to out \(No space left .* see to the disk"):
-        hardy.corrupt_files("coco", "out", "contrast:1,3")
-
-
-class _Hesitant(io.FileIO):
-    def write(self, data: Any) -> int:
-        return super().write(memoryview(data)[: max(1, len(data) // 2)])
-
-
-def test_a_line_that_the_disk_takes_in_pieces_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    hesitant = lambda handle, *_, **__: _Hesitant(handle, "ab")  # noqa: E731
-    monkeypatch.setattr(file_lines, "open", hesitant, raising=False)
-    hardy.corrupt_files("coco", "out", "contrast:1,3")
-    assert len(lines()) == 6
-
-
-def test_what_a_kill_left_unfinished_is_removed() -> None:
-    Path("out/contrast/3/images/train").mkdir(parents=True)
-    left = [Path("out", name, f".0123{UNFINISHED}") for name in (".", "contrast/3/images/train")]
-    for path in left:
-        path.write_bytes(b"half of")
-    hardy.corrupt_files("coco", "out", "contrast:1,3")
-    assert not any(path.exists() for path in left)
-
-
 def test_further_corruptions_are_added() -> None:
     hardy.corrupt_files("coco", "out", "contrast:1-2")
     made = hardy.corrupt_files("coco", "out", "contrast:1-2 brightness:1")
@@ -233,96 +142,6 @@ def test_a_folder_has_one_format_and_one_edition(
     assert hardy.corrupt_files("coco", "out", "contrast:1-2", **then, overwrite=True).done > 3
     shutil.rmtree("out/contrast")
     assert hardy.corrupt_files("coco", "out", "brightness:3", **first).done == 3
-
-
-@pytest.mark.parametrize("change", ["seed", "severity", "source", "output", "stranger"])
-def test_nothing_is_overwritten_unasked(change: str) -> None:
-    hardy.corrupt_files("coco", "out", "contrast", 2)
-    wanted = {"name": "contrast", "severity": 2}
-    if change == "seed":
-        wanted["seed"] = 1
-    elif change == "severity":
-        wanted["severity"] = 3
-    elif change == "source":
-        Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save("coco/images/train/0001.jpg")
-    elif change == "output":
-        Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save("out/images/train/0001.png")
-    else:  # as 0.1.0 left it, or another program
-        Path("out", CORRUPTED).unlink()
-    before = stamps("out")
-    with pytest.raises(hardy.InputError, match=r"0001.png is there already.*`overwrite=True`"):
-        hardy.corrupt_files("coco", "out", **wanted)
-    assert stamps("out") == before
-    hardy.corrupt_files("coco", "out", **wanted, overwrite=True)
-    assert hardy.corrupt_files("coco", "out", **wanted).kept == 3
-    assert len(lines()) == 3
-
-
-def test_one_file_is_not_overwritten_either() -> None:
-    clean = "coco/images/train/0001.jpg"
-    assert hardy.corrupt_files(clean, "out.png", "contrast", 2).done == 1
-    assert hardy.corrupt_files(clean, "out.png", "contrast", 2).kept == 1
-    with pytest.raises(hardy.InputError, match=r"out\.png is there already"):
-        hardy.corrupt_files(clean, "out.png", "contrast", 3)
-    assert hardy.corrupt_files(clean, "out.png", "contrast", 3, overwrite=True).done == 1
-    assert hardy.corrupt_files(clean, ".", "contrast", 3, keep_format=True).written.name[4:] == (
-        ".jpg"
-    )
-
-
-def test_somebody_elses_lines_are_refused() -> None:
-    Path("out").mkdir()
-    Path("out", CORRUPTED).write_text('{"mine": 1}\n')
-    with pytest.raises(hardy.InputError, match="expected the lines that `hardy corrupt` writes"):
-        hardy.corrupt_files("coco", "out", "contrast", 2)
-
-
-def test_one_process_at_a_time_writes_into_a_folder() -> None:
-    def second(items, *_):
-        with pytest.raises(InputError, match="another process is writing to out"):
-            hardy.corrupt_files("coco", "out", "brightness:1")
-        yield from items
-
-    assert hardy.corrupt_files("coco", "out", "contrast:1", track=second).done == 3
-    assert len(lines()) == 3
-    assert [name for name in tree("out") if not name.endswith(".png")] == [CORRUPTED]
-
-
-def test_a_source_that_is_gone_is_listed_and_its_output_kept() -> None:
-    hardy.corrupt_files("coco", "out", "contrast:1")
-    before = lines()
-    source = Path("coco/images/train/0001.jpg")
-    source.unlink()
-    source.symlink_to("nowhere.jpg")
-    made = hardy.corrupt_files("coco", "out", "contrast:1")
-    assert (made.done, made.kept) == (0, 2)
-    assert made.bad == [f"cannot read {source}: No such file or directory"]
-    assert lines() == before
-
-
-def test_the_same_images_in_two_formats_are_not_mixed() -> None:
-    hardy.corrupt_files("coco", "out", "contrast:1-2")
-    before = stamps("out")
-    what = {"keep_format": True}
-    with pytest.raises(InputError, match=r"0001\.png is there already, and 3 more are"):
-        hardy.corrupt_files("coco", "out", "contrast:1-2", **what)
-    assert stamps("out") == before
-    assert hardy.corrupt_files("coco", "out", "contrast:1-2", **what, overwrite=True).done == 4
-    hardy.corrupt_files("coco", "kept", "contrast:1-2", **what)
-    assert tree("out") == tree("kept")
-    assert sorted(map(str, lines())) == sorted(map(str, lines("kept")))
-
-
-def test_what_is_there_is_compared_under_the_eyes_of_the_track() -> None:
-    seen: list[tuple[str, int]] = []
-
-    def track(items, total, unit, *_):
-        seen.append((unit, total))
-        return items
-
-    hardy.corrupt_files("coco", "out", "contrast:1-2", track=track)
-    hardy.corrupt_files("coco", "out", "contrast:1-2", track=track)
-    assert seen[-2:] == [("images compared", 3), ("images", 3)]
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "tif", "webp"])

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from hardy.errors import InputError
+from hardy.places import UNFINISHED
 from hardy.variants.disk.build_header import HEADER
+from hardy.variants.disk.manifest import LINES, LOCK, WORKSHOP
 from hardy.variants.disk.verify import verify
 from tests.suites.helpers import built, tree, write_photos, write_rows
 
@@ -70,6 +72,7 @@ def test_one_bit(folder: Path, share: float) -> None:
         flip(path, int(size * share) - 1)
     report = verify(folder)
     names = {"npy": "contrast.npy, rows 3 to 5"}
+    assert report.spoilt == (FORMATS[folder.name],)
     assert report.altered == [names.get(folder.name, FORMATS[folder.name])]
     assert (report.missing, report.extra) == ([], [])
 
@@ -90,13 +93,15 @@ def test_a_missing_file(folder: Path) -> None:
     report = verify(folder)
     rows = [f"contrast.npy, rows {first} to {first + 2}" for first in range(0, 15, 3)]
     assert report.missing == (rows if folder.name == "npy" else [FORMATS[folder.name]])
+    assert report.checked == {"jpeg": 5, "png": 5, "tar": 1, "npy": 1}[folder.name]
     assert (report.altered, report.extra) == ([], [])
 
 
 def test_extra_files(folder: Path) -> None:
     extra = ["a.txt", "contrast/1/x.JPEG", "contrast/x", "contrast/5/n00000001/photo_001.JPEG",
-             "fog/1/n00000001/photo_001.JPEG", "fog.npy", ".unfinished/17"]  # fmt: skip
-    for name in extra:
+             "fog/1/n00000001/photo_001.JPEG", "fog.npy"]  # fmt: skip
+    ours = [f"{WORKSHOP}/17", f".0123{UNFINISHED}"]  # that killed processes left
+    for name in extra + ours:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     report = verify(folder)
@@ -117,6 +122,7 @@ def test_labels_and_heads_of_arrays(tmp_path: Path) -> None:
     whole = tree(out)
     flip(out / "labels.npy", -1)
     assert verify(out).altered == ["labels.npy"]
+    assert verify(out).spoilt == ("labels.npy",)
     (out / "labels.npy").unlink()
     assert verify(out).missing == ["labels.npy"]
     (out / "labels.npy").write_bytes(whole["labels.npy"])
@@ -125,6 +131,37 @@ def test_labels_and_heads_of_arrays(tmp_path: Path) -> None:
     assert len(verify(out).altered) == 5
     np.save(out / "contrast.npy", np.zeros((35, 3072), np.uint8))  # as many bytes, another shape
     assert len(verify(out).altered) == 5
+
+
+def test_what_is_not_built_yet_is_not_missing(folder: Path) -> None:
+    """Two of three images have no line in the manifest; the third is looked at, and labels come at
+    the end."""
+    path = folder / LINES
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[: len(lines) - 2]))
+    (folder / WORKSHOP).mkdir()
+    (folder / WORKSHOP / LOCK).touch()
+    (folder / "labels.npy").unlink(missing_ok=True)
+    report = verify(folder)
+    per_file = folder.name in ("jpeg", "png")
+    assert (report.unfinished, report.fine, report.images) == (True, False, 3)
+    assert (report.built, report.checked) == ((1, 2) if per_file else (0, 0))
+    assert (report.missing, report.altered, report.extra) == ([], [], [])
+
+
+def test_a_build_that_was_killed_when_all_was_listed(folder: Path) -> None:
+    (folder / WORKSHOP).mkdir()
+    (folder / WORKSHOP / LOCK).touch()
+    report = verify(folder)
+    assert (report.unfinished, report.built, report.images) == (True, 3, 3)
+    assert not report.fine
+
+
+def test_a_spoilt_array_that_is_not_whole_is_named_as_it_is(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    built("cifar10_c", write_rows(tmp_path / "rows"), out, "contrast", severities=(1,))
+    flip(out / "contrast.npy.part", 2000)
+    assert verify(out).spoilt == ("contrast.npy.part",)
 
 
 def test_a_folder_that_was_not_built(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The commands `hardy build` and `hardy verify`."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +14,11 @@ from hardy.places import locate
 from hardy.progress import watch
 from hardy.variants import BUILD_FORMATS
 
+if TYPE_CHECKING:
+    from hardy.variants.disk.verify import BuildCheck
+
 FORMAT_NAMES = ", ".join(dict.fromkeys(name for some in BUILD_FORMATS.values() for name in some))
+SHOWN = 10  # names of a list: thousands would push what to do off the screen
 
 
 def build_suite(
@@ -21,11 +27,13 @@ def build_suite(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write it, also a URL.")],
     labels: options.Labels = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; as many as processors if left out.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Processes; as many as processors if left out."),
     ] = None,
     on: options.On = None,
     format: Annotated[
-        str | None, typer.Option(help=f"{FORMAT_NAMES}; the suite's official one if left out.")
+        str | None,
+        typer.Option(metavar="NAME", help=f"{FORMAT_NAMES}; the suite's official one if left out."),
     ] = None,
     only: options.Only = "counted",
     severities: options.Severities = None,
@@ -68,20 +76,54 @@ def _announce(plan: object) -> None:
 
 
 def verify_folder(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `hardy build` wrote.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="What `hardy build` or `hardy corrupt` wrote.")
+    ],
 ) -> None:
-    """Compare a built suite with its manifest: missing, extra and altered files."""
+    """Compare a folder of corrupted images with its manifest.
+
+    Missing, altered and extra files are listed, the first ten of each, and
+    a folder that is not finished is called so; the exit code is then 1.
+    """
     report = hardy.verify(folder, track=watch)
-    for what, names in (
-        ("are missing", report.missing),
-        ("are altered", report.altered),
-        ("do not belong here", report.extra),
+    if report.unfinished:
+        typer.secho(_how_far(report), fg="red")
+    for names, of_one, of_more in (
+        (report.missing, "is missing", "are missing"),
+        (report.altered, "is altered", "are altered"),
+        (report.extra, "does not belong here", "do not belong here"),
     ):
         if names:
-            typer.secho(f"{len(names):,} {what}:", fg="red")
-            typer.echo("\n".join(f"  {printable(name)}" for name in names))
-    left_out = f"; {report.left_out:,} images could not be read" if report.left_out else ""
-    typer.echo(f"{report.checked:,} checked in {locate(folder)}{left_out}")
+            typer.secho(f"{len(names):,} {of_one if len(names) == 1 else of_more}:", fg="red")
+            typer.echo("\n".join(f"  {printable(name)}" for name in names[:SHOWN]))
+        if len(names) > SHOWN:
+            typer.echo(f"  and {len(names) - SHOWN:,} more")
+    left_out = ""
+    if report.left_out:
+        images = "image" if report.left_out == 1 else "images"
+        left_out = f"; {report.left_out:,} {images} could not be used when it was built"
+    things = report.thing if report.checked == 1 else f"{report.thing}s"
+    typer.echo(f"{report.checked:,} {things} checked in {locate(folder)}{left_out}")
     if not report.fine:
-        typer.echo("delete what is altered: the same `hardy build` makes what is missing again")
+        if todo := _how_to_mend(report):
+            typer.echo(todo)
         raise typer.Exit(1)
+
+
+def _how_far(report: BuildCheck) -> str:
+    how = f"`{report.made_by}` was stopped in this folder, or is at work"
+    if report.images:
+        how = f"{report.built:,} of {report.images:,} images are built under all that was asked for"
+    return f"unfinished: {how}; the same `{report.made_by}` goes on"
+
+
+def _how_to_mend(report: BuildCheck) -> str:
+    again = f"the same `{report.made_by}` makes what is missing again"
+    if report.altered != list(report.spoilt):  # rows of arrays are
+        files = ", ".join(map(printable, report.spoilt))
+        return f"delete all of {files}, since rows are not made one by one: {again}"
+    if report.altered:
+        return f"delete what is altered: {again}"
+    if report.missing:
+        return again
+    return "delete what does not belong here" if report.extra else ""

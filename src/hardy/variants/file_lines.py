@@ -14,9 +14,10 @@ from typing import Any
 
 from hardy.documents import parse_json, read_document
 from hardy.errors import HardyError, InputError
-from hardy.files import hold, let_go, write_file
+from hardy.files import write_file
 from hardy.inside import open_inside
 from hardy.limits import LISTING, check_regular
+from hardy.locks import hold, let_go
 from hardy.schema import is_text
 
 # Everything that a file depends on, and where it lies: "source", "output" and more.
@@ -108,7 +109,9 @@ class FileLines:
             found = [None]
         names = ("source", "output")
         if not all(
-            isinstance(line, dict) and all(_is_name(line.get(name)) for name in names)
+            isinstance(line, dict)
+            and all(_is_name(line.get(name)) for name in names)
+            and _is_inside(line["output"])
             for line in found
         ):
             raise InputError(
@@ -120,6 +123,15 @@ class FileLines:
 
 def _is_name(value: Any) -> bool:
     return is_text(value) and PurePosixPath(value).name != ""
+
+
+def _is_inside(value: str) -> bool:
+    """Whether a file below the folder can have that name."""
+    path = PurePosixPath(value)
+    try:
+        return not path.is_absolute() and ".." not in path.parts and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
 
 
 def _encoded(line: Work) -> bytes:

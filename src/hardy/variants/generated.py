@@ -71,6 +71,11 @@ class Generated:
     def __len__(self) -> int:
         return len(self.source)
 
+    @property
+    def decodes_files(self) -> bool:
+        """Whether reading is the work of a decoder, and needs but the names of files."""
+        return getattr(self.source, "decodes_files", False)
+
     def read(self, index: int) -> DecodedImage:
         file, recipe = self.source.files[index], RECIPES[self.recipe]
         if self.suite.kind == "perturbations":
@@ -129,6 +134,14 @@ class Generated:
     def describe(self) -> str:
         taken = "" if self.recipe == self.suite.recipe else " taken as they are"
         return f"{self.source.describe()}{taken}, {self.suite.name} {self.made}"
+
+
+def check_formulas(suite: Suite, cells: Sequence[Cell]) -> None:
+    """Refuse corruptions without a formula, or with a plug-in that cannot be used, before the
+    others are made."""
+    if suite.kind == "corruptions":
+        for name in {cell.name: None for cell in cells}:
+            CORRUPTIONS[name]
 
 
 def check_suite_size(suite: Suite, image: DecodedImage) -> None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hardy import progress
 from hardy.execute import processors
+from hardy.execute.interpreter import module_command, same_imports
 from hardy.suites.cells import CLEAN, Cell
 
 if TYPE_CHECKING:
@@ -58,11 +59,11 @@ def begin_kernels(variants: Generated, cells: Sequence[Cell], images: int) -> No
         pickle.dump(job, file)
         file.seek(0)
         _begun = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", __name__],
+            module_command(__name__),
             stdin=file,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **alone, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={**same_imports(), **alone},
         )
 
 

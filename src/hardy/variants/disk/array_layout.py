@@ -15,7 +15,7 @@ from hardy.errors import InputError, door
 from hardy.images.source import Labels
 from hardy.inside import inner_path, open_inside
 from hardy.limits import check_regular
-from hardy.places import is_url, read_range
+from hardy.places import is_there, is_url, read_range
 from hardy.suites.cells import Cell, cell_folder, levels
 from hardy.suites.suite import Suite
 from hardy.variants.disk.manifest import content_hash, write_built
@@ -49,7 +49,7 @@ class ArrayLayout:
 
     def _place(self, cell: Cell) -> Path:
         whole = self.folder / self.path(cell)
-        return whole if whole.exists() else whole.with_name(whole.name + _PART)
+        return whole if is_there(whole) else whole.with_name(whole.name + _PART)
 
     def _open(self, cell: Cell, flags: int = 0) -> IO[bytes]:
         """Open an array to write some of it. Not to read it, too: of one that several machines
@@ -99,7 +99,7 @@ class ArrayLayout:
         return read_rows(place, self.first_row(cell), indices)
 
     def there(self, unit: range, cell: Cell) -> bool:
-        return self._place(cell).exists()
+        return is_there(self._place(cell))
 
     def hash(self, unit: range, cell: Cell) -> str | None:
         header, shape = self._header(cell), self._whole_shape(cell)

@@ -54,7 +54,7 @@ from hardy.variants.disk.manifest import (
 )
 from hardy.variants.disk.sent_build import sent_in_the_end
 from hardy.variants.disk.unit_groups import ELSEWHERE, list_units, loads
-from hardy.variants.generated import Generated, check_suite_size
+from hardy.variants.generated import Generated, check_formulas, check_suite_size
 
 _BUILD_LIBRARIES = ("numpy", "numba", "opencv-python-headless", "pillow", "av")
 # What may differ between the sessions of one build; `images_hash` speaks for names and labels.
@@ -194,6 +194,7 @@ def build_cells(
     if not len(source):
         raise InputError(f"expected images to build from, got none: {source.describe()}")
     _check_folder(folder)
+    check_formulas(suite, cells)
     made_by = Generated(suite, source, seed, stored=False)
     index, first = _first(made_by)
     check_suite_size(suite, first)
@@ -211,8 +212,9 @@ def build_cells(
     kept = len(source) - images - len(faults)
     if groups:
         outputs = sum(len(units[unit]) * len(one.cells) for one in groups for unit in one.units)
-        size = outputs * size_of_one(suite, format, made_by.chunk([index], [first]), cells)
-        about = (source.describe(), suite.title, len(cells), format, images, outputs, size)
+        made = sorted({cell for one in groups for cell in one.cells})
+        size = outputs * size_of_one(suite, format, made_by.chunk([index], [first]), made)
+        about = (source.describe(), suite.title, len(made), format, images, outputs, size)
         wanted = {str(Cell(c.name, level)) for c in cells for level in levels(suite, c.name)}
         whole = suite.kind != "corruptions" or wanted <= {*header["cells"]}
         lacking = format == "npy" and not whole
@@ -274,7 +276,7 @@ def _first(made_by: Generated) -> tuple[int, DecodedImage]:
             return index, made_by.read(index)
         except InputError as error:
             fault = fault or error
-    raise InputError(f"none of the {len(made_by.source):,} images can be read: {fault}")
+    raise InputError(f"none of the {len(made_by.source):,} images can be used: {fault}")
 
 
 def _describe_build(job: BuildJob) -> dict[str, Any]:

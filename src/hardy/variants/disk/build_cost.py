@@ -22,9 +22,9 @@ class BuildPlan(NamedTuple):
 
     source: str
     suite: str
-    cells: int
+    cells: int  # that some images lack
     format: str
-    images: int
+    images: int  # that lack some cells
     outputs: int  # files, or rows of arrays, or members of shards
     size: int  # bytes, estimated
     folder: Path
@@ -32,9 +32,11 @@ class BuildPlan(NamedTuple):
     notes: tuple[str, ...] = ()  # what is not as one may think
 
     def __str__(self) -> str:
+        whole = self.cells * self.images
+        there = f" of {whole:,}, as the others are there" if self.outputs < whole else " in all"
         return (
             f"{self.source}\nto write: {self.cells} {'cell' if self.cells == 1 else 'cells'} of "
-            f"{self.suite} for {self.images:,} images as {self.format}, {self.outputs:,} in all, "
+            f"{self.suite} for {self.images:,} images as {self.format}, {self.outputs:,}{there}, "
             f"about {byte_size(self.size)}; {self.folder} has {byte_size(self.free)} free"
             + "".join(f"\nnote: {note}" for note in self.notes)
         )

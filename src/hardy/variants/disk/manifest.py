@@ -22,9 +22,10 @@ import numpy.typing as npt
 
 from hardy.documents import seal, why_unread
 from hardy.errors import InputError
-from hardy.files import CheckpointWriter, let_go, remove_unfinished, whole_file
+from hardy.files import CheckpointWriter, remove_unfinished, whole_file
 from hardy.inside import make_inside, open_inside, write_inside
 from hardy.limits import check_regular
+from hardy.locks import let_go
 from hardy.schema import brief, is_whole
 from hardy.suites.cells import Cell
 from hardy.variants.disk.build_header import HEADER, VERSION

@@ -16,8 +16,9 @@ from typing import NamedTuple
 from hardy.documents import parse_json
 from hardy.errors import InputError
 from hardy.execute import Threads
-from hardy.files import UNFINISHED, hold, let_go, whole_file
+from hardy.files import UNFINISHED, whole_file
 from hardy.images.source import unusable
+from hardy.locks import hold, let_go
 from hardy.places import UrlPath
 from hardy.progress import Track
 from hardy.variants.disk import manifest
