@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -10,7 +11,8 @@ from hardy.errors import InputError
 from hardy.evaluation import AnyModel, evaluate
 from hardy.progress import Track, watch
 from hardy.schema import brief
-from hardy.scores.comparison import Compared, compare_runs, compare_stored
+from hardy.scores.compared import Compared
+from hardy.scores.comparison import compare_runs, compare_stored
 from hardy.scores.run_scores import Scores, score_run
 from hardy.scores.sample_looks import DIFFERENCE
 from hardy.scores.scoring import Run
@@ -65,5 +67,8 @@ def compare(
         options["store"] = store
     runs = evaluate([first, second], suite=suite, **options)
     # What was asked for is this sample, whatever else is in the store.
-    one, two = (score_run(run.stored, sample=find_sample(run.stored)) for run in runs)
+    one, two = (
+        replace(score_run(run.stored, sample=find_sample(run.stored)), called=run.called)
+        for run in runs
+    )
     return compare_runs(one, two)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy.typing as npt
@@ -19,22 +17,24 @@ from hardy.images.labels import spellings
 from hardy.images.source import Fault, count_left_out
 from hardy.models import Model, Override, Preprocessing
 from hardy.models.model_lists import list_wanted
-from hardy.places import is_folder, locate
+from hardy.places import locate
 from hardy.progress import Track, watch
 from hardy.run import runner
-from hardy.run.batching import mixed
 from hardy.run.device_places import find_sharing
 from hardy.run.failures import Failures
 from hardy.run.groups import Candidate, ModelGroups
 from hardy.run.plan import RunPlan, sum_plans
 from hardy.run.prepared import Evaluation as Evaluation
 from hardy.run.prepared import load_defended
-from hardy.run.selection import Images, open_subject
+from hardy.run.reading import begin_reading_processes
+from hardy.run.same_models import load_together, names_of
+from hardy.run.selection import Images, open_subject, refuse_store_among
 from hardy.run.shards import read_shard
 from hardy.run.units import Elsewhere, check_travels
-from hardy.scores.sample_looks import Until, plan_sample, with_scores
+from hardy.scores.evaluated import ModelRuns, run_asked_for, runs_of_groups
+from hardy.scores.sample_looks import Until, plan_sample
 from hardy.scores.scoring import Asked, Run, StoredRuns
-from hardy.store.reader import StoredRun, open_run
+from hardy.store.reader import open_run
 from hardy.suites import load
 
 AnyModel = str | Callable[..., Any] | Model
@@ -76,12 +76,6 @@ class RunOptions(TypedDict, total=False):
 
 
 Several = list[Any] | tuple[Any, ...]  # models
-
-
-class ModelRuns(StoredRuns):
-    """The runs of many models, in the order in which these were asked for."""
-
-    failed: Mapping[str, str]  # why others have none, or not all of it, by their names
 
 
 @overload
@@ -206,7 +200,7 @@ def evaluate(
             "weights, hf:DIR and clip:DIR, Lambda layers, keras:FILE, or backbones of linear:FILE"
         )
     place = locate(store)
-    _check_apart(images, place)
+    refuse_store_among(images, place)
     count = count_workers(workers)
     part = read_shard(shard)
     if part is not None and on is not None:
@@ -230,11 +224,13 @@ def evaluate(
         classes=classes,
         faults=unusable,
     )
-    sharing = find_sharing(
-        devices=devices, on=on, device=device, workers=workers, warn=warn or warn_user
-    )
+    tell = warn or warn_user
+    sharing = find_sharing(devices=devices, on=on, device=device, workers=workers, warn=tell)
+    reading_processes = None
     if on is None and adapters.will_be_on_gpu([one.model for one in wanted], device):
         subject.begin_kernels()
+        if not (sharing or dry_run):
+            reading_processes = begin_reading_processes(subject, count, tell)
     loaders = tuple(
         partial(
             load_defended,
@@ -248,7 +244,7 @@ def evaluate(
             compile=compile,
             preprocessing=one.prepared_for(images),
             prompts=one.prompts,
-            name=one.name,
+            name=one.load_as,
             side=subject.suite.edition.side,
             classes=spellings(subject.suite, subject.classes, own=own_classes),
         )
@@ -269,18 +265,19 @@ def evaluate(
         shard=part,
         elsewhere=elsewhere,
         sampled=sampled,
+        reading_processes=reading_processes,
         failures=Failures(excused=models is not None),
     )
 
     def conduct(evaluation: Evaluation) -> runner.RunOutcome:
-        return evaluation.conduct(announce, warn or warn_user, track)
+        return evaluation.conduct(announce, tell, track)
 
     reasons = [fault.reason for fault in unusable]
     # A sample is scored as far as it goes, whoever asked for it.
     asked = None if sampled is not None else Asked(subject.ids, subject.cells)
     if models is not None:
         candidates = [
-            Candidate(one.label, load, one.name is not None)
+            Candidate(one.label, load, partial(names_of, one))
             for one, load in zip(wanted, loaders, strict=True)
         ]
         copies = 1 if sharing is None else 1 + sharing.neighbours
@@ -289,56 +286,14 @@ def evaluate(
             plans: list[RunPlan] = []
             groups.work(lambda evaluation: plans.append(evaluation.plan(announce)))
             return sum_plans(subject, plans, groups.failures)
-        return _run_groups(groups, conduct, reasons, asked)
-    loaded = tuple(load() for load in loaders)
-    shown = mixed(loaded, subject.near(loaded))
-    runner.check_different(loaded, shown, own_classes=own_classes)
-    names = [one.name for one in loaded]
-    named = frozenset(own for own, one in zip(names, wanted, strict=True) if one.name is not None)
-    if elsewhere is not None:
-        elsewhere = replace(elsewhere, loaders=dict(zip(names, loaders, strict=True)))
-    evaluation = replace(basis, models=loaded, subject=shown, named=named, elsewhere=elsewhere)
+        return runs_of_groups(groups, conduct, reasons, asked)
+    together = load_together(basis, wanted, loaders)
     if dry_run:
-        return evaluation.plan(announce)
-    outcome = conduct(evaluation)
+        return together.evaluation.plan(announce)
+    outcome = conduct(together.evaluation)
+    faults = (*reasons, *outcome.faults)
     stored = StoredRuns(
-        Run(open_run(folder), (*reasons, *outcome.faults), asked) for folder in outcome.folders
+        run_asked_for(open_run(outcome.folders[place]), name, faults, asked)
+        for name, place in zip(together.names, together.places, strict=True)
     )
     return stored if isinstance(model, list | tuple) else stored[0]
-
-
-def _run_groups(
-    groups: ModelGroups,
-    conduct: Callable[[Evaluation], runner.RunOutcome],
-    unusable: Sequence[str],
-    asked: Asked | None,
-) -> ModelRuns:
-    folders: list[Path] = []
-    faults = dict.fromkeys(unusable)  # of images, which are the same for all
-
-    def work(evaluation: Evaluation) -> None:
-        outcome = conduct(evaluation)
-        folders.extend(outcome.folders)
-        faults.update(dict.fromkeys(outcome.faults))
-
-    groups.work(work)
-    order = {identity: place for place, identity in enumerate(groups.known)}
-    runs = [open_run(folder) for folder in (*groups.complete, *folders)]
-    runs.sort(key=lambda run: order[run.details["identity"]])
-    if asked is None:
-        runs = with_scores(runs, groups.known, groups.failures)
-    found = ModelRuns(Run(_with_ids(run, runs[0].ids), tuple(faults), asked) for run in runs)
-    found.failed = dict(groups.failures)
-    return found
-
-
-def _with_ids(run: StoredRun, ids: list[Any]) -> StoredRun:
-    """The run with this very list of ids if it has the same: hundreds of lists take gigabytes."""
-    return replace(run, ids=ids) if run.ids == ids else run
-
-
-def _check_apart(images: Any, store: Path) -> None:
-    """Refuse a store among the images: it would be one more folder of images the next time."""
-    folder = isinstance(images, str | os.PathLike) and is_folder(images)
-    if folder and store.resolve().is_relative_to(locate(images).resolve()):
-        raise InputError(f"the store {store} lies in the images' folder; name one elsewhere")

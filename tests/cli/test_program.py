@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 
 import hardy
 from hardy import cli
+from hardy.cli.options import NamingCommand, PlainGroup
 from hardy.engine import textures
 from hardy.errors import install_command
 
@@ -51,8 +53,32 @@ def test_help(run, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = run(*command.split(), "--help")
     assert code == 0
     assert "--help" in out
-    assert "<bool>" not in out, "flags take no value"
+    kinds = r"<(?!table)[a-z]+( range)?>"  # a choice is shown with its words
+    assert not re.findall(kinds, out), "what is typed has a name"
     assert "…" not in out, "nothing of it is cut"
+
+
+def test_help_is_no_markup() -> None:
+    """What stands in brackets is shown, of commands, options and the program itself."""
+    app = typer.Typer(cls=PlainGroup)
+
+    @app.command(cls=NamingCommand, help="First hardy[one].\n\nThen hardy[two] and [/bold].")
+    def act(count: Annotated[int, typer.Option(help="By hardy[three].")] = 0) -> None: ...
+
+    app.command("other")(lambda: None)
+    shown = CliRunner().invoke(app, ["act", "--help"]).stdout
+    for text in ("First hardy[one].", "Then hardy[two] and [/bold].", "By hardy[three]."):
+        assert text in shown
+    assert "First hardy[one]." in CliRunner().invoke(app, ["--help"]).stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_names_extras_as_pip_does(run, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    described = (COMMANDS[command], *COMMANDS[command].params)
+    written = " ".join(getattr(one, "help", None) or "" for one in described)
+    shown = run(command, "--help")[1]
+    assert [name for name in re.findall(r"hardy\[\w+\]", written) if name not in shown] == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +183,10 @@ def test_broken_files_are_listed_and_the_others_done(run) -> None:
         (("in/a.png", "file", "--with", "fog"), "expected a folder for 5 images"),
         (("in/a.png", "in/b.png", "--with", "fog:1"), "in/b.png is there already"),
         (("in/a.png", "o.png", "--with", "fog:0"), "expected a severity of 1, 2, 3, 4 or 5"),
-        (("in/a.png", "o.png", "--with", "fog:6"), "expected a severity of 1, 2, 3, 4 or 5"),
+        (
+            ("in/a.png", "o.png", "--with", "fog:6"),
+            "a severity of 1, 2, 3, 4 or 5, got 6; name one",
+        ),
         (("in/a.png", "o.png", "--with", "fog:1", "--seed", "-1"), "expected a seed from 0"),
         (("in/a.png", "o.png", "--with", "fog:1", "--edition", "x"), 'unknown edition "x"'),
         (("in/a.png", "o.gif", "--with", "fog:1"), "expected a name that ends in one of"),

@@ -52,7 +52,7 @@ def test_each_model_has_its_own_weights(here: Path) -> None:
         (here / f"run{seed}").mkdir()
         torch.save(tiny(seed).state_dict(), here / f"run{seed}" / "best.pt")
     wanted = list_models([FACTORY, f"{FACTORY}@run1/best.pt", f"{FACTORY}@run2/best.pt"])
-    loaded = [load_model(one.model, name=one.name, checkpoint=one.checkpoint) for one in wanted]
+    loaded = [load_model(one.model, name=one.load_as, checkpoint=one.checkpoint) for one in wanted]
     for seed, model in enumerate(loaded):
         assert (model.logits(IMAGES) == load_model(tiny(seed)).logits(IMAGES)).all()
     files = [str(Path(f"run{seed}/best.pt")) for seed in (1, 2)]

@@ -104,6 +104,14 @@ def test_a_model_that_fails_stops_no_other(given: dict[str, Any]) -> None:
     assert sum(int(kept.complete([cell]).sum()) for cell in kept.cells) == 8
 
 
+def test_a_model_that_fails_does_so_under_all_its_names(given: dict[str, Any]) -> None:
+    first, twin = Broken("fake:10", 1 + 8, ValueError("asleep")), Counting("fake:10")
+    twin.name = "its twin"
+    found = evaluate(models=[first, twin, "fake:10:1"], **given)
+    assert [run.model for run in found] == ["fake:10:1"]
+    assert found.failed == dict.fromkeys(("fake:10", "its twin"), "ValueError: asleep")
+
+
 def test_the_same_call_does_what_failed(given: dict[str, Any]) -> None:
     broken = Broken("fake:10:8", 1 + 1 + 8, InputError("no"))
     evaluate(models=["fake:10", broken, "fake:10:1"], **given)

@@ -13,6 +13,7 @@ from hardy.metrics.frame_distance import zipf_columns
 from hardy.store.identity import Identity
 from hardy.store.reader import StoredRun, find_runs
 from hardy.store.records import read_defences
+from hardy.store.run_names import RunNames
 from hardy.store.writer import RunWriter
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
@@ -64,7 +65,8 @@ def write_run(
     changes |= {"labels": "own"} if own_classes else {}
     this = identity(model, suite, **changes)
     with RunWriter(store, this, ids=ids, labels=labels, classes=None) as writer:
-        writer.add_session({"subset": subset, "hardy": "0", **(session or {})})
+        said = {"subset": subset, "hardy": "0", **(session or {})}
+        writer.add_session(said, RunNames(model))
         writer.set_width(CLASSES)
         for cell, flags in wrong.items():
             flags = np.asarray(flags, np.int64)

@@ -12,6 +12,7 @@ from hardy.scores import choose, score_run
 from hardy.scores.listing import score_tables
 from hardy.scores.naming import choose_all
 from hardy.store.reader import StoredRun, find_runs
+from hardy.store.run_names import RunNames
 from hardy.store.writer import RunWriter
 from hardy.suites.cells import CLEAN
 from tests.scores.helpers import identity, write_run
@@ -124,12 +125,43 @@ def test_by_a_former_name(tmp_path: Path) -> None:
     write_run(tmp_path, WRONG, model="another", labels=[0, 1], seed=1)
     for name in ("net-2", "net-3"):
         with RunWriter(tmp_path, identity("net-1", "imagenet_c"), **settings) as writer:
-            writer.rename(name)
+            writer.add_session({}, RunNames(name, given=True))
     runs = find_runs(tmp_path)
     found = choose(runs, "net-3")
     assert found.former_names == ("net-1", "net-2")
     assert choose(runs, "net-1") is choose(runs, "net-2") is found
     assert found.doubts == ["40.0% of 30 clean images are right"]
+
+
+def test_by_another_name_of_the_same_weights(tmp_path: Path) -> None:
+    """As of a file that an epoch has not changed; the run keeps the name it was begun under."""
+    told = {"warnings": ["torch:net.py:make @ e1.pt: 40.0% of 30 clean images are right"]}
+    settings: dict[str, Any] = {"ids": [0, 1], "labels": [0, 1], "classes": None}
+    for name in ("e1.pt", "e10.pt"):
+        model = f"torch:net.py:make @ {name}"
+        write_run(tmp_path, WRONG, model=model, labels=[0, 1], session=told)
+    first = identity("torch:net.py:make @ e1.pt", "imagenet_c")
+    for name in ("e2.pt", "e3.pt", "e3.pt", "e1.pt"):
+        with RunWriter(tmp_path, first, **settings) as writer:
+            writer.add_session({}, RunNames(f"torch:net.py:make @ {name}"))
+    runs = find_runs(tmp_path)
+    found = choose(runs, "torch:net.py:make @ e1.pt")
+    assert found.names == tuple(f"torch:net.py:make @ e{number}.pt" for number in (1, 2, 3))
+    for name in ("torch:net.py:make @ e2.pt", "torch:net.py:make@e3.pt", "net.py:make@e2.pt", "e3"):
+        assert choose(runs, name) is found
+    assert found.doubts == ["40.0% of 30 clean images are right"]
+    # A file that has other weights now means these, until it has the first ones again.
+    e2 = "torch:net.py:make @ e2.pt"
+    other = write_run(tmp_path, WRONG, model=e2, labels=[0, 1])
+    for name in (e2, "torch:net.py:make@e2.pt", "net.py:make@e2.pt", "e2.pt"):
+        assert choose(find_runs(tmp_path), name).folder == other.folder
+    with RunWriter(tmp_path, first, **settings) as writer:
+        writer.add_session({}, RunNames(e2))
+    assert choose(find_runs(tmp_path), e2).folder == found.folder
+    # Of two that are called so themselves neither is meant, and the folders tell them apart.
+    write_run(tmp_path, WRONG, model=e2, model_identity="third", labels=[0, 1])
+    with pytest.raises(InputError, match="got 2; name one of the folders: torch-net"):
+        choose(find_runs(tmp_path), "torch:net.py:make@e2.pt")
 
 
 @pytest.mark.parametrize("defence", [None, [{"name": "clahe", "setting": None, "words": ""}]])

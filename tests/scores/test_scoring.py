@@ -138,6 +138,14 @@ def test_what_others_published_stands_beside_what_it_compares_with(tmp_path: Pat
     assert told == [f"Published numbers cannot be compared with those of part: {why}"]
 
 
+def test_published_numbers_are_told_from_those_of_a_part_of_the_images(tmp_path: Path) -> None:
+    write_run(tmp_path, errors(), model="few", subset={"of": 50000})
+    told: list[str] = []
+    tables = hardy.score(tmp_path, published=True, tell=told.append).tables()
+    assert [table for table in tables if table.title.startswith("published: ")]
+    assert told == ["Published numbers are of all images, those of few of 20 of 50,000"]
+
+
 @pytest.mark.parametrize(
     ("cells", "settings", "why"),
     [

@@ -42,10 +42,14 @@ def overlap_corruptions(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(help="Epochs of each model; half of its images are corrupted; 15."),
+        typer.Option(
+            metavar="N", help="Epochs of each model; half of its images are corrupted; 15."
+        ),
     ] = None,
-    batch: Annotated[int | None, typer.Option(help="Images per step; 128.")] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate at the start; 0.1.")] = None,
+    batch: Annotated[int | None, typer.Option(metavar="N", help="Images per step; 128.")] = None,
+    lr: Annotated[
+        float | None, typer.Option(metavar="X", help="Learning rate at the start; 0.1.")
+    ] = None,
     side: Annotated[
         int | None,
         typer.Option(metavar="N", help="Cut photographs to N x N, as they are read."),

@@ -83,7 +83,8 @@ def evaluate_models(
     ] = False,
     device: options.Device = None,
     precision: Annotated[
-        str, typer.Option(help="{models.model:PRECISIONS}; recorded with the run.")
+        str,
+        typer.Option(metavar="NAME", help="{models.model:PRECISIONS}; recorded with the run."),
     ] = "float32",
     batch: Annotated[
         str,
@@ -141,7 +142,8 @@ def evaluate_models(
         typer.Option(metavar="X", help="L2 norm of the noise; 135 at 224 px, 19.3 at 32."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Threads; as many as processors if left out.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Threads; as many as processors if left out."),
     ] = None,
     devices: Annotated[
         str | None,
@@ -266,9 +268,9 @@ def _print_runs(found: list[Run] | RunPlan, store: Path) -> None:
     while found:
         run = found.pop(0)  # what is read of each for its score is let go of
         try:
-            told = f"{printable(run.model)}: {run.score()}"
+            told = f"{printable(run.title)}: {run.score()}"
         except InputError as error:  # it is stored all the same
-            told = f"{printable(run.model)} has no score: {error}"
+            told = f"{printable(run.title)} has no score: {error}"
         for line in told.splitlines():
             typer.echo(options.in_options(line))
     typer.echo(f"stored in {store}; see `hardy score {store}`")

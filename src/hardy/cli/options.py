@@ -84,7 +84,8 @@ MostUnreadable = Annotated[
 TrainPrecision = Annotated[
     str | None,
     typer.Option(
-        help="{train.hyperparameters:TRAINING_PRECISIONS}; bfloat16 on a GPU if left out."
+        metavar="NAME",
+        help="{train.hyperparameters:TRAINING_PRECISIONS}; bfloat16 on a GPU if left out.",
     ),
 ]
 
@@ -177,7 +178,7 @@ class NamingCommand(TyperCommand):
     such a function returns. They are read, with plug-ins, when somebody asks for help."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _plain_flags(super().get_params(ctx))
+        return _plain(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that comes twice and takes one value: the last would win unsaid."""
@@ -189,10 +190,9 @@ class NamingCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        texts: list[Any] = [self, *self.params]
-        for one in texts:
-            if text := getattr(one, "help", None):
-                one.help = re.sub(r"{([\w.]+)(?::(\w+))?}", _listed, text)
+        for one in _with_help(self, *self.params):
+            one.help = re.sub(r"{([\w.]+)(?::(\w+))?}", _listed, one.help)
+        _keep_brackets(self)
         super().format_help(ctx, formatter)
 
 
@@ -200,13 +200,32 @@ class PlainGroup(TyperGroup):
     """The program itself, whose help shows flags as its commands do."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _plain_flags(super().get_params(ctx))
+        return _plain(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        for command in (self, *self.commands.values()):
+            _keep_brackets(command)
+        super().format_help(ctx, formatter)
 
 
-def _plain_flags(params: Sequence[Any]) -> list[Any]:
-    """A flag takes no value, so its help shall not say <bool>, as if it did."""
+def _keep_brackets(command: Any) -> None:
+    """Typer takes what stands in brackets, as in hardy[torch], for the markup of Rich."""
+    if command.rich_markup_mode == "rich":
+        for one in _with_help(command, *command.params):
+            one.help = re.sub(r"(?<!\\)\[(?=[a-z#/@])", r"\[", one.help)
+
+
+def _with_help(*texts: Any) -> list[Any]:
+    return [one for one in texts if getattr(one, "help", None)]
+
+
+def _plain(params: Sequence[Any]) -> list[Any]:
+    """Help names what is typed, not what Python makes of it: no <bool> behind a flag, which
+    takes no value, and no <str> behind an argument."""
     for one in params:
-        if getattr(one, "is_flag", False):
+        if one.param_type_name == "argument":
+            one.display_type_rich = lambda ctx: None
+        elif one.is_flag:
             one.metavar = ""
     return list(params)
 

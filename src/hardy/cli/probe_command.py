@@ -67,7 +67,7 @@ def probe_model(
         seed=seed,
         track=watch,
     )
-    right = "" if found.accuracy is None else f"; {found.accuracy:.1%} of "
+    right = "" if found.accuracy is None else f"; {100 * found.accuracy:.1f} % of "
     right += f"{found.validation_images:,} validation images are right" if right else ""
     lines = (
         found.backbone,

@@ -98,8 +98,12 @@ def corrupt_files(
             autocompletion=complete("corruptions"),
         ),
     ],
-    seed: Annotated[int, typer.Option(help="Another seed gives other randomness.")] = 0,
-    edition: Annotated[str, typer.Option(help="{editions}, or auto: by image size.")] = "auto",
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Another seed gives other randomness.")
+    ] = 0,
+    edition: Annotated[
+        str, typer.Option(metavar="NAME", help="{editions}, or auto: by image size.")
+    ] = "auto",
     keep_format: Annotated[
         bool, typer.Option("--keep-format", help="Keep the names and formats of a folder's files.")
     ] = False,
@@ -166,12 +170,18 @@ def corrupt_files(
 def show(
     context: typer.Context,
     photo: Annotated[Path, typer.Argument(metavar="PHOTO", help="An image file, or icons50.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The sheet to write.")],
-    size: Annotated[int, typer.Option(min=8, help="Side of the square that is shown.")] = 224,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The sheet to write.")
+    ],
+    size: Annotated[
+        int, typer.Option(metavar="N", min=8, help="Side of the square that is shown.")
+    ] = 224,
     sequence: Annotated[
         str | None, typer.Option(metavar="NAME", help="Frames of a perturbation: {perturbations}.")
     ] = None,
-    level: Annotated[int, typer.Option(help="Strength of a noise sequence: 1, 2 or 3.")] = 1,
+    level: Annotated[
+        int, typer.Option(metavar="N", help="Strength of a noise sequence: 1, 2 or 3.")
+    ] = 1,
     html: Annotated[
         bool, typer.Option("--html", help="A page to browse: all corruptions and sequences.")
     ] = False,

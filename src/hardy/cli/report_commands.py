@@ -31,10 +31,14 @@ Points = Annotated[
 
 def report_runs(
     store: Store,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")
+    ],
     format: Annotated[
         str | None,
-        typer.Option(help=f"{', '.join(REPORT_FORMATS)}; by the file's suffix if left out."),
+        typer.Option(
+            metavar="NAME", help=f"{', '.join(REPORT_FORMATS)}; by the file's suffix if left out."
+        ),
     ] = None,
     photo: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For the gallery; a sample if left out.")
@@ -69,7 +73,9 @@ def write_board(
         list[Path],
         typer.Argument(metavar="RESULTS...", help="Files of `hardy score --format json`, folders."),
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write.")
+    ],
 ) -> None:
     """Write a static page that ranks result files, to sort and to filter.
 
@@ -84,7 +90,10 @@ def plot_runs(
     store: Store,
     kind: Annotated[str, typer.Argument(help="What to plot: {figures}.")],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="As {report.matplotlib_figures:PLOT_FORMATS}.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="As {report.matplotlib_figures:PLOT_FORMATS}."
+        ),
     ],
     suite: Annotated[
         str | None, typer.Option(metavar="SUITE", help="Where the store has several.")
@@ -92,12 +101,14 @@ def plot_runs(
     score: Annotated[
         str | None, typer.Option(metavar="NAME", help="Where there are several plots: mCE, T5D.")
     ] = None,
-    width: Annotated[float, typer.Option(help="In inches.")] = 6.5,
-    height: Annotated[float | None, typer.Option(help="In inches; as needed if left out.")] = None,
-    font: Annotated[str, typer.Option(help="{report.matplotlib_figures:GENERIC}, or its name.")] = (
-        "sans-serif"
-    ),
-    font_size: Annotated[float, typer.Option(help="In points.")] = 8.0,
+    width: Annotated[float, typer.Option(metavar="X", help="In inches.")] = 6.5,
+    height: Annotated[
+        float | None, typer.Option(metavar="X", help="In inches; as needed if left out.")
+    ] = None,
+    font: Annotated[
+        str, typer.Option(metavar="NAME", help="{report.matplotlib_figures:GENERIC}, or its name.")
+    ] = ("sans-serif"),
+    font_size: Annotated[float, typer.Option(metavar="X", help="In points.")] = 8.0,
     points: Points = None,
     trained: Trained = None,
 ) -> None:
@@ -125,7 +136,9 @@ def view_folder(
     folder: Annotated[
         Path, typer.Argument(metavar="PATH", help="A store, a run, a page, or a leaderboard.")
     ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="0: any that is free.")
+    ] = 0,
 ) -> None:
     """Show a report in the browser: a server that only this machine reaches."""
     with hardy.view(folder, port=port, track=watch) as server:

@@ -143,7 +143,7 @@ def compare_models(
     shown a sample of the suite first, and what is stored is used.
 
     What decides whether it is a regression, as far as it was scored:
-    {scores.comparison:what_decides}.
+    {scores.compared:what_decides}.
     Each is a one-sided test at 2.5 %, so up to one in twenty equal models fails.
     """
     compared = hardy.compare(

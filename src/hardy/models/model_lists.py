@@ -37,15 +37,33 @@ class WantedModel(NamedTuple):
     checkpoint: Path | None = None
     preprocessing: Prepared = None
     prompts: str | None = None
+    in_full: bool = False  # whether weights have their folder in its name, as others are called so
 
     @property
     def label(self) -> str:
         """What to call it before it is loaded."""
         own = self.name or getattr(self.model, "name", getattr(self.model, "__name__", None))
         given = self.model if isinstance(self.model, str) else type(self.model).__name__
-        weights = f" @ {self.checkpoint.name}" if self.checkpoint else ""
+        file = self.checkpoint if self.in_full or not self.checkpoint else self.checkpoint.name
+        weights = f" @ {file}" if file else ""
         texts = f" with {Path(self.prompts).name}" if self.prompts else ""
         return printable(str(own or f"{given}{weights}{texts}"))
+
+    @property
+    def load_as(self) -> str | None:
+        """The name to load it by; None: its own."""
+        return self.label if self.in_full else self.name
+
+    def typed(self, shown: str) -> tuple[str, ...]:
+        """The name of the loaded model with its weights as they were typed, with their folder; and
+        the name that was given to it, if one was."""
+        if self.checkpoint is None or self.in_full:
+            return (shown,)
+        if self.name is None:
+            return (shown.replace(f" @ {self.checkpoint.name}", f" @ {self.checkpoint}"),)
+        if not isinstance(self.model, str):
+            return (shown,)
+        return f"{self.model} @ {self.checkpoint}{shown.removeprefix(self.name)}", shown
 
     def prepared_for(self, images: Any) -> Prepared:
         """How it gets pixels: one of MAITE's as its data set gives them, which may be floats."""
@@ -250,7 +268,7 @@ def _told_apart(wanted: list[WantedModel]) -> list[WantedModel]:
     """Weights of one model whose files are called alike are named by their whole paths."""
     times = Counter((str(one.model), one.checkpoint.name) for one in wanted if one.checkpoint)
     return [
-        one._replace(name=f"{one.model} @ {one.checkpoint}")
+        one._replace(in_full=True)
         if one.checkpoint and not one.name and times[str(one.model), one.checkpoint.name] > 1
         else one
         for one in wanted

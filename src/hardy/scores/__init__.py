@@ -3,7 +3,8 @@
 Internal: it may change in any release.
 """
 
-from hardy.scores.comparison import Compared, compare_runs
+from hardy.scores.compared import Compared
+from hardy.scores.comparison import compare_runs
 from hardy.scores.naming import choose
 from hardy.scores.run_scores import Scores, score_run
 

@@ -11,7 +11,8 @@ import numpy as np
 from hardy.errors import InputError
 from hardy.metrics import Interval
 from hardy.places import locate
-from hardy.scores.comparison import compare_runs, deciding_names
+from hardy.scores.compared import deciding_names
+from hardy.scores.comparison import compare_runs
 from hardy.scores.naming import readable_runs
 from hardy.scores.paired_scores import ScoreDifference, refuse_unlike
 from hardy.scores.result_files import ResultFile, read_results

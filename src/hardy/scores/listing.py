@@ -1,8 +1,10 @@
 """Scores as tables: models beside each other, corruption by corruption, beside published ones."""
 
+import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from hardy.metrics.natural_shifts import accuracy
+from hardy.registry import unknown
 from hardy.scores.by_type import type_label
 from hardy.scores.naming import distinct_name
 from hardy.scores.run_scores import Scores, clean_labels, families, headline_metrics
@@ -170,3 +172,15 @@ def _published(rows: dict[str, dict[str, PublishedNumber]]) -> TextTable:
             *(f"[{place}] {remark}" for place, remark in enumerate(remarks, start=1)),
         ),
     )
+
+
+def sort_scores(scored: list[Scores], by: str | None) -> list[Scores]:
+    """Sort by name, or by a score: the best first, and last those without it."""
+    if by is None:
+        return scored
+    if by == "name":
+        return sorted(scored, key=lambda one: one.model.casefold())
+    if not any(by in one for one in scored):
+        headline = dict.fromkeys(score.name for one in scored for score in one.headline)
+        raise unknown("score to sort by", by, ("name", *headline))
+    return sorted(scored, key=lambda one: one[by].loss if by in one else math.inf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hardy.errors import InputError
@@ -32,6 +32,7 @@ from hardy.scores.scored_cells import (
 from hardy.scores.stored_sample import StoredSample, choose_sample, name_cells, note_beside
 from hardy.scores.text_tables import scores_html
 from hardy.scores.wanted_scores import usable_metrics
+from hardy.store.provenance import UNREADABLE
 from hardy.store.reader import StoredRun
 from hardy.suites.cells import Cell
 from hardy.suites.suite import Suite
@@ -98,16 +99,18 @@ class Scores(Mapping[str, Score]):
     how: Resampling | None = None
     cells: Collection[Cell] | None = None  # that were to be scored; None: all
     sampled: SampledScores | None = None  # where they are estimated from a sample of the run
+    called: str | None = None  # the name that the run was asked for by, where its own is another
 
     def on(self, images: Iterable[Id]) -> Scores:
         """The same, of some of the images, by their ids."""
-        return score_run(
+        scores = score_run(
             self.run, reference=self.reference, how=self.how, images=images, cells=self.cells
         )
+        return replace(scores, called=self.called)
 
     @property
     def model(self) -> str:
-        return self.run.model
+        return self.called or self.run.model
 
     @property
     def seen(self) -> tuple[str, ...] | None:
@@ -315,7 +318,8 @@ def _left_out(run: StoredRun) -> list[str]:
     if not run.left_out:
         return []
     number = sum(run.left_out.values())
-    parts = ", ".join(f"{count:,} {kind}" for kind, count in run.left_out.items())
+    words = {UNREADABLE: "that could not be read, or whose size is another"}
+    parts = ", ".join(f"{n:,} {words.get(kind, kind)}" for kind, n in run.left_out.items())
     return [f"{number:,} image{'s are' if number > 1 else ' is'} left out: {parts}"]
 
 

@@ -13,12 +13,12 @@ from hardy.registry import unknown
 from hardy.run.cells_per_image import Looked
 from hardy.run.failures import Failures
 from hardy.run.sample_limits import read_limits
-from hardy.run.sample_plan import SampleExtent
+from hardy.run.sample_plan import LEAST, SampleExtent
 from hardy.run.sampled_run import Look, SampledRun
 from hardy.schema import brief
 from hardy.scores.run_scores import Scores, score_run
 from hardy.scores.sampled_pairs import pair_samples
-from hardy.scores.sampled_scores import LEAST, refuse_thin
+from hardy.scores.sampled_scores import refuse_thin
 from hardy.scores.stored_sample import StoredSample, find_sample
 from hardy.scores.wanted_scores import usable_metrics
 from hardy.store.reader import StoredRun, open_run

@@ -17,9 +17,10 @@ from hardy.metrics import METRICS
 from hardy.metrics.classification import Floats
 from hardy.metrics.intervals import difference_interval
 from hardy.metrics.sampled_means import SampledTable
+from hardy.run.sample_plan import LEAST
 from hardy.scores.paired_scores import ScoreDifference, refuse_unlike
 from hardy.scores.run_scores import Scores
-from hardy.scores.sampled_scores import LEAST, SampledScores
+from hardy.scores.sampled_scores import SampledScores
 from hardy.scores.sampled_tables import read_numbers
 from hardy.scores.score import Score, unseen_share
 from hardy.scores.scored_cells import suite_of

@@ -14,6 +14,7 @@ import numpy as np
 from hardy.errors import InputError
 from hardy.metrics import Interval
 from hardy.metrics.sampled_means import SampledTable
+from hardy.run.sample_plan import LEAST
 from hardy.scores.columns import AnyMetric, ColumnPlace, Published, ReferenceNumbers
 from hardy.scores.formulas import ScoreFormula
 from hardy.scores.sample_controls import find_controls
@@ -28,7 +29,6 @@ from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.suite import Suite
 
 _HOW = "a designed sample of the full run, clustered by image"
-LEAST = 10  # images of a cell, to tell how they vary
 
 
 class SampledScores(NamedTuple):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -16,10 +15,18 @@ from hardy.errors import InputError
 from hardy.metrics.metric import SHIFTS
 from hardy.places import locate
 from hardy.progress import Track, watch
-from hardy.registry import unknown
 from hardy.scores.effective_robustness import effective_tables, published_line, with_effective
-from hardy.scores.listing import published_tables, score_tables
-from hardy.scores.naming import choose, choose_all, first_run, of_suite, readable_runs
+from hardy.scores.listing import published_tables, score_tables, sort_scores
+from hardy.scores.naming import (
+    choose,
+    choose_all,
+    first_run,
+    of_suite,
+    other_names,
+    overtaken,
+    readable_runs,
+    stored_as,
+)
 from hardy.scores.part_of_suite import published_left_out, why_apart
 from hardy.scores.result_files import write_scores
 from hardy.scores.run_scores import Scores, score_run
@@ -61,6 +68,7 @@ class Run:
     stored: StoredRun
     faults: tuple[str, ...] = ()  # images that could not be used
     asked: Asked | None = None  # of it, now; None: all that is stored
+    called: str | None = None  # the name that it was asked for by, where its own is another
 
     @property
     def model(self) -> str:
@@ -74,9 +82,14 @@ class Run:
     def folder(self) -> Path:
         return self.stored.folder
 
+    @property
+    def title(self) -> str:
+        """Its name, behind that which it was asked for by: "b.pt, stored as a.pt"."""
+        return stored_as(self.called, self.model)
+
     def __repr__(self) -> str:
         images = f"{len(self.stored.ids):,} images"
-        return f"Run({self.model!r}, {self.suite!r}, {images}, {str(self.folder)!r})"
+        return f"Run({self.title!r}, {self.suite!r}, {images}, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
         return self.score()._repr_html_()
@@ -91,11 +104,11 @@ class Run:
         yardstick = reference.stored if isinstance(reference, Run) else reference
         stored, asked = self.stored, self.asked
         if asked is None or asked.is_all_of(stored):
-            return score_run(stored, reference=yardstick)
+            return replace(score_run(stored, reference=yardstick), called=self.called)
         scores = score_run(stored, reference=yardstick, images=asked.images, cells=asked.cells)
         more = f"{len(stored.cells):,} cells and {len(stored.ids):,} images in all"
         note = f"this is what was asked for; the store has more, {more}, see `hardy score`"
-        return replace(scores, notes=(*scores.notes, note))
+        return replace(scores, notes=(*scores.notes, note), called=self.called)
 
 
 class StoredRuns(list[Run]):
@@ -104,11 +117,14 @@ class StoredRuns(list[Run]):
     def table(self) -> Any:
         """A row per run, a column per score and per bound of its 95 % interval: "mCE", "mCE low"
         and "mCE high". It is a DataFrame of pandas, else of polars, else a dictionary of columns.
-        Of a run that cannot be scored, the column "fault" says why."""
+        Of a run that cannot be scored, the column "fault" says why; where one was asked for by
+        another name than its own, that is the "model", and "stored as" has its own."""
         rows: list[dict[str, Any]] = []
         for run in self:
             images = len(run.stored.ids)
-            rows.append({"model": run.model, "suite": run.suite, "images": images, "fault": None})
+            model = {"model": run.called or run.model}
+            model |= {"stored as": run.model} if run.called else {}
+            rows.append({**model, "suite": run.suite, "images": images, "fault": None})
             try:
                 scores = run.score()
             except InputError as error:
@@ -128,7 +144,7 @@ class StoredRuns(list[Run]):
         """What is there, without its scores: of many runs these would take their time."""
         rows = [
             (
-                run.model,
+                run.title,
                 run.suite,
                 f"{len(run.stored.ids):,}",
                 f"{len(run.stored.cells):,}",
@@ -207,6 +223,13 @@ class ScoredStore(Shown):
         for why, models in apart.items():
             names = ", ".join(models)
             self.tell(f"Published numbers cannot be compared with those of {names}: {why}")
+        for one in group:
+            around = one.headline[0].circumstances
+            if around.total and not why_apart(suite, around):
+                self.tell(
+                    f"Published numbers are of all images, those of {one.model} of "
+                    f"{around.images:,} of {around.total:,}"
+                )
         return tables
 
     def as_csv(self) -> str:
@@ -216,6 +239,15 @@ class ScoredStore(Shown):
     def as_json(self) -> str:
         """A result file, to keep, submit and rank; runs on clean images alone are left out."""
         return write_scores(map(with_effective, self.scores), self.tell)
+
+
+def tell_overtaken(scores: Scores, renamed: Mapping[str, str]) -> Scores:
+    """The scores under a name of their own, where that of the run means another one by now."""
+    called = renamed.get(scores.run.folder.name)
+    if called is None:
+        return scores
+    note = f"{scores.run.model} was evaluated again since, and means another run by now"
+    return replace(scores, called=called, notes=(note, *scores.notes))
 
 
 def score(
@@ -262,27 +294,19 @@ def score(
         divisors[name] = "suite" if reference is None else None
         if reference not in (None, "none"):
             divisors[name] = choose(every, str(reference), name)
+    renamed = overtaken(found)
     scored: list[Scores] = []
     refused: list[InputError] = []
     for run in track(chosen, len(chosen), "runs"):
         try:
-            scored.append(score_run(run, reference=divisors[run.suite]))
+            scores = score_run(run, reference=divisors[run.suite])
+            told = [f"{name} is the same model" for name in other_names(run, names)]
+            scores = replace(scores, notes=(*told, *scores.notes))
+            scored.append(tell_overtaken(scores, renamed))
         except InputError as error:
             refused.append(error)
     if not scored:
         raise refused[0]
-    scored = _sorted(scored, sort)
+    scored = sort_scores(scored, sort)
     scored.sort(key=lambda one: list(divisors).index(one.run.suite))
     return ScoredStore(tuple(scored), (*faults, *map(str, refused)), published, tell)
-
-
-def _sorted(scored: list[Scores], by: str | None) -> list[Scores]:
-    """Sort by name, or by a score: the best first, and last those without it."""
-    if by is None:
-        return scored
-    if by == "name":
-        return sorted(scored, key=lambda one: one.model.casefold())
-    if not any(by in one for one in scored):
-        headline = dict.fromkeys(score.name for one in scored for score in one.headline)
-        raise unknown("score to sort by", by, ("name", *headline))
-    return sorted(scored, key=lambda one: one[by].loss if by in one else math.inf)

@@ -11,8 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from hardy.errors import InputError, printable
 from hardy.files import check_same, other_work
+from hardy.images.source import Ids
 from hardy.models.model import DefenceFacts
 
 LabelOf = dict[int | str, int]  # of an image by its id; -1 for none
@@ -56,6 +60,23 @@ class Identity:
         end = f"--{slug(self.suite)}--{self.hash()[:8]}"
         begun = sorted(store.glob(f"*{end}")) if store.is_dir() else []
         return begun[0] if begun else store / f"{slug(self.model)}{end}"
+
+
+def images_of(ids: Ids, labels: npt.NDArray[Any]) -> LabelOf:
+    """The images of a run: labels by ids, of which there is one each."""
+    kinds = {"names" if isinstance(id, str) else "whole numbers" for id in ids}
+    if len(kinds) != 1:
+        raise InputError(f"expected ids of one kind, got {' and '.join(sorted(kinds)) or 'none'}")
+    if np.shape(labels) != (len(ids),):
+        raise InputError(f"expected {len(ids)} labels, one per image, got {np.shape(labels)}")
+    plain = (id if isinstance(id, str) else int(id) for id in ids)
+    images = dict(zip(plain, np.asarray(labels).tolist(), strict=True))
+    if len(images) != len(ids):
+        raise InputError(
+            f"expected an id per image, got {len(images):,} for {len(ids):,} images; rename "
+            "images, or take another id rule"
+        )
+    return images
 
 
 def slug(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs of one name that are not the same run, and why they are not."""
+"""Runs of one name that are not the same run, and why they are not; and one run of two names."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -40,6 +40,14 @@ def describe_namesake(run: Identity, store: Path) -> str | None:
     name, nearest = min(found, key=lambda one: len(_changes(one[1], run)))
     told = "; ".join(_changes(nearest, run)) or _unseen_change(nearest, run)
     return f"a run of its own beside {printable(name)}, which has its name: {told}"
+
+
+def describe_other_name(run: Identity, store: Path) -> str | None:
+    """Say that a run goes on which is called after the same model by another name."""
+    before = read_details(run.folder_in(store))
+    if before is None or before["model"] == run.model:
+        return None
+    return f"stored as {before['model']}, which is the same model: its run answers to both names"
 
 
 def _changes(before: Mapping[str, Any], now: Identity) -> list[str]:

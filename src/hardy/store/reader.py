@@ -7,7 +7,7 @@ library or the images. A run may be read while it is written: what is complete b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -29,7 +29,7 @@ from hardy.store.provenance import (
     read_seen,
     read_trained,
 )
-from hardy.store.records import FORMER, RUN, read_defences, read_details, read_images
+from hardy.store.records import ALSO, FORMER, RUN, read_defences, read_details, read_images
 from hardy.store.scan import Bools, Ints, RowBatch, StoredCells, read_again, row_batches, scan_parts
 from hardy.suites import load, suite_in
 from hardy.suites.cells import Cell
@@ -92,6 +92,10 @@ class StoredRun:
     # The suite, where it is none of Hardy's: others may have the same name.
     own_suite: Suite | None = field(default=None, repr=False)
 
+    def sharing(self, ids: list[Any]) -> StoredRun:
+        """The run with this very list of ids if it has the same: many lists take gigabytes."""
+        return replace(self, ids=ids) if self.ids == ids else self
+
     @property
     def identity(self) -> Identity:
         said = {field.name: self.details[field.name] for field in fields(Identity)}
@@ -100,6 +104,11 @@ class StoredRun:
     @property
     def model(self) -> str:
         return str(self.details["model"])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the model is called, and what else it was evaluated by."""
+        return (self.model, *self.details[ALSO])
 
     @property
     def former_names(self) -> tuple[str, ...]:
@@ -150,7 +159,7 @@ class StoredRun:
         """What was warned of before the run, and what could not be checked, without the model's
         name in front, which stands before it wherever it is shown."""
         told = read_doubts(self.details["sessions"])
-        for name in (self.model, *self.former_names):
+        for name in (*self.names, *self.former_names):
             plain = name
             for defence in reversed(self.defences):  # of a defended model it names the model
                 plain = plain.removesuffix(f"+{defence.label}")

@@ -25,12 +25,17 @@ from hardy.store.sessions import SESSIONS, SessionRecord, parts_that_count, read
 RUN, IMAGES = RECORD, "images.parquet"
 VERSION = 2
 FORMER = "former_names"  # of the model, as sessions before the last one that renamed it said
+ALSO = "also_called"  # other names that it was evaluated by, such as another file with its weights
+# When it was last evaluated by each name, and by each file of that name: which, and when.
+CLAIMS = "claims"
 # A run of version 1 had one writer at a time, which kept in run.json what sessions say now.
 _READABLE = (1, VERSION)
 _SAID: dict[str, Any] = {"classes": None, "width": None, "frames": {}, "sessions": []}
 LABELLED = ("suite", "own")  # whose classes the labels are: the suite's, or the images' own
-_ADDED = {"defence": None, "batches": None}  # what older records have not
+# What older records have not.
+_ADDED: dict[str, Any] = {"defence": None, "batches": None, ALSO: [], CLAIMS: {}}
 
+_NO_TEXT, _ESCAPED = re.compile("[\\\\\ud800-\udfff]"), re.compile(r"\\u([0-9a-f]{4})")
 # A sentence of Hardy 0.1.0: "clahe: what it does; bn_adapt:16: what it does".
 _SENTENCE = re.compile(r"(?:^|; )([\w.-]+)(?::([\w.-]+))?: ")
 
@@ -47,6 +52,10 @@ def defences_of(text: Field) -> Field:
     return Field(expected, lambda v: v is None or text.fits(v) or all_of(is_one)(v))
 
 
+def _texts(table: Any) -> bool:
+    return TABLE.fits(table) and all(map(TEXT.fits, table.values()))
+
+
 _FIELDS = {
     **dict.fromkeys(("model", "model_identity", "suite_hash", "recipe", "made"), TEXT),
     **dict.fromkeys(("preprocessing", "precision", "identity"), TEXT),
@@ -57,6 +66,10 @@ _FIELDS = {
     "classes": or_null(TEXTS),
     "width": or_null(WHOLE),
     "batches": or_null(TEXT),
+    ALSO: TEXTS,
+    CLAIMS: Field(
+        "names with tables of texts", lambda v: TABLE.fits(v) and all(map(_texts, v.values()))
+    ),
     "defence": defences_of(TEXT),
     "frames": Field(
         f"a table of whole numbers, from 1 to {limits.FRAMES.usual:,} ({limits.FRAMES.variable})",
@@ -113,6 +126,10 @@ def _joined(details: dict[str, Any], record: SessionRecord) -> dict[str, Any]:
     said = details | {name: record.run[name] for name in record.run.keys() & _FIELDS.keys()}
     if said["model"] != details["model"]:
         said[FORMER] = [*details[FORMER], details["model"]]
+    if isinstance(also := record.run.get(ALSO, []), list):
+        said[ALSO] = [*details[ALSO], *also]
+    if isinstance(said[CLAIMS], dict):
+        said[CLAIMS] = _together(details[CLAIMS], said[CLAIMS])
     if isinstance(said["frames"], dict):
         said["frames"] = details["frames"] | said["frames"]
     if isinstance(said["classes"], list | None):
@@ -120,6 +137,11 @@ def _joined(details: dict[str, Any], record: SessionRecord) -> dict[str, Any]:
     if record.session is not None:
         said["sessions"] = [*details["sessions"], record.session]
     return said
+
+
+def _together(claims: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    both = [one for one in more if isinstance(more[one], dict) and one in claims]
+    return {**claims, **more, **{one: claims[one] | more[one] for one in both}}
 
 
 def read_defences(said: Any) -> tuple[DefenceFacts, ...]:
@@ -193,8 +215,10 @@ def id_array(ids: Ids) -> pa.Array:
 
 def _escape(id: str) -> str:
     """Escape what is no valid text: names of files may hold it, strings in Parquet may not."""
-    return re.sub("[\\\\\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", id)
+    if not _NO_TEXT.search(id):
+        return id
+    return _NO_TEXT.sub(lambda found: f"\\u{ord(found[0]):04x}", id)
 
 
 def _restore(id: str) -> str:
-    return re.sub(r"\\u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), id)
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), id) if "\\" in id else id

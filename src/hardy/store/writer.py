@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hardy.errors import HardyError, InputError, printable
+from hardy.errors import HardyError, InputError
 from hardy.files import CheckpointWriter, remove_for_good
 from hardy.images.source import Ids
 from hardy.places import is_url
@@ -25,10 +25,12 @@ from hardy.store.identity import (
     LabelOf,
     check_details,
     check_stored_images,
+    images_of,
     quoted,
     unlike,
 )
 from hardy.store.parts import FOLDER, GROUP, Columns, merge_parts
+from hardy.store.run_names import RunNames
 from hardy.store.scan import read_again, scan_parts
 from hardy.store.sessions import SESSIONS, SessionRecord, new_session_path, sweep, write_session
 from hardy.store.waiting_rows import WaitingRows
@@ -58,7 +60,7 @@ class RunWriter(CheckpointWriter):
         if (store / records.RUN).exists():
             raise InputError(f"{store} is a run itself; name the folder above it as the store")
         records.check_store(store)
-        wanted = _images_of(ids, labels)
+        wanted = images_of(ids, labels)
         self.folder = identity.folder_in(store)
         _check_own(self.folder)
         self._taken: list[str] = []  # parts that no session lists yet
@@ -114,7 +116,7 @@ class RunWriter(CheckpointWriter):
             records.write_details(self.folder, now)  # after the images: from now on it is a run
         self._path = new_session_path(self.folder)
         self._record = SessionRecord(run=said)
-        self._model = now["model"] if before is None else before["model"]
+        self._names = [now["model"]] if before is None else [before["model"], *before[records.ALSO]]
         self._width: int | None = None if before is None else before["width"]
         self._save()
         place = {id: number for number, id in enumerate(self._ids)}
@@ -127,10 +129,10 @@ class RunWriter(CheckpointWriter):
     def _stored_images(self) -> tuple[LabelOf, bool]:
         """The stored images, and whether their list is whole; a damaged list is made again."""
         try:
-            return _images_of(*records.read_images(self.folder)), True
+            return images_of(*records.read_images(self.folder)), True
         except InputError:
             ids, labels = records.recover_images(self.folder)
-            return _images_of(ids, labels) if ids else {}, False
+            return images_of(ids, labels) if ids else {}, False
 
     @property
     def session_file(self) -> Path:
@@ -152,16 +154,12 @@ class RunWriter(CheckpointWriter):
                 f"{width:,}; name another store"
             )
 
-    def add_session(self, session: Mapping[str, Any]) -> None:
-        """Add a record made by `provenance.session`."""
+    def add_session(self, session: Mapping[str, Any], names: RunNames | None = None) -> None:
+        """Add a record made by `provenance.session`, of an evaluation under these names."""
         self._record.session = dict(session)
+        if names is not None:
+            self._record.run |= names.said_of(self._names)
         self._save()
-
-    def rename(self, model: str) -> None:
-        """Call the model so from now on; the folder keeps the name that it was begun under."""
-        if self._model != printable(model):
-            self._model = self._record.run["model"] = printable(model)
-            self._save()
 
     def plan_sample(self, plan: Mapping[str, int]) -> None:
         """Say in the session which sample of the run it takes."""
@@ -289,19 +287,3 @@ def _check_own(folder: Path) -> None:
                 f"{path}: expected a {kind} of the run's own, got a {got}; remove it, or name "
                 "another store"
             )
-
-
-def _images_of(ids: Ids, labels: npt.NDArray[Any]) -> LabelOf:
-    kinds = {"names" if isinstance(id, str) else "whole numbers" for id in ids}
-    if len(kinds) != 1:
-        raise InputError(f"expected ids of one kind, got {' and '.join(sorted(kinds)) or 'none'}")
-    if np.shape(labels) != (len(ids),):
-        raise InputError(f"expected {len(ids)} labels, one per image, got {np.shape(labels)}")
-    plain = (id if isinstance(id, str) else int(id) for id in ids)
-    images = dict(zip(plain, np.asarray(labels).tolist(), strict=True))
-    if len(images) != len(ids):
-        raise InputError(
-            f"expected an id per image, got {len(images):,} for {len(ids):,} images; rename "
-            "images, or take another id rule"
-        )
-    return images
