@@ -1,34 +1,46 @@
 """`python -m bench.gpu_runs`: whole runs on a GPU from JPEG files, against their forward passes.
 
     python -m bench.gpu_runs start=256 [--compile]  a first run: what it waits for, and when
+    python -m bench.gpu_runs until=50000            ImageNet-C sampled until mCE is ± 0.5
     python -m bench.gpu_runs sequences=256          ImageNet-P, and what its perturbations take
-    python -m bench.gpu_runs trace=1024             where a GPU's time goes in ImageNet-C
+    python -m bench.gpu_runs trace=1024             where the time goes, a GPU's and the host's
     python -m bench.gpu_runs whole=4096             ImageNet-C
     python -m bench.gpu_runs decode=512             images read a second; see taskset
+    python -m bench.gpu_runs nvjpeg=256             what decodes on the GPU, and its bytes
 
-Files are written to a folder build/photos-IMAGES, unless they are there. A ResNet-50 with random
-weights sees them in bfloat16. `start` is cold where TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR
-name empty folders. All are measured in one process, in wall time.
+Files are written to a folder build/photos-IMAGES, unless they are there: 2,048 photographs, and
+links to them. A ResNet-50 with random weights sees them in bfloat16; that of `until` tosses a coin
+for its answer, because what always errs is known at once. `start` and `until` are cold where
+TRITON_CACHE_DIR, TORCHINDUCTOR_CACHE_DIR and NUMBA_CACHE_DIR name empty folders. All are measured
+in one process, in wall time.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from cProfile import Profile
 from functools import cache, partial
 from pathlib import Path
+from pstats import Stats
 from typing import Any
 
 BEGUN = time.perf_counter()
 NET = f"torch:{Path(__file__).with_name('devices.py')}:resnet50"
+TOSSED = f"torch:{Path(__file__).with_name('devices.py')}:tossed_resnet50"
 BATCH = 256
+DISTINCT = 2048  # photographs; further files are links to them
 # Sides (H, W) in ImageNet's way: most are 500 pixels wide or high, and many are of their own kind.
 SIZES = ((375, 500), (375, 500), (333, 500), (375, 500), (500, 375), (500, 500), (375, 500))
+
+
+CLASSES = ("n01440764", "n01443537")
 
 
 def write_one(folder: Path, number: int) -> None:
@@ -45,17 +57,22 @@ def write_one(folder: Path, number: int) -> None:
     with Image.open(package_folder(package) / name) as photo:
         picture = np.asarray(photo.convert("RGB").resize((560, 560)))
     picture = np.roll(picture, 17 * number, axis=1)[:height, :width]
-    target = folder / ("n01440764", "n01443537")[number % 2] / f"{number:05d}.JPEG"
-    Image.fromarray(picture).save(target, quality=90)
+    Image.fromarray(picture).save(file_of(folder, number), quality=90)
+
+
+def file_of(folder: Path, number: int) -> Path:
+    return folder / CLASSES[number % 2] / f"{number:05d}.JPEG"
 
 
 def photos(count: int) -> Path:
     folder = Path(f"build/photos-{count}")
     if not folder.exists():
-        for name in ("n01440764", "n01443537"):
+        for name in CLASSES:
             (folder / name).mkdir(parents=True)
         with ProcessPoolExecutor() as pool:
-            list(pool.map(partial(write_one, folder), range(count), chunksize=16))
+            list(pool.map(partial(write_one, folder), range(min(count, DISTINCT)), chunksize=16))
+        for number in range(DISTINCT, count):
+            os.link(file_of(folder, number % DISTINCT), file_of(folder, number))
     return folder
 
 
@@ -91,6 +108,32 @@ def start(images: Path, **options: bool) -> None:
     ), loaded, flush=True)  # fmt: skip
 
 
+def until(images: Path, **options: bool) -> None:
+    """What the command line takes for `--until 0.5`, but for the start of Python."""
+    from hardy.evaluation import evaluate
+
+    rounds: list[str] = []
+
+    def track(steps: Iterable[int], total: int, *how: Any) -> Iterable[int]:
+        rounds.append(f"{total:,} predictions from {time.perf_counter() - BEGUN:.1f} s")
+        return steps
+
+    with tempfile.TemporaryDirectory() as store:
+        run = evaluate(
+            TOSSED,
+            suite="imagenet_c",
+            images=images,
+            store=store,
+            until=0.5,
+            precision="bfloat16",
+            track=track,
+            warn=lambda text: None,
+            **options,
+        )
+        took = time.perf_counter() - BEGUN
+        print(f"until ± 0.5, {options}: {took:.1f} s; {run.score()['mCE']}; {rounds}", flush=True)
+
+
 @cache
 def compiled() -> Any:
     import torch
@@ -118,12 +161,11 @@ def forward(module: Any, passes: int) -> float:
 
 
 def race(module: Any, images: Path, count: int, suite: str, **options: Any) -> None:
+    from hardy.run.selection import open_subject
     from hardy.suites import load
 
-    chosen = load(suite)
-    per_image = 76
-    if chosen.kind == "perturbations":
-        per_image = sum(chosen.edition.steps(name).frames for name in chosen.counted)
+    subject = open_subject(load(suite), images=images, only=["counted"])
+    per_image = subject.predictions / len(subject)
     alone = forward(module, 100) / BATCH * count * per_image
     begun = time.perf_counter()
     evaluated(module, images, suite, **options)
@@ -173,22 +215,26 @@ def cells(images: Path) -> None:
 
 
 def trace(images: Path, count: int) -> None:
-    """Milliseconds on the GPU by what they are for."""
+    """Milliseconds on the GPU by what they are for, and of the host's main thread."""
     from torch.profiler import ProfilerActivity, profile
 
     module = compiled()
-    what: dict[str, Any] = {"severities": 3, "subset": min(count, 1024)}
-    evaluated(module, images, "imagenet_c", **what)
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
-        begun = time.perf_counter()
-        evaluated(module, images, "imagenet_c", **what)
-        took = time.perf_counter() - begun
-    spent: Counter[str] = Counter()
-    for event in seen.key_averages():
-        spent[event.key[:60]] += event.device_time_total / 1000
-    print(f"{took * 1000:.0f} ms in all, {sum(spent.values()):.0f} on the GPU")
-    for name, milliseconds in spent.most_common(45):
-        print(f"{milliseconds:9.1f}  {name}")
+    few = {"subset": min(count, 256)}
+    for suite, what in (("imagenet_c", {"severities": 3}), ("imagenet_p", few)):
+        begun, host = time.perf_counter(), Profile()
+        host.runcall(evaluated, module, images, suite, **what)
+        print(f"{suite}: {time.perf_counter() - begun:.2f} s with its host observed")
+        Stats(host).sort_stats("tottime").print_stats(25)
+        with profile(activities=[ProfilerActivity.CUDA]) as seen:
+            begun = time.perf_counter()
+            evaluated(module, images, suite, **what)
+            took = time.perf_counter() - begun
+        spent: Counter[str] = Counter()
+        for event in seen.key_averages():
+            spent[event.key[:60]] += event.device_time_total / 1000
+        print(f"{suite}: {took * 1000:.0f} ms in all, {sum(spent.values()):.0f} on the GPU")
+        for name, milliseconds in spent.most_common(30):
+            print(f"{milliseconds:9.1f}  {name}")
 
 
 def decode(images: Path, count: int) -> None:
@@ -208,17 +254,42 @@ def decode(images: Path, count: int) -> None:
     print(f"{processors()} cores: {rate:.0f} images/s read", flush=True)
 
 
+def nvjpeg(images: Path, count: int) -> None:
+    import numpy as np
+    import torch
+    from PIL import Image
+    from torchvision.io import decode_jpeg, read_file
+
+    files = sorted(images.rglob("*.JPEG"))
+    content = [read_file(str(file)) for file in files]
+    for _ in range(2):  # the first one sets nvJPEG up
+        begun = time.perf_counter()
+        decoded = decode_jpeg(content, device="cuda")
+        torch.cuda.synchronize()
+        rate = len(files) / (time.perf_counter() - begun)
+    differ, most = [], 0
+    for file, pixels in list(zip(files, decoded, strict=True))[:32]:
+        with Image.open(file) as image:
+            ours = np.asarray(image.convert("RGB")).astype(int)
+        apart = np.abs(pixels.permute(1, 2, 0).cpu().numpy() - ours)
+        differ.append(np.mean(apart != 0))
+        most = max(most, int(apart.max()))
+    print(f"{rate:.0f} images/s; {np.mean(differ):.1%} of bytes differ, by up to {most} levels")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu_runs", description=__doc__)
     parser.add_argument("what", nargs="+", metavar="WHAT=IMAGES")
     parser.add_argument("--compile", action="store_true")
     options = parser.parse_args()
     measures = {"sequences": sequences, "trace": trace, "whole": whole, "decode": decode}
+    measures["nvjpeg"] = nvjpeg
     for what in options.what:
         name, _, count = what.partition("=")
         folder = photos(int(count))
-        if name == "start":
-            start(folder, **({"compile": True} if options.compile else {}))
+        if name in ("start", "until"):
+            begin = start if name == "start" else until
+            begin(folder, **({"compile": True} if options.compile else {}))
         else:
             measures[name](folder, int(count))
 

@@ -27,6 +27,7 @@ from hardy.metrics.intervals import NORMAL_QUANTILE, difference_interval
 from hardy.metrics.sampled_means import Control, SampledTable
 from hardy.run.cells_per_image import Costs, Looked
 from hardy.run.sample_design import SampleDesign
+from hardy.run.sample_plan import first_round
 from hardy.run.sample_rounds import SampleRounds
 from hardy.scores.sampled_estimates import SampledEstimate, estimate_mean
 from hardy.scores.score import unseen_share
@@ -186,8 +187,14 @@ Predictions under cells. By theory, from the variances of the full run: all cell
 (`--subset`), and this design, had it known these from the start. Used: the mean over samples, to
 which clean images come. A design that also held classes in proportion under each cell, as this one
 does not, would need less: for ± 1 by 4 % (weak), 8 % (usual) and 3 % (disturbed), so that 17 to
-20 % more than it were used. The size of the first round and the steps after it were settled on the
-first 200 of usual's samples, which are among those counted here.
+20 % more than it were used. The steps after the first round were settled on the first 200 of
+usual's samples, which are among those counted here.
+
+By theory all images of a sample have equally many cells. Where it shows all images there are, and
+some of them under a cell more, that is cheaper, so "used" may be less than theory.
+
+The first round: images of two cells, and of one. "Earlier" rows are of nets trained on another
+machine and of a first round of 375 images of two cells; of sequences it had 100, as it has now.
 
 {costs}
 """
@@ -197,10 +204,10 @@ def page(lines: Mapping[str, Line]) -> str:
     scores = ["mean error", "worst corruption", "clean error"]
     head = ["net, half-width", "samples", *scores, "bias", "bias, worst", "bias, clean"]
     cost_head = ["net, half-width", "--subset", "theory", "used", "clean images", "saved"]
-    cost_head += ["used / theory", "cells per image"]
+    cost_head += ["used / theory", "cells per image", "first round"]
     ordered = sorted(lines.items(), key=lambda item: (-item[1]["target"], item[0]))
     held = [[name, f"{one['times']:,}", *one["held"]] for name, one in ordered]
-    costs = [[name, *one["costs"]] for name, one in ordered]
+    costs = [[name, *one["costs"], one.get("first", "earlier")] for name, one in ordered]
     return TOLD.format(held=grid(head, held), costs=grid(cost_head, costs))
 
 
@@ -216,7 +223,10 @@ def measure(truth: Truth, control: Truth | None, target: float, times: int, work
     figures = (needed.subset, needed.spread, found.used, found.clean)
     costs = [f"{one:,.0f}" for one in figures]
     costs += [f"{needed.subset / found.used:.1f}", f"{found.used / needed.spread:.2f}"]
-    return {"target": target, "times": times, "held": held, "costs": [*costs, found.per_image]}
+    images, columns = truth.wrong.shape
+    _, pilot, once = first_round(images, columns - 1)
+    line = {"target": target, "times": times, "held": held, "costs": [*costs, found.per_image]}
+    return line | {"first": f"{pilot:,} × 2 + {once:,}"}
 
 
 def main() -> None:
@@ -228,7 +238,8 @@ def main() -> None:
     asked = parser.parse_args()
     nets = read_truths()
     plans: list[tuple[Truth, Truth | None]] = [(net, None) for net in nets]
-    plans.append((nets[-1], nets[-2]))  # the two that are most alike
+    if len(nets) > 1:  # the two that are most alike
+        plans.append((nets[-1], nets[-2]))
     plans += [(pair_of(a, b), None) for a, b in combinations(nets, 2)]
     one, two = like_photographs()
     plans += [(one, None), (one, two), *((some, None) for some in read_sequences())]

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,19 +151,62 @@ if __name__ == "__main__":
 """
 
 
-def test_an_interrupt_waits_until_threads_have_started() -> None:
+SCRIPT = """
+from functools import partial
+from hardy.execute import Crew, Processes
+
+for workers in (Processes(2), Crew([{}, {}])):
+    print(sorted(workers.run(partial(partial, abs), [-1, -2, -3])), flush=True)
+"""
+SCRIPT_WITH_WORK = """
+from functools import partial
+from hardy.execute import Crew, Processes
+
+def work(item):
+    return -item
+
+if __name__ == "__main__":
+    for workers in (Processes(2), Crew([{}, {}])):
+        print(sorted(workers.run(partial(partial, work), [-1, -2, -3])), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "by_file"), [(SCRIPT, True), (SCRIPT, False), (SCRIPT_WITH_WORK, True)]
+)
+def test_a_script_is_run_again_for_its_own_work_alone(
+    script: str, by_file: bool, tmp_path: Path
+) -> None:
+    assert said_by(script, by_file, tmp_path) == 2 * ["[1, 2, 3]"]
+
+
+def said_by(script: str, by_file: bool, folder: Path) -> list[str]:
+    path = folder / "script.py"
+    path.write_text(script)
+    how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 600}
+    if by_file:
+        done = subprocess.run([sys.executable, str(path)], **how)
+    else:
+        done = subprocess.run([sys.executable, "-"], input=script, **how)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_an_interrupt_waits_until_a_thread_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the thread that was just starting waits for ever, and so does the end of Python."""
-    given = []
+    started, pool = [], futures.ThreadPoolExecutor
+    really = pool.submit
 
-    def items() -> Iterator[int]:
-        for number in range(3):
-            signal.raise_signal(signal.SIGINT)
-            given.append(number)
-            yield number
+    def submit(self: object, work: Callable[[int], int], item: int) -> object:
+        signal.raise_signal(signal.SIGINT)
+        future = really(self, work, item)
+        started.append(item)
+        return future
 
+    monkeypatch.setattr(pool, "submit", submit)
     with pytest.raises(KeyboardInterrupt):
-        list(Threads(2).run(lambda: lambda number: number, items()))
-    assert given == [0, 1, 2]
+        list(Threads(2).run(lambda: lambda number: number, range(3)))
+    assert started == [0]
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -225,3 +270,16 @@ def test_workers_ask_for_large_pages_unless_the_user_has_said_otherwise(
     for crew in (Processes(1), Crew([{}])):
         assert list(crew.run(large_pages, [0])) == [found]
     assert os.environ.get("THP_MEM_ALLOC_ENABLE") == said  # this process is the user's
+
+
+def test_ctrl_c_is_heard_while_threads_wait_for_the_next_item() -> None:
+    waited: list[bool] = []
+
+    def items() -> Iterator[int]:
+        signal.raise_signal(signal.SIGINT)  # pressed while a slow disk is read
+        waited.append(True)
+        yield 1
+
+    with pytest.raises(KeyboardInterrupt):
+        list(Threads(1).run(lambda: str, items()))
+    assert not waited

@@ -18,7 +18,7 @@ from tests.store.interference import halt_at
 
 def sample(store: Path, images: Path) -> Run:
     """A sample with costs that are the same each time, and so the cells per image."""
-    sampled_run.time_few = lambda models, subject: ImageTimes(3e-3, 1e-3, 0.0)
+    sampled_run.time_few = lambda models, subject, on_device: ImageTimes(3e-3, 1e-3, 0.0)
     return one(evaluate("fake:10", images=images, store=store, until=1.2, **FEW))
 
 

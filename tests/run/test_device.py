@@ -145,10 +145,10 @@ def test_the_host_waits_for_no_batch(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
         monkeypatch.setattr(owner, name, without_waiting)
 
-    watch(predicting, "_make")
+    watch(predicting, "make_cell")
     watch(Predictor, "show")
     run(images, tmp_path / "second", **SUITES[0])
-    assert watched == ["_make", "show"] * 16
+    assert watched == ["make_cell", "show"] * 16
 
 
 def test_nan_is_named_though_it_is_noticed_late(tmp_path: Path, on_device: None) -> None:

@@ -79,9 +79,11 @@ def test_a_wrong_normalisation_is_noticed_and_the_right_one_named(trained):
     found = check(load_model(network, preprocessing=wrong, name="mine"), images, labels)
     assert found.accuracy < right - 0.1
     assert len(found.warnings) == 1
-    assert found.warnings[0].startswith(f"mine: {found.accuracy:.1%} of 300 clean images are right")
+    assert found.warnings[0].startswith(
+        f"mine: {100 * found.accuracy:.1f} % of 300 clean images are right"
+    )
     assert "mean 0 0 0, std 1 1 1 (a guess), but" in found.warnings[0]
-    assert f"{right:.1%} with Inception's (−1..1) normalisation" in found.warnings[0]
+    assert f"{100 * right:.1f} % with Inception's (−1..1) normalisation" in found.warnings[0]
     assert found.warnings[0].endswith('override its preprocessing: `preprocessing="tf"`')
 
 
@@ -131,7 +133,7 @@ def test_each_standard_is_found_where_another_was_used(title):
     assert check(load_model(module, preprocessing=right), images, labels).warnings == ()
     wrong = Preprocessing((0.7, 0.7, 0.7), (0.9, 0.9, 0.9), size=8)
     (warning,) = check(load_model(module, preprocessing=wrong), images, labels).warnings
-    assert f"100.0% with {title} normalisation" in warning
+    assert f"100.0 % with {title} normalisation" in warning
     names = [name for name, one in NORMALISATIONS.items() if one == STANDARD[title]]
     asked = f'`preprocessing="{names[0]}"`' if names else f"`mean={right.mean[0]:.6g},"
     assert asked in warning
@@ -165,7 +167,7 @@ class Stated(FakeModel):
     [
         (0.80, ""),
         (0.77, ""),
-        (0.60, "of 400 clean images are right, where its library states 80.0% for these weights"),
+        (0.60, "of 400 clean images are right, where its library states 80.0 % for these weights"),
         (0.99, "are these images that it was trained on"),
     ],
 )
@@ -266,8 +268,8 @@ def test_a_model_without_its_weights_is_noticed():
     torch_module.facts = ModelFacts(takes_tensors=True)
     (told,) = check(torch_module, images, labels).warnings
     assert "no better than chance among 4 classes; are its weights loaded (`checkpoint`)" in told
-    ours = Guess(0.25)
-    ours.preprocessing = replace(Guess.preprocessing, source=AS_TRAINED)
+    ours = Guess(0.25)  # with sizes that somebody typed, too
+    ours.facts = ModelFacts(takes_tensors=True, trained_on="photographs")
     (told,) = check(ours, images, labels).warnings
     assert "no better than chance among 4 classes; was it trained for long enough" in told
     assert check(Guess(0.6), images, labels).warnings == ()
@@ -290,7 +292,7 @@ def test_permuted_classes_are_told_as_such_and_no_normalisation_is_blamed():
     images = np.zeros((60, 8, 8, 3), np.uint8)
     (told,) = check(Permuted(), images, labels).warnings
     assert told.startswith(
-        "permuted: 0.0% of 60 clean images are right, fewer than by chance among"
+        "permuted: 0.0 % of 60 clean images are right, fewer than by chance among"
     )
     assert told.endswith(
         "seem to be in another order than the images'; give these a label map (`labels`)"

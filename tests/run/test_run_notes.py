@@ -183,9 +183,21 @@ def test_unreadable_images_are_told_and_left_out(tmp_path: Path) -> None:
     scores = run.score()
     assert scores["mean error"].circumstances.images == 8
     assert "8 of 10 images" in str(scores)
-    assert "2 images are left out: 2 that could not be read" in scores.notes
+    told = "2 images are left out: 2 that could not be read, or whose size is another"
+    assert told in scores.notes
     assert not [note for note in scores.notes if "resumes" in note]
     # Mended, the same call adds it.
     Image.fromarray(np.full((32, 32, 3), 80, np.uint8)).save(folder / CLASSES[4] / "4.png")
     run = one(evaluate("fake:10", images=folder, store=tmp_path / "runs", **FEW))
     assert run.score()["mean error"].circumstances.images == 9
+
+
+def test_an_image_of_another_size_does_not_keep_others_from_being_looked_at(tmp_path: Path) -> None:
+    for k in range(40):
+        place = tmp_path / "images" / CLASSES[k % 10] / f"{k}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        side = 40 if k == 39 else 32
+        Image.fromarray(np.full((side, side, 3), 5 * k, np.uint8)).save(place)
+    run = one(evaluate("fake:10", images=tmp_path / "images", store=tmp_path / "runs", **FEW))
+    assert len(run.faults) == 1
+    assert not [note for note in run.score().notes if "not checked" in note]

@@ -20,7 +20,7 @@ from tests.suites.helpers import write_rows
 @pytest.fixture
 def how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     times = ImageTimes(3e-3, 1e-3, 0.0)
-    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject: times)
+    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject, on_device: times)
     images = write_rows(tmp_path, 400)
     return {"suite": "cifar10_c", "images": images, "store": tmp_path / "runs", "severities": [1]}
 

@@ -34,7 +34,7 @@ class Similar(Counting):
 @pytest.fixture
 def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     times = ImageTimes(0.0, 1e-3, 0.0)
-    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject: times)
+    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject, on_device: times)
     return write_rows(tmp_path, 1500)
 
 

@@ -36,7 +36,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(progress, "mention", lines.append)
     monkeypatch.setattr(sampled_run, "time", SimpleNamespace(monotonic=lambda: Timed.now))
     times = ImageTimes(3e-3, 1e-3, 0.0)
-    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject: times)
+    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject, on_device: times)
     return lines
 
 
@@ -119,7 +119,7 @@ def test_a_model_that_failed_is_not_timed(
         begun.append(total)
         return steps
 
-    def time_models(models: Any, subject: Any) -> ImageTimes:
+    def time_models(models: Any, subject: Any, on_device: int) -> ImageTimes:
         timed.append([model.name for model in models])
         return ImageTimes(3e-3, 1e-3, 0.0)
 

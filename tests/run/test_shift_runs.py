@@ -147,7 +147,7 @@ def test_a_model_is_checked_on_the_clean_images(tmp_path, imagenet_a, mean, told
         store=tmp_path / "runs",
         warn=warnings.append,
     )
-    better = [text for text in warnings if "100.0% with Inception's (−1..1) normalisation" in text]
+    better = [text for text in warnings if "100.0 % with Inception's (−1..1) normalisation" in text]
     assert (len(warnings), len(better)) == (told, told)
     assert "not checked" not in str(run.score())
 

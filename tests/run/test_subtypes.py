@@ -1,82 +1,30 @@
-"""Subtypes of broad types: ImageNet-22K, CIFAR-100's superclasses and groceries, on small stand-ins
-that have the real names."""
+"""Subtypes of broad types: ImageNet-22K, on a small stand-in that has the real names."""
 
 from __future__ import annotations
 
-import io
 import json
-import pickle
 import re
 import shutil
-import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 import hardy
-from hardy.errors import InputError, MissingResource
+from hardy.errors import InputError
 from hardy.images import subtypes
-from hardy.images.labels import cifar_classes, imagenet_classes
+from hardy.images.labels import imagenet_classes
 from hardy.images.source import Fault
 from hardy.images.subtypes import seen_part, unseen_part
-from hardy.images.training_parts import without_held_out
 from hardy.report.figures import choose_figure
 from hardy.report.gathered import gather
 from hardy.run.selection import open_subject
 from hardy.suites import load
-from hardy.train import probing
+from tests.run.subtype_sets import IMAGENET, TYPES, add_folder, add_tar, colour, here
 from tests.train.small import narrow
 
-__all__ = ["narrow"]
-
-IMAGENET, CIFAR, GROCERIES = "imagenet_subtypes", "cifar100_superclass", "groceries_superclass"
-TYPES = load(IMAGENET).shift.types
-NET = """
-import torch
-
-class Colour(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm = torch.nn.BatchNorm2d(3)
-        self.drop = torch.nn.Dropout(0.5)
-        self.head = torch.nn.Linear(3, 1000)
-
-    def forward(self, pixels):
-        return self.head(self.drop(self.norm(pixels)).mean((2, 3)))
-
-def make():
-    torch.manual_seed(0)
-    return Colour()
-"""
-
-
-def colour(number: int) -> tuple[int, int, int]:
-    """Types differ in colour, and so a net can tell them apart that sees nothing else."""
-    return (number % 5 * 50 + 20, number // 5 * 50 + 20, 100)
-
-
-def photograph(number: int, shade: int = 0) -> bytes:
-    stream = io.BytesIO()
-    pixels = np.full((16, 20, 3), np.array(colour(number)) + shade, np.uint8)
-    Image.fromarray(pixels).save(stream, "PNG")
-    return stream.getvalue()
-
-
-def add_folder(top: Path, wnid: str, number: int, count: int = 1, name: str = "") -> None:
-    (top / wnid).mkdir(parents=True)
-    for image in range(count):
-        path = top / wnid / f"{name or wnid}_{number}_{image}.JPEG"
-        path.write_bytes(photograph(number, image))
-
-
-def add_tar(top: Path, wnid: str, number: int) -> None:
-    with tarfile.open(top / f"{wnid}.tar", "w") as archive:
-        info, content = tarfile.TarInfo(f"{wnid}_0.JPEG"), photograph(number)
-        info.size = len(content)
-        archive.addfile(info, io.BytesIO(content))
+__all__ = ["here", "narrow"]
 
 
 @pytest.fixture(scope="module")
@@ -99,14 +47,6 @@ def imagenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (top / "22k" / wnid).mkdir()
         (top / "22k" / wnid / "other.JPEG").write_bytes(b"no image")
     return top
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(probing, "DECAYS", (1e-6, 1e-4))
-    Path("net.py").write_text(NET)
-    return tmp_path
 
 
 def test_a_probe_on_seen_subtypes_is_tested_on_unseen_ones(imagenet: Path, here: Path) -> None:
@@ -312,116 +252,3 @@ def test_probes_of_the_original_recipe(imagenet: Path, here: Path) -> None:
         hardy.probe("fake:10", suite=IMAGENET, data=imagenet, out="c.safetensors", recipe="none@1")
     with pytest.raises(InputError, match="unknown suite that holds something out"):
         hardy.probe("fake:10", suite="imagenet_c", data=imagenet, out="c.safetensors")
-
-
-def write_cifar(folder: Path, form: str) -> Path:
-    """CIFAR-100 with two images of each fine class in each part; a superclass has its colour."""
-    folder.mkdir(parents=True)
-    fine = np.repeat(np.arange(100), 2)
-    of_fine = {
-        name: number
-        for number, one in enumerate(load(CIFAR).shift.types.values())
-        for part in one
-        for name in part
-    }
-    coarse = np.array([of_fine[cifar_classes(100)[number]] for number in fine])
-    noise = np.random.default_rng(0).integers(0, 20, (len(fine), 3, 32, 32))
-    pixels = (noise + np.array([colour(number) for number in coarse])[:, :, None, None]).astype(
-        np.uint8
-    )
-    for part in ("train", "test"):
-        if form == "binary":
-            rows = np.column_stack([coarse, fine, pixels.reshape(len(fine), -1)]).astype(np.uint8)
-            (folder / f"{part}.bin").write_bytes(rows.tobytes())
-        else:
-            batch = {
-                b"data": pixels.reshape(len(fine), -1),
-                b"fine_labels": fine.tolist(),
-                b"coarse_labels": coarse.tolist(),
-            }
-            (folder / part).write_bytes(pickle.dumps(batch, 4))
-    if form == "binary":
-        (folder / "fine_label_names.txt").write_text("\n".join(cifar_classes(100)))
-    else:
-        names = [name.encode() for name in cifar_classes(100)]
-        (folder / "meta").write_bytes(pickle.dumps({b"fine_label_names": names}, 4))
-    return folder
-
-
-@pytest.mark.parametrize("form", ["python", "binary"])
-def test_superclasses_of_cifar_100(form: str, tmp_path: Path, narrow: None) -> None:
-    folder, net = write_cifar(tmp_path / f"cifar-100-{form}", form), tmp_path / "net"
-    hardy.train(
-        "standard",
-        data=folder,
-        hold_out="superclass",
-        out=net,
-        net="narrow",
-        epochs=2,
-        mixup=1.0,
-        mixup_each=True,
-    )
-    record = json.loads((net / "run.json").read_text())["data"]
-    assert record["held_out"] == CIFAR
-    assert record["classes"] == 20
-    assert record["images"].startswith("160 images of 20 classes, seen subtypes")
-    run = hardy.evaluate(f"hardy:{net}", suite=CIFAR, files=folder, store=tmp_path / "runs")
-    scores = run.score()
-    counted, beside = scores["accuracy"], scores["clean accuracy"]
-    assert (counted.circumstances.images, beside.circumstances.images) == (40, 160)
-    assert counted.circumstances.total == 2000
-    assert "over subtypes" in counted.resampling
-    assert "accuracy trees" in scores
-    plain = tmp_path / "plain"
-    hardy.train("standard", data=f"{folder}:train", out=plain, net="narrow", epochs=1)
-    with pytest.raises(InputError, match="trained on 100 classes, and these images have 20"):
-        hardy.evaluate(f"hardy:{plain}", suite=CIFAR, files=folder, store=tmp_path / "runs")
-    with pytest.raises(InputError, match="expected `files` alone for cifar100_superclass"):
-        open_subject(load(CIFAR), images=folder, files=folder)
-
-
-def test_labels_without_names_are_numbers(tmp_path: Path) -> None:
-    folder = write_cifar(tmp_path / "cifar", "binary")
-    (folder / "fine_label_names.txt").unlink()
-    part, name = without_held_out(folder, CIFAR)
-    assert (len(part), name) == (160, CIFAR)
-    with pytest.raises(InputError, match=r"expected the classes of a suite of broad types.*cifar"):
-        without_held_out(folder, "superclass")
-    np.savez(tmp_path / "more.npz", images=np.zeros((3, 8, 8, 3), np.uint8), labels=[0, 1, 100])
-    with pytest.raises(InputError, match=r"expected labels below 100, .* got 100"):
-        without_held_out(tmp_path / "more.npz", CIFAR)
-    with pytest.raises(InputError, match=r'unknown protocol "superclas".*superclass'):
-        without_held_out(folder, "superclas")
-
-
-def test_groceries_run_the_same_protocol(
-    here: Path, narrow: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(subtypes, "grocery_folder", lambda: here / "cache")
-    with pytest.raises(MissingResource, match="hardy fetch groceries"):
-        without_held_out("groceries", "superclass")
-    for number, one in enumerate(load(GROCERIES).shift.types.values()):
-        for kind in (*one.seen, *one.unseen):
-            for part in ("train", "test"):
-                add_folder(here / "cache/fine" / part, kind, number, 4, part)
-    found = hardy.probe("torch:net.py:make", suite=GROCERIES, data="groceries", out="g.safetensors")
-    assert found.images + found.validation_images == 11 * 4
-    model = "linear:g.safetensors"
-    scores = hardy.evaluate(model, suite=GROCERIES, files="groceries", trust=True).score()
-    assert scores["accuracy"].circumstances.images == 3 * 4
-    assert scores["clean accuracy"].circumstances.images == 11 * 4
-    assert "over images" in scores["accuracy"].resampling  # three subtypes tell too little
-    assert "accuracy Orange" not in scores  # it has one kind, which is seen
-    assert "top-5 accuracy" not in scores
-    hardy.train(
-        "standard",
-        data="groceries",
-        hold_out="superclass",
-        recipe="resize64_exact@1",
-        out="net",
-        net="narrow",
-        epochs=1,
-    )
-    shutil.rmtree("cache/fine/test/Kaiser")
-    with pytest.raises(InputError, match=r"14 classes .* 1 are missing, such as Kaiser"):
-        hardy.evaluate(model, suite=GROCERIES, files="groceries", trust=True)

@@ -39,7 +39,7 @@ def many(tmp_path: Path) -> Path:
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """Costs are the same each time, and so is the number of cells per image."""
     times = ImageTimes(3e-3, 1e-3, 0.0)
-    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject: times)
+    monkeypatch.setattr(sampled_run, "time_few", lambda models, subject, on_device: times)
 
 
 class Totals:

@@ -4,6 +4,7 @@ executor.
 Internal: it may change in any release.
 """
 
+from hardy.execute.array_processes import ArrayProcesses as ArrayProcesses
 from hardy.execute.crew import Crew as Crew
 from hardy.execute.executor import Executor as Executor
 from hardy.execute.executor import Processes as Processes

@@ -11,6 +11,7 @@ from typing import Any
 from hardy.errors import HardyError, told
 from hardy.execute.executor import Item, Result, Results, Setup, begin_worker
 from hardy.execute.feeding import Came, Did, Left, feed
+from hardy.execute.interpreter import is_of_script, script_left_alone
 from hardy.interrupts import without_interrupts
 
 
@@ -48,6 +49,7 @@ class _Processes:
         context = get_context("spawn")
         self._theirs, self._ours = context.Pipe(duplex=False)
         self._places = places
+        self._of_script = is_of_script(setup)
         self._pools = [
             futures.ProcessPoolExecutor(
                 1, context, initializer=_begin_at, initargs=(setup, dict(place), self._theirs)
@@ -59,7 +61,7 @@ class _Processes:
         self._calls: dict[futures.Future[Any], tuple[int, int]] = {}  # worker and ticket
 
     def give(self, worker: int, ticket: int, item: Any) -> None:
-        with without_interrupts():
+        with without_interrupts(), script_left_alone(self._of_script):
             self._calls[_submit(self._pools[worker], item)] = (worker, ticket)
 
     def news(self, seconds: float) -> Iterator[Came | Did | Left]:

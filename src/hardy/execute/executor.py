@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from hardy import progress
 from hardy.errors import HardyError, InputError
+from hardy.execute.interpreter import is_of_script, script_left_alone
 from hardy.interrupts import interrupts_later, without_interrupts
 
 Item = TypeVar("Item")
@@ -66,8 +67,10 @@ class Threads:
     work a little ahead of the consumer, and never further.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, let_go: Callable[[], None] = lambda: None) -> None:
+        """`let_go` ends what threads may wait for when nobody wants their results any more."""
         self.workers = workers
+        self._let_go = let_go
 
     def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]:
         work = setup()
@@ -77,14 +80,18 @@ class Threads:
             remaining: Iterator[Item] = iter(items)
 
             def submit(count: int) -> None:
-                with interrupts_later():
-                    queue.extend(pool.submit(work, item) for item in islice(remaining, count))
+                for item in islice(remaining, count):  # which may wait for a slow disk
+                    with interrupts_later():
+                        queue.append(pool.submit(work, item))
 
             submit(self.workers * AHEAD)
             while queue:
                 result = queue.popleft().result()
                 submit(1)
                 yield result
+        except (KeyboardInterrupt, GeneratorExit):
+            self._let_go()
+            raise
         finally:
             # Also when the consumer stops early: nothing keeps working behind its back.
             pool.shutdown(wait=True, cancel_futures=True)
@@ -106,9 +113,10 @@ class Processes:
         )
         try:
             running: set[futures.Future[Result]] = set()
+            of_script = is_of_script(setup)
             while True:
                 free = 2 * self.workers - len(running)
-                with without_interrupts():
+                with without_interrupts(), script_left_alone(of_script):
                     running |= {pool.submit(_work, item) for item in islice(queue, free)}
                 if not running:
                     pool.shutdown()

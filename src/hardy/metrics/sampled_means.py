@@ -65,10 +65,10 @@ class SampledTable:
         self.gain = 0.0  # the part of the variance within cells that a control takes off
         if control is not None:
             mean, rest = self._centred(control.values[self._row, self._column].astype(np.float64))
-            slope = float(self._rest @ rest) / (float(rest @ rest) or 1.0)
+            slope = _dot(self._rest, rest) / (_dot(rest, rest) or 1.0)
             self.means = self.means - slope * (mean - control.means)
-            before, self._rest = float(self._rest @ self._rest), self._rest - slope * rest
-            self.gain = 1 - float(self._rest @ self._rest) / (before or 1.0)
+            before, self._rest = _dot(self._rest, self._rest), self._rest - slope * rest
+            self.gain = 1 - _dot(self._rest, self._rest) / (before or 1.0)
         self._turns = np.bincount(self._row[self._column > 0], minlength=self._images)
         self._strata = _strata(classes)
 
@@ -99,12 +99,12 @@ class SampledTable:
 
     def _spread(self, by_image: Floats) -> tuple[float, float]:
         """Σ E², within classes where these are strata, and what lies between them."""
-        plain = float(by_image @ by_image)
+        plain = _dot(by_image, by_image)
         if self._strata is None:
             return plain, 0.0
         labels, sizes = self._strata
         apart = by_image - (np.bincount(labels, by_image) / sizes)[labels]
-        within = float((apart * apart) @ (sizes / (sizes - 1))[labels])
+        within = _dot(apart * apart, (sizes / (sizes - 1))[labels])
         return within, max(0.0, plain - within)
 
     def _products(self, weights: Floats) -> tuple[Floats, float]:
@@ -140,6 +140,11 @@ class SampledTable:
         together = float(products.sum() + np.sqrt((products * products).sum())) / pairs
         together = min(max(0.0, together), whole)
         return together + (whole - together) / cells, whole - together
+
+
+def _dot(a: Floats, b: Floats) -> float:
+    """The sum of products, in one order on every machine; BLAS would also wait for its threads."""
+    return float((a * b).sum())
 
 
 def _strata(

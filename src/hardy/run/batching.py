@@ -32,6 +32,7 @@ from hardy.models.calling import check_logits
 from hardy.models.model import facts_of
 from hardy.run.failures import Failures
 from hardy.run.marking import mark
+from hardy.run.reading import piece_reader
 from hardy.run.reduce import reduce
 from hardy.run.subject import Loaded, Piece, Rows, Subject
 from hardy.store.parts import Columns
@@ -61,14 +62,18 @@ class Prefetch:
         pieces = [np.split(rows, range(size, len(rows), size)) for rows in blocks]
         self._counts = deque(map(len, pieces))  # of the blocks that are still to come
         self._taken: list[Piece] = []  # of the next block
-        self._read = executor.run(lambda: subject.read, chain.from_iterable(pieces))
+        self._read = executor.run(piece_reader(subject), chain.from_iterable(pieces))
 
     def block(self) -> Loaded:
         """The next block, whole."""
+        return self._subject.join(self.pieces())
+
+    def pieces(self) -> list[Piece]:
+        """The next block as it was read."""
         self.take_ahead(1.0)
         self._counts.popleft()
         pieces, self._taken = self._taken, []
-        return self._subject.join(pieces)
+        return pieces
 
     def take_ahead(self, share: float) -> None:
         """Take that share of the next block's pieces, if there is one; waits where it must."""

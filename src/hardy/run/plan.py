@@ -36,9 +36,9 @@ class ImageTimes(NamedTuple):
     predicting: float  # by all models
 
 
-def time_few(models: Sequence[Model], subject: Subject) -> ImageTimes:
-    """Time a few images under some of the cells."""
-    enough = _TIMED_IMAGES if subject.device is None else subject.chunk_size
+def time_few(models: Sequence[Model], subject: Subject, on_device: int | None = None) -> ImageTimes:
+    """Time a few images under some of the cells; on a device a block, or so many."""
+    enough = _TIMED_IMAGES if subject.device is None else on_device or subject.chunk_size
     rows = np.arange(min(enough, len(subject)))
     started = time.perf_counter()
     loaded = subject.load(rows)

@@ -118,13 +118,17 @@ def _probabilities(model: Model, logits: Logits) -> list[str]:
     ]
 
 
+def _right(model: Model, hits: int, number: int) -> str:
+    return f"{model.name}: {100 * hits / number:.1f} % of {number} clean images are right"
+
+
 def _by_chance(
     model: Model, guessed: npt.NDArray[np.int64], truth: npt.NDArray[np.int64], classes: int
 ) -> list[str]:
     """Warn of accuracy no better than chance, where weights may have been forgotten, and of one
     worse than chance, which only a net that knows the images can reach."""
     hits, number = int((guessed == truth).sum()), len(truth)
-    right = f"{model.name}: {hits / number:.1%} of {number} clean images are right,"
+    right = f"{_right(model, hits, number)},"
     if model.preprocessing is None:  # a function, of which nothing is known, may be a stand-in
         return []
     agreed = share_at_random(guessed, truth)
@@ -136,7 +140,7 @@ def _by_chance(
     if above_chance(hits, number, 1 / classes) or classes < 2:
         return []
     doubt = "is it trained"
-    if model.preprocessing.source == AS_TRAINED:
+    if facts_of(model).trained_on is not None:  # `hardy train` made it, weights and all
         doubt = "was it trained for long enough"
     elif facts_of(model).takes_tensors:  # the file of any other kind holds its weights
         doubt = "are its weights loaded (`checkpoint`)"
@@ -156,8 +160,8 @@ def _against_known(model: Model, number: int, hits: int, stated: float) -> list[
         else "are these images that it was trained on?"
     )
     return [
-        f"{model.name}: {hits / number:.1%} of {number} clean images are right, where its library "
-        f"states {stated:.1%} for these weights on ImageNet's validation images; {todo}"
+        f"{_right(model, hits, number)}, where its library states {100 * stated:.1f} % for these "
+        f"weights on ImageNet's validation images; {todo}"
     ]
 
 
@@ -190,10 +194,10 @@ def _against_standard(
     ]
     also = f" (and about as many with {', '.join(as_good)})" if as_good else ""
     return [
-        f"{model.name}: {1 - wrong.mean():.1%} of {number} clean images are right with {used}, but "
-        f"{1 - fewest / number:.1%} with {title} normalisation{also} ({test.only_first} only then, "
-        f"{test.only_second} only now, p = {test.p_value:.1g}); if the model was trained so, "
-        f"override its preprocessing: {_override(STANDARD[title], used)}"
+        f"{_right(model, number - int(wrong.sum()), number)} with {used}, but "
+        f"{100 * (number - fewest) / number:.1f} % with {title} normalisation{also} "
+        f"({test.only_first} only then, {test.only_second} only now, p = {test.p_value:.1g}); if "
+        f"the model was trained so, override its preprocessing: {_override(STANDARD[title], used)}"
     ]
 
 
@@ -231,7 +235,7 @@ def _first(subject: Subject) -> Loaded:
         if loaded.chunk is not None:
             return loaded
         fault = fault or loaded.faults[row]
-    raise InputError(f"none of the {len(subject):,} images can be read: {fault}")
+    raise InputError(f"none of the {len(subject):,} images can be used: {fault}")
 
 
 def check_unchanged(model: Model, writer: RunWriter, subject: Subject) -> None:
@@ -266,9 +270,9 @@ def _compare(
     if different > _DIFFERENT:
         raise InputError(
             f"{model.name}: {len(labels)} predictions of {cell} that are stored in "
-            f"{writer.folder} were made again, and {different:.0%} of them differ; the weights or "
-            "the images have changed: name another store, or give the model another name if it is "
-            "a function"
+            f"{writer.folder} were made again, and {100 * different:.0f} % of them differ; the "
+            "weights or the images have changed: name another store, or give the model another "
+            "name if it is a function"
         )
 
 

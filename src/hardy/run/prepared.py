@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hardy.engine.ops import engine_name
 from hardy.errors import InputError, warn_user
-from hardy.execute import Executor, Serial, Threads
+from hardy.execute import Executor
 from hardy.images.labels import doubt_order
 from hardy.metrics import stratified_subset
 from hardy.models import Model, load_model
@@ -24,13 +24,15 @@ from hardy.run.failures import Failures
 from hardy.run.held_out import check_held_out
 from hardy.run.plan import RunPlan, plan_run
 from hardy.run.preflight import Checked, check, check_not_learnt, check_trained_on
+from hardy.run.reading import ReadingProcesses, clean_reader, reading_executor
 from hardy.run.sampled_run import SampledRun
 from hardy.run.shards import Shard
 from hardy.run.subject import Subject
 from hardy.run.units import Elsewhere
-from hardy.store.namesakes import describe_namesake
+from hardy.store.namesakes import describe_namesake, describe_other_name
 from hardy.store.provenance import said, session
 from hardy.store.records import read_details
+from hardy.store.run_names import RunNames
 from hardy.variants.generated import Generated
 from hardy.variants.shifted import Shifted
 
@@ -47,12 +49,13 @@ class Evaluation:
     store: Path
     workers: int
     own_classes: bool
-    named: frozenset[str] = frozenset()  # names that users gave; a stored run takes them on
+    names: Mapping[str, RunNames] = field(default_factory=dict)  # of their runs, by the models'
     # Images that could not be used, so many of each kind.
     left_out: Mapping[str, int] = field(default_factory=dict)
     shard: Shard | None = None  # the share of it that is done now
     elsewhere: Elsewhere | None = None  # where blocks are done, if not here
     sampled: SampledRun | None = None  # of a run that stops when it is precise enough
+    reading_processes: ReadingProcesses | None = None  # where a GPU wants many to read images
     failures: Failures = field(default_factory=Failures)
     group: str = ""  # which of many models these are, in words
 
@@ -94,6 +97,11 @@ class Evaluation:
             identity = runner.identify_run(model, self.subject, own_classes=self.own_classes)
             if namesake := describe_namesake(identity, self.store):
                 lines.append(f"  {namesake}")
+            names = self.names.get(model.name, RunNames(model.name))
+            if not names.given and (stored := describe_other_name(identity, self.store)):
+                lines.append(f"  {stored}")
+            for twin in names.twins:
+                lines.append(f"  {twin} is the same model: its run answers to both names")
             if defences := facts_of(model).defences:
                 lines.append(f"  behind {in_words(defences)}")
         return lines
@@ -217,23 +225,24 @@ class Evaluation:
         size = min(CHECKED, len(every))
         chosen = every[stratified_subset(labels, [ids[row] for row in every], size=size)]
 
-        def read(row: int) -> npt.NDArray[np.uint8] | None:
-            try:
-                return self.subject.clean_images(np.array([row]))
-            except InputError:
-                return None
-
-        rows, images = [], []
-        for row, image in zip(chosen, self._executor().run(lambda: read, chosen), strict=True):
-            if image is not None:
-                rows.append(row)
-                images.append(image[0])
-        if len(rows) < LEAST or len({image.shape for image in images}) > 1:
+        read = self._executor().run(clean_reader(self.subject), chosen)
+        found = zip(chosen, read, strict=True)
+        good = [(row, image[0]) for row, image in found if image is not None]
+        if len({image.shape for _, image in good}) > 1:
+            good = [(row, image) for row, image in good if image.shape == self._first_size()]
+        if len(good) < LEAST:
             return None
+        rows, images = zip(*good, strict=True)
         return np.array(rows), np.stack(images)
 
+    def _first_size(self) -> tuple[int, ...]:
+        """That of the first clean image that can be read: the run leaves others out."""
+        read = clean_reader(self.subject)()
+        every = (read(row) for row in range(len(self.subject)))
+        return next(image[0].shape for image in every if image is not None)
+
     def _executor(self) -> Executor:
-        return Serial() if self.workers == 1 else Threads(self.workers)
+        return reading_executor(self.subject, self.workers, self.reading_processes)
 
     def run(
         self,
@@ -271,7 +280,7 @@ class Evaluation:
             executor=self._executor(),
             sessions=sessions,
             own_classes=self.own_classes,
-            named=self.named,
+            names=self.names,
             shard=self.shard,
             elsewhere=self.elsewhere,
             sampled=self.sampled,

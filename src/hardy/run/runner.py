@@ -5,7 +5,7 @@ Rows are worked on in blocks of fixed places, so that a run that was stopped and
 models the same batches as one that was not.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from hardy.run.units import Elsewhere
 from hardy.run.worst_choice import keep_worst
 from hardy.store.identity import Identity
 from hardy.store.provenance import UNREADABLE
+from hardy.store.run_names import RunNames
 from hardy.store.writer import RunWriter
 from hardy.suites import keep_beside
 
@@ -60,23 +61,28 @@ def check_different(
     *,
     own_classes: bool,
     known: Mapping[str, str] | None = None,
+    taken: Iterable[str] = (),
+    sampled: bool = False,
 ) -> dict[str, str]:
-    """Refuse a model that comes twice, and two of one name, by which their warnings are kept.
-    Returns their names by what identifies their runs; `known` are such of others."""
-    seen = dict(known or {})
+    """Refuse two models of one name, by which their warnings are kept, and of a run that is
+    `sampled` one that comes by two names. Returns the names by what identifies their runs, the
+    first of each; `known` are such of others, and `taken` all names of these."""
+    seen, names = dict(known or {}), {*taken}
     for model in models:
         identity = identify_run(model, subject, own_classes=own_classes).hash()
-        if (twin := seen.get(identity)) is not None:
+        twin = seen.get(identity)
+        if twin is not None and (sampled or twin == model.name):
             raise InputError(
                 f"expected different models, got {twin} and {model.name}, which are the same; "
                 "name it once"
             )
-        if model.name in seen.values():
+        if model.name in names:
             raise InputError(
                 f'expected models whose names differ, got two called "{model.name}"; give each '
                 "one of its own by `name`"
             )
-        seen[identity] = model.name
+        seen.setdefault(identity, model.name)
+        names.add(model.name)
     return seen
 
 
@@ -88,7 +94,7 @@ def run_models(
     executor: Executor,
     sessions: Sequence[Mapping[str, Any]],
     own_classes: bool = False,
-    named: Container[str] = (),
+    names: Mapping[str, RunNames] | None = None,
     shard: Shard | None = None,
     elsewhere: Elsewhere | None = None,
     sampled: SampledRun | None = None,
@@ -96,11 +102,11 @@ def run_models(
     warn: Callable[[str], None] = lambda text: None,
     failures: Failures | None = None,
 ) -> RunOutcome:
-    """Predict what the store lacks; `track` follows the predictions, `warn` hears of doubts. A
-    stored run is renamed where the model's name is among those `named`; of a `shard` only that
-    share of the blocks is done, and others may do theirs at the same time; the blocks are done
-    `elsewhere` if that is given; a `sampled` run makes some predictions of all images. A model that
-    fails is left out from there on where `failures` are excused."""
+    """Predict what the store lacks; `track` follows the predictions, `warn` hears of doubts. Runs
+    take on the `names` of their models; of a `shard` only that share of the blocks is done, and
+    others may do theirs at the same time; the blocks are done `elsewhere` if that is given; a
+    `sampled` run makes some predictions of all images. A model that fails is left out from there on
+    where `failures` are excused."""
     failures = Failures() if failures is None else failures
     told = [list(session.get("warnings", ())) for session in sessions]
     for known, found in zip(told, rehearse(models, subject, failures), strict=True):
@@ -125,10 +131,9 @@ def run_models(
                 )
             )
             check_unchanged(model, writer, subject)
-            if model.name in named:
-                writer.rename(model.name)
             asked = {"cells": list(map(str, subject.cells)), "subset": subject.subset}
-            writer.add_session({**session, **asked, "warnings": doubts})
+            called = (names or {}).get(model.name, RunNames(model.name))
+            writer.add_session({**session, **asked, "warnings": doubts}, called)
             keep_beside(writer.folder, subject.suite)
             return writer
 
@@ -166,6 +171,6 @@ def run_models(
             if faults:
                 writer.leave_out(UNREADABLE, len(faults))
             keep_worst(writer.folder, subject, anew=made > 0)
-    names = [f"{subject.ids[row]}: {faults[row]}" for row in sorted(faults)]
+    unusable = [f"{subject.ids[row]}: {faults[row]}" for row in sorted(faults)]
     good = tuple(writer.folder for model, writer in begun if model.name not in failures)
-    return RunOutcome(good, names)
+    return RunOutcome(good, unusable)

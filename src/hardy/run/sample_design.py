@@ -83,7 +83,8 @@ class SampleDesign:
         passes, rest = divmod(visits, len(self))
         taken = np.full(len(self), self._turns_after(passes, plan))
         taken[:rest] = self._turns_after(passes + 1, plan)
-        taken[: plan.pilot] = np.maximum(taken[: plan.pilot], PILOT_TURNS)
+        for first, least in ((plan.pilot + plan.once, 1), (plan.pilot, PILOT_TURNS)):
+            taken[:first] = np.maximum(taken[:first], least)
         return np.asarray(np.minimum(taken, self.cells))
 
     def wanted(self, visits: int, plan: SamplePlan) -> Bools:

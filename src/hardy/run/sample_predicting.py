@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from hardy.execute import Executor
 from hardy.models import Model
-from hardy.run.batching import CellImages, Predictor, join_images
+from hardy.run.batching import CellImages, Predictor, Prefetch, join_images
 from hardy.run.failures import Failures
 from hardy.run.predicting import make_cell
 from hardy.run.sample_tasks import SampleTask, count_sample
-from hardy.run.subject import Loaded, Piece, Rows, Subject
+from hardy.run.subject import Loaded, Piece, Rows, Subject, one_piece
 from hardy.store.parts import Columns
 from hardy.store.writer import RunWriter
 from hardy.suites.cells import Cell
@@ -58,19 +58,16 @@ def _made_blocks(
 ) -> Generator[_MadeBlock, None, None]:
     """Threads read the images, and make those of all cells too, unless a device does."""
 
-    def read(task: SampleTask) -> tuple[SampleTask, Piece]:
-        return task, subject.read(task.rows)
-
     def make(task: SampleTask) -> _MadeBlock:
-        return _make_block(subject, *read(task))
+        return _make_block(subject, task, subject.read(task.rows))
 
     if subject.device is None:
         with closing(executor.run(lambda: make, tasks)) as blocks:
             yield from blocks
         return
-    with closing(executor.run(lambda: read, tasks)) as pieces:
-        for task, piece in pieces:
-            yield _make_block(subject, task, piece)
+    with closing(Prefetch(subject, [task.rows for task in tasks], executor)) as prefetch:
+        for task in tasks:
+            yield _make_block(subject, task, one_piece(prefetch.pieces()))
 
 
 def _make_block(subject: Subject, task: SampleTask, piece: Piece) -> _MadeBlock:
@@ -101,18 +98,15 @@ def _show_block(
     predictor: Predictor,
     made: _MadeBlock,
 ) -> None:
-    lacks = {
-        (int(row), cell): made.task.lacks[place, number]
-        for place, row in enumerate(made.task.rows)
-        for number, cell in enumerate(subject.cells)
-        if made.task.lacks[place, number].any()
-    }
+    place = {row: number for number, row in enumerate(made.task.rows.tolist())}
+    column = {cell: number for number, cell in enumerate(subject.cells)}
     for number, (model, writer) in enumerate(zip(models, writers, strict=True)):
         writer.check_pixels(*_pixels(made))
         own: dict[int | None, list[CellImages]] = {}
         for shown in made.cells:
             rows, pixels = shown.loaded.rows, shown.loaded.pixels
-            use = np.flatnonzero([lacks[int(row), shown.cell][number] for row in rows])
+            places = [place[row] for row in rows.tolist()]
+            use = np.flatnonzero(made.task.lacks[places, column[shown.cell], number])
             if len(use):
                 images = shown.images if len(use) == len(rows) else shown.images[use]
                 part = CellImages(Loaded(rows[use], None, pixels[use], {}), shown.cell, images)

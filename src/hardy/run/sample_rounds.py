@@ -9,10 +9,12 @@ import numpy as np
 
 from hardy.run.cells_per_image import Costs, Looked, cells_per_image, growth_needed
 from hardy.run.sample_design import SampleDesign
-from hardy.run.sample_plan import PILOT_BLOCKS, PILOT_IMAGES, SampleExtent, SamplePlan
+from hardy.run.sample_plan import SampleExtent, SamplePlan, first_round
 from hardy.suites.cells import CLEAN, Cell
 
-_CLEAN_SHARE = 16  # cells are predicted for each clean image, unless these have a target
+# Cells that are predicted for each clean image: in the first round, and after it unless clean
+# images have a target.
+_CLEAN_SHARE_AT_FIRST, _CLEAN_SHARE = 2, 16
 # A round goes up to a part of what seems to be needed, at most so many times what is there, and
 # takes at least a little more.
 _AIM, _MOST, _LEAST = 0.97, 2.0, 1.015
@@ -33,9 +35,9 @@ class SampleRounds:
         self._frames = frames
         self._clean = [cell == CLEAN for cell in cells]
         self.design, self.cells = design, design.cells
-        blocks = max(PILOT_BLOCKS, -(-PILOT_IMAGES // self.cells))
-        self.plan = plan or SamplePlan(0, min(blocks * self.cells, len(design)))
-        self.visits, self.clean = 0, self.plan.pilot
+        self.plan = plan or first_round(len(design), self.cells)
+        self.visits = 0
+        self.clean = self._clean_beside(self._turns() // _CLEAN_SHARE_AT_FIRST)
 
     @property
     def extent(self) -> SampleExtent:
@@ -43,6 +45,11 @@ class SampleRounds:
 
     def _turns(self) -> int:
         return int(self.design.turns_taken(self.visits, self.plan).sum())
+
+    def _clean_beside(self, clean: int) -> int:
+        """So many clean images, but all where nothing else is left: then the run is a full one."""
+        every = len(self.design)
+        return every if self._turns() == every * self.cells else min(every, clean)
 
     @property
     def predictions(self) -> int:
@@ -80,10 +87,11 @@ class SampleRounds:
                 self.plan = self.plan._replace(per_image=1)
             goal = turns * min(_MOST, max(_LEAST, _AIM * growth_needed(worst)))
             self.visits = self._visits_for(math.ceil(goal))
-            self.clean = max(clean, min(len(self.design), self._turns() // _CLEAN_SHARE))
+            self.clean = max(clean, self._turns() // _CLEAN_SHARE)
         if clean_far > 1:
             wider = min(_MOST, max(_LEAST, _AIM * clean_far**2))
-            self.clean = min(len(self.design), math.ceil(clean * wider))
+            self.clean = math.ceil(clean * wider)
+        self.clean = self._clean_beside(self.clean)
         if self.predictions > most:
             self.clean = int(max(clean, min(self.clean, most - turns * self._frames)))
             room = int((most - self.clean * sum(self._clean)) / self._frames)

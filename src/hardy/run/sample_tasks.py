@@ -9,6 +9,8 @@ import numpy.typing as npt
 from hardy.run.subject import Rows, Subject
 
 _TOGETHER = 256  # predictions of small images: enough for a model, and for every thread a block
+# On a device: to ask for a few images of each cell takes the host as long as for many.
+_TOGETHER_ON_DEVICE, _BLOCKS_ON_DEVICE = 4096, 4
 
 
 class SampleTask(NamedTuple):
@@ -31,7 +33,7 @@ def list_sample_tasks(
     lacks = wanted[..., None] & ~np.stack(have, axis=-1)[line]
     taken = wanted.sum(axis=1)
     turns = max(1, round(float(taken[taken > 0].mean()))) if taken.any() else 1
-    size = max(1, min(subject.chunk_size, _TOGETHER) // turns)
+    size = max(1, _predictions_together(subject) // turns)
     tasks = []
     for start in range(0, len(line), size):
         block = lacks[start : start + size]
@@ -39,6 +41,14 @@ def list_sample_tasks(
         if len(rows):
             tasks.append(SampleTask(line[start + rows], block[rows]))
     return tasks
+
+
+def _predictions_together(subject: Subject) -> int:
+    if subject.device is None:
+        return min(subject.chunk_size, _TOGETHER)
+    if subject.sequences:
+        return subject.chunk_size
+    return min(_TOGETHER_ON_DEVICE, _BLOCKS_ON_DEVICE * subject.chunk_size)
 
 
 def count_sample(subject: Subject, tasks: Iterable[SampleTask]) -> int:

@@ -35,6 +35,8 @@ from hardy.store.records import read_details
 from hardy.store.writer import RunWriter
 from hardy.suites.cells import CLEAN
 
+# Images; a block would take as long to read as all the others of the first round.
+_TIMED_ON_DEVICE = 128
 Look = Callable[[Sequence[Path], SampleExtent], list[Looked]]
 
 
@@ -136,7 +138,8 @@ class SampledRun:
                 self.tell(f"the time is over: {in_time(self.limits.seconds)}")
                 return made
             if not rounds.plan.per_image and worst.far > 1 and math.isfinite(worst.far):
-                reading, making, predicting = time_few([model for model, _ in going_on()], subject)
+                asked = [model for model, _ in going_on()]
+                reading, making, predicting = time_few(asked, subject, _TIMED_ON_DEVICE)
                 costs = Costs(reading / self.workers, making / self.workers + predicting)
                 rounds.choose(worst, costs, self.tell)
                 for writer in writers:
@@ -156,14 +159,13 @@ class SampledRun:
         return int(self.limits.predictions)
 
     def _stored_plan(self, writers: Sequence[RunWriter], subject: Subject) -> SamplePlan | None:
-        """The plan that a run of the same cells was begun with."""
+        """The plan that a run of the same cells was begun with, at least its first round."""
         now = [str(cell) for cell in subject.cells]
+        found = []
         for writer in writers:
             details = read_details(writer.folder) or {"sessions": ()}
-            for plan, cells in read_plans(details["sessions"]):
-                if cells == now and plan.per_image:
-                    return plan
-        return None
+            found += [plan for plan, cells in read_plans(details["sessions"]) if cells == now]
+        return max(found, key=lambda plan: plan.per_image > 0, default=None)
 
     def _check_limit(self, rounds: SampleRounds) -> None:
         if self.limits.predictions < rounds.predictions:

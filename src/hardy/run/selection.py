@@ -16,13 +16,14 @@ from hardy.images.labels import Classes, classes_of
 from hardy.images.numpy_files import source_of_array
 from hardy.images.source import Fault, Faults
 from hardy.metrics import stratified_subset
+from hardy.places import is_folder, locate
 from hardy.run.shift_subject import open_held_out, open_shift, open_types
 from hardy.run.subject import Rows, Subject
 from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.shift import SYNSETS
 from hardy.suites.suite import Suite
 from hardy.variants import Variants
-from hardy.variants.generated import Generated
+from hardy.variants.generated import Generated, check_formulas
 from hardy.variants.stored import Stored, open_stored, with_labels
 
 
@@ -123,6 +124,7 @@ def open_subject(
             _check_same_ids(variants, source)
             variants = replace(_labelled(variants, source), clean=Generated(suite, source))
     elif source is not None:
+        check_formulas(suite, cells)
         variants = Generated(suite, source, seed)
     else:
         raise InputError(
@@ -201,3 +203,10 @@ def _check_same_ids(stored: Stored, source: Source) -> None:
             f"{len(absent):,}, such as {absent[0]!r}; name the images the files were made from, or "
             "leave `images` out, and with it the scores that need clean images"
         )
+
+
+def refuse_store_among(images: Any, store: Path) -> None:
+    """Refuse a store among the images: it would be one more folder of images the next time."""
+    folder = isinstance(images, str | os.PathLike) and is_folder(images)
+    if folder and store.resolve().is_relative_to(locate(images).resolve()):
+        raise InputError(f"the store {store} lies in the images' folder; name one elsewhere")

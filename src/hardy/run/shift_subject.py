@@ -10,7 +10,7 @@ import numpy as np
 
 from hardy.documents import read_document
 from hardy.errors import InputError
-from hardy.images.icons50.icon_parts import HeldOut, complete, open_icons, split_icons
+from hardy.images.icons50.icon_parts import HeldOut, complete, open_parts
 from hardy.images.labels import Classes, classes_of, imagenet_classes
 from hardy.images.readers import check_label_file
 from hardy.images.shift_folders import (
@@ -22,6 +22,7 @@ from hardy.images.shift_folders import (
 )
 from hardy.images.source import Faults, Labels, Source, part_of
 from hardy.images.subtypes import beside_part, count_subtypes, unseen_part
+from hardy.images.training_parts import held_out_of
 from hardy.limits import LISTING
 from hardy.suites.shift import OUTLIERS, SYNSETS
 from hardy.suites.suite import Suite
@@ -80,12 +81,11 @@ def open_held_out(
             "the folder of Icons-50, got none"
         )
     held_out = complete(HeldOut(suite.shift.protocol, words))
-    source, title = open_icons(files, faults)
-    rows = split_icons(source, held_out)
+    source, rows, title = open_parts(files, held_out, faults)
     parts = [_icons(source, some, title) for some in (rows.test, rows.beside) if len(some)]
     usual = held_out == complete(HeldOut(suite.shift.protocol)) and len(held_out.words) > 1
     made = f"{title}, held out: {held_out.protocol if usual else held_out}"
-    variants = Shifted(suite, tuple(parts), made, (), held_out=str(held_out))
+    variants = Shifted(suite, tuple(parts), made, (), held_out=held_out_of(held_out, title))
     return variants, Classes(variants.labels.astype(np.int32), source.classes, suite.classes)
 
 

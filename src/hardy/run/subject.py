@@ -29,6 +29,9 @@ Rows = npt.NDArray[np.int64]
 SMALL_SIDE, SMALL, LARGE = 64, 1024, 64
 # A GPU wants more at a time: 1,024 photos at 224.
 MOST_ON_DEVICE, PIXELS_ON_DEVICE = 8192, 1024 * 224 * 224
+# Of sequences as many times more: to ask for frames takes the host as long for few images as for
+# many, and nearly as long as a model takes to look at so many.
+_BLOCKS_OF_SEQUENCES = 4
 
 
 class Piece(NamedTuple):
@@ -118,6 +121,8 @@ class Subject:
             size = min(MOST_ON_DEVICE, PIXELS_ON_DEVICE // side**2)
         if self.suite.kind != "perturbations":
             return size
+        if self.device is not None:
+            size *= _BLOCKS_OF_SEQUENCES
         sequences = max(1, size // max(self.frames(cell) or 1 for cell in self.cells))
         return -(-sequences // self.sequences_of) * self.sequences_of
 
@@ -149,10 +154,7 @@ class Subject:
         return Piece(good, images, pixels, faults)
 
     def join(self, pieces: Sequence[Piece]) -> Loaded:
-        good = [row for piece in pieces for row in piece.rows]
-        images = [image for piece in pieces for image in piece.images]
-        pixels = np.concatenate([piece.pixels for piece in pieces])
-        faults = {row: fault for piece in pieces for row, fault in piece.faults.items()}
+        good, images, pixels, faults = one_piece(pieces)
         chunk = self.variants.chunk(self.indices[good].tolist(), images) if good else None
         return Loaded(np.array(good, np.int64), chunk, pixels, faults)
 
@@ -175,7 +177,7 @@ class Subject:
             assert image is not None  # asked for where there are images
             check_suite_size(self.suite, image)
             return image.shape
-        raise InputError(f"none of the {len(self):,} images can be read: {fault}")
+        raise InputError(f"none of the {len(self):,} images can be used: {fault}")
 
     def _check_shape(self, image: DecodedImage) -> None:
         if image.shape != self._shape:
@@ -183,6 +185,15 @@ class Subject:
                 f"cannot use {image.file}: expected the size of the first image, {self._shape}, "
                 f"got {image.shape}; a suite has one size"
             )
+
+
+def one_piece(pieces: Sequence[Piece]) -> Piece:
+    return Piece(
+        [row for piece in pieces for row in piece.rows],
+        [image for piece in pieces for image in piece.images],
+        np.concatenate([piece.pixels for piece in pieces]),
+        {row: fault for piece in pieces for row, fault in piece.faults.items()},
+    )
 
 
 def pixel_hashes(images: Iterable[UInt8]) -> npt.NDArray[np.uint64]:

@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hardy.errors import InputError
-from hardy.execute import Executor, Serial, Team, Threads
+from hardy.execute import Executor, Team
 from hardy.models import Model
+from hardy.progress import mention
 from hardy.run.failures import Failures
 from hardy.run.predicting import RunTask, predict
+from hardy.run.reading import begin_reading_processes, reading_executor
 from hardy.run.subject import Rows, Subject
 from hardy.store.parts import Columns
 from hardy.store.waiting_rows import WaitingRows
@@ -154,7 +156,10 @@ def begin_units(job: UnitJob) -> Callable[[RunTask], Receipt]:
                 "seed"
             )
     subject = job.subject.near(models)
-    executor: Executor = Serial() if job.threads == 1 else Threads(job.threads)
+    processes = None
+    if subject.device is not None:
+        processes = begin_reading_processes(subject, job.threads, mention)
+    executor = reading_executor(subject, job.threads, processes)
     failures = Failures(excused=job.excused)
 
     def work(task: RunTask) -> Receipt:

@@ -1,0 +1,64 @@
+"""How another Python process is begun that imports what this one would."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def module_command(module: str, *words: str) -> list[str]:
+    """Runs a module; `-P`: not what lies in the current folder, unless this process would import
+    that too."""
+    # Python warns of a module that its own package has imported already.
+    known = ("-W", "ignore::RuntimeWarning:runpy")
+    return [sys.executable, "-P", *known, "-m", module, *words]
+
+
+def same_imports() -> dict[str, str]:
+    """The environment; Python passes over what is no text in its path. The current folder comes
+    last: since this process imported its libraries it may have become another."""
+    path = [entry for entry in sys.path if isinstance(entry, str) and entry]
+    path += [""] if "" in sys.path else []
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+
+
+class _Sink:
+    """Takes a pickle, and remembers just whether it names something of the script."""
+
+    names_script = False
+
+    def write(self, data: Any) -> int:
+        self.names_script |= b"__main__" in bytes(data)
+        return len(data)
+
+
+def is_of_script(work: object) -> bool:
+    """Whether another process has to run the caller's script again to know the work."""
+    sink = _Sink()
+    try:
+        pickle.Pickler(sink).dump(work)
+    except Exception:  # which whoever sends it tells of
+        return True
+    return sink.names_script
+
+
+@contextmanager
+def script_left_alone(of_script: bool) -> Iterator[None]:
+    """Processes that `multiprocessing` begins meanwhile do not run the caller's script again, which
+    would begin the work anew if it has no guard; but for work that is of the script."""
+    main: dict[str, Any] = vars(sys.modules["__main__"])
+    if of_script:
+        yield
+        return
+    known = {name: value for name, value in main.items() if name in ("__file__", "__spec__")}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        del main["__spec__"]
+        main.update(known)
