@@ -12,6 +12,7 @@ measured, and the pages of results.
 | `circumstances` | under which the figures were made, and how they stand in tables            |
 | `table`         | the page: methods, bands, differences and the grid of stability training   |
 | `sections`      | its other sections                                                         |
+| `best`          | the command for Hardy's own recipe: candidates, the choice, the final training |
 | `icons50`       | the command for icons: five nets, each style held out in turn, and the page |
 | `overlap`       | the command for overlap: an experiment in one file, and its results        |
 | `overlap_page`  | their page                                                                 |

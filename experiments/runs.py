@@ -120,7 +120,7 @@ def _one(configuration: Configuration, place: Place) -> dict[str, Any]:
         # What is compiled serves all nets of one shape, and is kept; torch would give up on the
         # ninth shape of batches, modes and nets.
         if place.device.type == "cuda":
-            torch.compiler.config.recompile_limit = MOST_COMPILED
+            torch._dynamo.config.recompile_limit = MOST_COMPILED
         first = configuration.init_of
         run_training(
             configuration.method,

@@ -123,6 +123,30 @@ def test_doctor_says_what_a_missing_extra_is_for(run, monkeypatch: pytest.Monkey
     assert f"not installed; needed for MP4 video only: {install_command('video')}\n" in out
 
 
+@pytest.mark.parametrize(
+    ("raised", "todo"),
+    [
+        (
+            "RuntimeError('operator torchvision::nms does not exist')",
+            "(RuntimeError: operator torchvision::nms does not exist); install builds that belong "
+            "together, from one index: pip install --force-reinstall torch torchvision\n",
+        ),
+        ("OSError('libav.so: no such file')", "pip install --force-reinstall av\n"),
+        ("ImportError('libav.so: no such file')", f"such file); {install_command('video')}\n"),
+    ],
+)
+def test_doctor_says_how_to_mend_an_extra_that_does_not_load(
+    raised: str, todo: str, run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "av.py").write_text(f"raise {raised}")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "av", raising=False)
+    _, out, _ = run("doctor")
+    (line,) = [line for line in out.splitlines(True) if line.startswith("hardy[video]")]
+    assert "av is installed, but does not load (" in line
+    assert line.endswith(todo)
+
+
 def test_doctor_names_a_cache_that_cannot_be_written(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardy.engine.cpu.compile.cache_folder", lambda kernel: None)
     code, out, _ = run("doctor")

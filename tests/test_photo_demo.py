@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from hardy import demonstration as demo
 from hardy.errors import InputError, MissingResource, install_command
 from hardy.images import demo_photos
 from hardy.store.reader import find_runs
+from tests.pages import blocks_run_by, page
 
 NETWORK = "efficientnet_lite_pytorch"
 PHOTOS, CODE, *WEIGHTS = demo_photos.PHOTO_WHEELS
@@ -277,3 +280,23 @@ def test_the_real_classifiers_know_the_real_photographs(tmp_path: Path) -> None:
     assert len(runs) == len(models)
     for run in runs:
         assert run.score()["clean error"].value <= 20, run.model
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_run(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page on other models says what 8 bits cost."""
+    try:
+        hardy.fetch("photos")
+    except MissingResource as error:
+        pytest.skip(str(error))
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+    sys.modules.pop(NETWORK, None)
+    monkeypatch.chdir(tmp_path)
+    ((name, text),) = blocks_run_by("make test-slow")
+    for line in text.splitlines():
+        program, *words = shlex.split(line)
+        assert program == "hardy"
+        code, out, err = run(*words)
+        assert code == 0, f"{line}\n{out}{err}"
+    (difference,) = re.findall(r"^mCE .* (\S+ ± \S+)", out, re.MULTILINE)
+    assert f"| {difference} |" in page(name)

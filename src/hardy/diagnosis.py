@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from hardy.engine import textures
-from hardy.errors import install_command
+from hardy.errors import install_command, remedy, told
 from hardy.execute import processors
 from hardy.images import datasets
 from hardy.models import MODELS
@@ -173,13 +173,13 @@ def _cifar() -> Finding:
 
 def _extra(extra: str, use: str) -> Finding:
     what = f"hardy[{extra}]"
-    modules = [_module(name) for name in _installs(extra)]
-    if any(find_spec(module) is None for module in modules):
+    packages = _installs(extra)
+    if any(find_spec(_module(package)) is None for package in packages):
         return Finding(what, f"not installed; needed for {use} only: {install_command(extra)}")
-    for module in modules:
+    for package in packages:
         try:
-            importlib.import_module(module)
+            importlib.import_module(_module(package))
         except Exception as error:  # a broken installation raises anything
-            reason = str(error).partition("\n")[0]
-            return Finding(what, f"{module} is installed, but does not load: {reason}")
+            broken = f"{_module(package)} is installed, but does not load ({told(error)})"
+            return Finding(what, f"{broken}; {remedy(error, package, extra)}")
     return Finding(what, f"installed, for {use}")

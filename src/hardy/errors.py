@@ -99,16 +99,28 @@ def need(module: str, extra: str, what: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingResource(
-            f"{what} needs {module}, which cannot be imported ({error}): {install_command(extra)}"
+            f"{what} needs {module}, which cannot be imported ({error}): "
+            f"{remedy(error, module, extra)}"
         ) from error
-    except (RuntimeError, OSError) as error:  # libraries of builds that do not belong together
+    except (RuntimeError, OSError) as error:
         reason = str(error).partition("\n")[0]
-        # timm fails by it too
-        packages = "torch torchvision" if "torchvision::" in reason else module.partition(".")[0]
         raise HardyError(
-            f"{what} needs {module}, which is installed but broken ({reason}); install builds that "
-            f"belong together, from one index: pip install --force-reinstall {packages}"
+            f"{what} needs {module}, which is installed but broken ({reason}); "
+            f"{remedy(error, module, extra)}"
         ) from error
+
+
+def remedy(error: Exception, package: str, extra: str) -> str:
+    """What to do about a package of an extra that does not load, by what it raised."""
+    if isinstance(error, ImportError):
+        return install_command(extra)
+    # Libraries of builds that do not belong together; timm fails by torchvision too.
+    pair = "torchvision::" in str(error).partition("\n")[0]
+    packages = "torch torchvision" if pair else package.partition(".")[0]
+    return (
+        "install builds that belong together, from one index: "
+        f"pip install --force-reinstall {packages}"
+    )
 
 
 def install_command(extra: str) -> str:

@@ -105,9 +105,19 @@ def test_auto_takes_the_nearest_edition() -> None:
         np.testing.assert_array_equal(automatic, named)
 
 
-@pytest.mark.parametrize("severity", [0, 6, -1, 2.5, 3.0, True, np.True_, "3", None, [3]])
-def test_severities_that_are_none(severity: object) -> None:
-    message = "expected a severity of 1, 2, 3, 4 or 5 as an int, got "
+@pytest.mark.parametrize(
+    ("severity", "got"),
+    [
+        (0, ", got 0; name one of these, or leave a clean image as it is$"),
+        (6, ", got 6; name one of these$"),
+        (-1, ", got -1; name one of these$"),
+        (np.int64(9), ", got 9; name one of these$"),
+        *((one, " as an int, got ") for one in (2.5, 3.0, True, np.True_, "3", None, [3])),
+    ],
+)
+def test_severities_that_are_none(severity: object, got: str) -> None:
+    """A number may have been typed in a shell, where nobody knows of types."""
+    message = f"^expected a severity of 1, 2, 3, 4 or 5{got}"
     for images in (RGB, BATCH, BATCH[:0]):
         with pytest.raises(hardy.InputError, match=message):
             hardy.corrupt(images, "fog", severity)

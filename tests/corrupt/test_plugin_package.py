@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from PIL import Image
 import hardy
 from hardy.corrupt.corruption import CORRUPTIONS, corruption
 from hardy.suites import keep_beside
+from hardy.suites.cells import choose_cells
 from hardy.suites.edition_files import BROUGHT
-from tests.plugins import install_plugin
+from tests.plugins import install_plugin, place_plugin
 from tests.suites.helpers import write_rows
 
 CODE = """
@@ -81,6 +83,22 @@ def test_a_corruption_is_one_file_and_its_rows(tmp_path: Path) -> None:
     assert "dusk" in (tmp_path / "again.html").read_text()
 
 
+def test_a_name_that_is_taken_is_told_before_anything_is_predicted_or_built(
+    tmp_path: Path,
+) -> None:
+    """It may be the last of many in a suite, which can be used without it."""
+    run = place_plugin(tmp_path, "bad", {"hardy.corruptions": {"fog": "bad:NUMBER"}}, "NUMBER = 3")
+    (tmp_path / "evening.toml").write_text(SUITE.replace('"dusk", "contrast"', '"contrast", "fog"'))
+    words = ("evening.toml", "--images", write_rows(tmp_path, 8))
+    commands = (("eval", "fake:10", "--suite"), ("build", "--out", "built"))
+    for command in commands:
+        with pytest.raises(AssertionError, match=r'error: the plug-in corruption "fog" .* bad has'):
+            run(*command, *words)
+    assert not {"runs", "built"} & {path.name for path in tmp_path.iterdir()}
+    for command in commands:
+        run(*command, *words, "--only", "contrast")
+
+
 @pytest.fixture
 def dimming(monkeypatch: pytest.MonkeyPatch):
     """Divides the light by the severity, in the editions 64 and cifar."""
@@ -106,12 +124,36 @@ def test_its_own_rows_are_used(dimming) -> None:
 
 
 def test_an_edition_it_has_no_row_for_is_named(dimming, tmp_path: Path) -> None:
-    with pytest.raises(hardy.InputError, match='corruption of edition 224 "dimming"'):
+    message = r'corruption of edition 224 "dimming".*; take edition 64 or cifar, which has, or list'
+    with pytest.raises(hardy.InputError, match=message):
         hardy.corrupt(IMAGE, "dimming", 2, edition="224")
     suite = SUITE.replace("dusk", "dimming").replace('edition = "cifar"', 'edition = "224"')
     (tmp_path / "evening.toml").write_text(suite)
-    with pytest.raises(hardy.InputError, match='corruption of edition 224 "dimming"'):
+    with pytest.raises(hardy.InputError, match=rf"^evening\.toml: no {message}"):
         hardy.suites.load(str(tmp_path / "evening.toml"))
+
+
+def test_a_corruption_without_rows_is_told_from_one_that_nobody_knows(
+    dimming, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = replace(dimming, name="bare", rows={})
+    for registry in (CORRUPTIONS, BROUGHT):
+        monkeypatch.setitem(registry._objects, "bare", bare)
+    message = r'no corruption of edition cifar "bare".*; no edition has: its plug-in brings them'
+    with pytest.raises(hardy.InputError, match=message):
+        hardy.corrupt(IMAGE, "bare", 2, edition="cifar")
+    (tmp_path / "evening.toml").write_text(SUITE.replace("dusk", "bare"))
+    with pytest.raises(hardy.InputError, match=message):
+        hardy.suites.load(str(tmp_path / "evening.toml"))
+
+
+def test_a_suite_that_has_others_says_how_to_have_it(dimming) -> None:
+    message = (
+        r'no corruption of cifar10_c "dimming": it is one, but this suite has others \(.*fog.*\); '
+        "list it as counted in a suite file of your own, with edition 64 or cifar"
+    )
+    with pytest.raises(hardy.InputError, match=message):
+        choose_cells(hardy.suites.load("cifar10_c"), ["dimming"])
 
 
 @pytest.mark.parametrize(

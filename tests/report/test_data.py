@@ -163,3 +163,17 @@ def test_clean_error_is_never_of_another_dataset(
     write_run(tmp_path, "model", "imagenet_p", images=12, classes=10)
     (sequences,) = [part for part in gather(tmp_path).sections if part.kind == "perturbations"]
     assert (sequences.entries[0].clean_error is not None) == found
+
+
+def test_confidence_is_compared_with_accuracy_over_all_images(tmp_path: Path) -> None:
+    """Also where bins of few images are left out of the figure."""
+    write_run(tmp_path, "timm:one", "cifar10_c", images=21, classes=10, only=("fog", "snow"))
+    (section,) = gather(tmp_path).sections
+    (entry,) = section.entries
+    assert entry.calibration is not None
+    cells = [cell for cell in entry.run.cells if cell != CLEAN]
+    got = entry.run.read(cells, ["rank", "confidence"])
+    expected = 100 * (got["confidence"].mean() - (got["rank"] == 0).mean())
+    corrupted = entry.calibration.corrupted
+    assert corrupted.excess == pytest.approx(expected, abs=1e-3)
+    assert sum(corrupted.share) < 1

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,21 @@ def test_circumstances_are_complete(parsed: Parsed, report: StoreReport) -> None
     for part in (around.suite_hash, around.images_hash, around.recipe, "2026-01-02T03:04:05+00:00"):
         assert part in text
     assert "1,000 bootstrap replicates over images, seed 0" in text
+
+
+def test_what_is_in_backticks_is_code_and_markup_is_still_text(report: StoreReport) -> None:
+    """Doubts about models name arguments of Python so."""
+    doubt = f"are its weights loaded (`checkpoint`), {MARKUP}?"
+    first, *others = report.sections
+    entry = first.entries[0]
+    doubted = replace(entry, scores=replace(entry.scores, notes=(doubt,)))
+    sections = [replace(first, entries=[doubted, *first.entries[1:]]), *others]
+    page = render_report(replace(report, sections=sections, left_out=[doubt]))
+    parsed = Parsed(page)
+    check_safe(parsed)
+    assert page.decode().count("loaded (<code>checkpoint</code>), ") == 2
+    assert MARKUP in "".join(parsed.text)
+    assert "`checkpoint`" not in "".join(parsed.text)
 
 
 def test_thumbnails_have_a_budget(report: StoreReport, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_the_curves(store: Path, tmp_path: Path) -> None:
     assert wrong.series[0].y == pytest.approx((20, 10))
     assert wrong.series[0].low == pytest.approx((15, 7.5))
     assert len({one.style for one in loss.series}) == 2
-    assert "augmix after 4 epochs: loss 0.5, 80.0% of the validation images right" in drawn.sees
+    assert "augmix after 4 epochs: loss 0.5, 80.0 % of the validation images right" in drawn.sees
     assert "plain after 3 epochs of 9: loss 0.667." in drawn.sees
     first = draw_plotly(drawn)[0].to_plotly_json()
     assert first["data"][0]["hovertemplate"].startswith("%{y:.4g} at")

@@ -123,6 +123,11 @@ def test_a_run_in_a_test_of_ones_own(pytester: pytest.Pytester) -> None:
             "expected pytest --hardy-baseline PATH --hardy-runs STORE, got the latter",
         ),
         (
+            ["--hardy-baseline", "old"],
+            "expected pytest --hardy-baseline PATH --hardy-runs STORE, got the former alone and no "
+            "test that takes the fixture hardy_baseline; name the store",
+        ),
+        (
             ["--hardy-runs", "old", "--hardy-baseline", "no.json"],
             "no.json: expected a result file in JSON, but",
         ),
@@ -136,6 +141,21 @@ def test_wrong_options(pytester: pytest.Pytester, options: list[str], reason: st
     done = pytester.runpytest(*options)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     assert f"ERROR: {reason}" in done.stderr.str()
+
+
+def test_a_baseline_in_a_project_s_settings_waits_for_tests(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_mine(): pass")
+    pytester.makeini("[pytest]\naddopts = --hardy-baseline old")
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_a_file_that_cannot_be_imported_is_told_rather_than_a_gate_that_lacks(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile("import nothing_of_the_kind")
+    done = pytester.runpytest("--hardy-baseline", "old")
+    done.assert_outcomes(errors=1)
+    assert "nothing_of_the_kind" in done.stdout.str()
 
 
 def test_pytest_of_others_imports_nothing_of_it() -> None:

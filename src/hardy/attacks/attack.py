@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import sqrt
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,10 +115,15 @@ def attack(
     if faults is not None:
         faults += runs[0].faults  # the images are the same for all
     ((evaluation, others),) = known
-    made = []
-    for model, run in zip(evaluation.models, runs, strict=True):
+    made: list[Attacked] = []
+    different = iter(evaluation.models)  # in the order in which their runs come first
+    measured: dict[Path, Attacked] = {}
+    for run in runs:
+        if run.folder in measured:
+            made.append(replace(measured[run.folder], model=run.title))
+            continue
         attacked = run_attack(
-            model,
+            next(different),
             _split(evaluation.subject, *_readable(evaluation.subject, run), others),
             name=run.model,
             noise=noise,
@@ -127,7 +134,8 @@ def attack(
             track=track,
         )
         write_attack(run.folder, attacked)
-        made.append(attacked)
+        measured[run.folder] = attacked
+        made.append(replace(attacked, model=run.title))
     return made if several else made[0]
 
 

@@ -15,6 +15,7 @@ from hardy.engine.ops import ops_for
 from hardy.errors import InputError
 from hardy.suites import SEVERITIES, editions, load, nearest_edition
 from hardy.suites import edition as find_edition
+from hardy.suites.edition_files import lacking
 
 
 def corrupt(
@@ -165,16 +166,23 @@ def _cell(
     corruption: Corruption, severity: object, size: tuple[int, ...], edition: object
 ) -> tuple[str, Mapping[str, float]]:
     """The edition's name and the parameters of one corruption at one severity."""
-    if not is_int(severity) or severity not in SEVERITIES:
+    if not is_int(severity):
         raise InputError(
-            f"expected a severity of 1, 2, 3, 4 or 5 as an int, got {severity!r}; "
-            "the clean image is the image itself, and there is nothing in between"
+            f"expected a severity of 1, 2, 3, 4 or 5 as an int, got {severity!r}; there is nothing "
+            "in between, so name one of these"
+        )
+    if severity not in SEVERITIES:
+        clean = ", or leave a clean image as it is" if severity == 0 else ""
+        raise InputError(
+            f"expected a severity of 1, 2, 3, 4 or 5, got {severity}; name one of these{clean}"
         )
     name, rows = corruption.name, corruption.rows
     chosen = choose_edition(edition, size, {*editions(name), *rows})
     constants = find_edition(chosen)
     if chosen in rows:
         constants = constants.having(name, rows[chosen])
+    if name not in constants.corruptions:
+        raise lacking(name, chosen, (*editions(name), *rows))
     return chosen, constants.params(name, int(severity))
 
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, Literal, get_args
 
 from hardy.engine.ops import Array, Ops
@@ -43,7 +43,7 @@ class Corruption:
     rows: Mapping[str, Sequence[Params]] = field(default_factory=dict)
     moves: Moves = "nothing"
 
-    @property
+    @cached_property
     def steps(self) -> frozenset[str]:
         """The names in its formula: among them the primitives and formulas that it calls."""
         code = getattr(self.apply, "__code__", None)

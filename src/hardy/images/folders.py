@@ -26,6 +26,8 @@ BEING_MADE = ".being_made"  # in a folder until all of its images are there
 
 
 class FolderSource(Listing):
+    decodes_files = True
+
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
         return read_image(locate(self.where) / self.files[index], convert)
 

@@ -17,6 +17,7 @@ made it: it is taken as it is (`recipe_for`), where a recipe would enlarge or cr
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -50,9 +51,17 @@ class Recipe:
     def prepare(self, picture: Picture) -> UInt8:
         return self.finish(self.base(picture))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A recipe travels by its name, under which every process has it: functions do not."""
+        return _by_name, (self.name,)
+
 
 _AS_IS = "as_is@1"
 RECIPES: Registry[Recipe] = Registry("recipe", "hardy.recipes", of=Recipe)
+
+
+def _by_name(name: str) -> Recipe:
+    return RECIPES[name]
 
 
 @cache

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +83,9 @@ class Listing:
     ids: Ids
     labels: Labels | None
     classes: tuple[str, ...] | None
+
+    # Whether each image is a file of its own, or a part of one, that is decoded when it is read.
+    decodes_files: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.files)

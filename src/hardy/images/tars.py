@@ -44,6 +44,7 @@ class Place(NamedTuple):
 class _TarSource(Listing):
     shards: tuple[Path, ...]
     places: Sequence[Place]
+    decodes_files = True
 
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
         place = self.places[index]

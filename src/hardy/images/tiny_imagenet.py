@@ -18,6 +18,8 @@ IMAGES, ANNOTATIONS = "images", "val_annotations.txt"
 
 
 class _TinySource(Listing):
+    decodes_files = True
+
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
         return read_image(locate(self.where) / IMAGES / _file(self.files[index]), convert)
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from hardy.images.icons50.icon_parts import read_hold_out, training_part
-from hardy.images.source import Faults, Source
+from hardy.images.icons50.icon_parts import HeldOut, open_parts, read_hold_out
+from hardy.images.source import Faults, Source, part_of
 from hardy.images.subtypes import SUPERCLASS, seen_part, subtype_suites
 from hardy.registry import unknown
 from hardy.suites.shift import PROTOCOLS
@@ -21,7 +21,14 @@ def without_held_out(where: str | Path, hold_out: str, faults: Faults = None) ->
     if hold_out.partition(":")[0] not in PROTOCOLS:
         raise unknown("protocol", hold_out, (*PROTOCOLS, SUPERCLASS, *subtype_suites()))
     held_out = read_hold_out(hold_out)
-    return training_part(where, held_out), str(held_out)
+    source, parts, title = open_parts(where, held_out)
+    return part_of(source, parts.training), held_out_of(held_out, title)
+
+
+def held_out_of(held_out: HeldOut, title: str) -> str:
+    """What a net has not seen: of one set of icons alone, since another one may have drawings of
+    its own that are near to those that it has."""
+    return f"{held_out} of {title}"
 
 
 def held_out_by(suite: Suite) -> str:

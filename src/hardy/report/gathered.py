@@ -1,6 +1,6 @@
 """Everything a page needs, gathered once from a store; plain data, nothing drawn yet."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -28,9 +28,11 @@ from hardy.scores.effective_robustness import (
     read_points,
     refuse_idle,
 )
+from hardy.scores.naming import overtaken
 from hardy.scores.paired_scores import differences
 from hardy.scores.score import Circumstances, Score
 from hardy.scores.scored_cells import suite_of
+from hardy.scores.scoring import tell_overtaken
 from hardy.scores.side_by_side import alike_groups, complement
 from hardy.store.attack_files import Attacked, read_attacks
 from hardy.store.reader import StoredRun
@@ -64,6 +66,7 @@ class Reliability:
     confidence: tuple[float, ...]
     accuracy: tuple[float, ...]
     share: tuple[float, ...]
+    excess: float  # of confidence over accuracy, in points, of all images
 
 
 @dataclass(frozen=True)
@@ -196,12 +199,13 @@ def gather(
     faults: list[str] = []
     folders = training_folders(store, trained)
     runs = stored_runs(store, folders, faults)
-    labels = _labels(runs)
+    renamed = overtaken(runs)
+    labels = _labels(runs, renamed)
     scored: list[Scores] = []
     left_out = [InputError(fault) for fault in faults]
     for run in track(runs, len(runs), "runs"):
         try:
-            scored.append(score_run(run))
+            scored.append(tell_overtaken(score_run(run), renamed))
         except InputError as reason:  # such as a run that was stopped at once
             left_out.append(reason)
     if not scored and (left_out or not folders):
@@ -244,10 +248,11 @@ def _key(run: StoredRun) -> str:
     return str(run.details["model_identity"])
 
 
-def _labels(runs: Sequence[StoredRun]) -> dict[str, str]:
+def _labels(runs: Sequence[StoredRun], renamed: Container[str]) -> dict[str, str]:
     """Map each model's identity to a name that no other model has, in order of the names."""
     names = {_key(run): run.model for run in runs}
     repeated = {name for name in names.values() if list(names.values()).count(name) > 1}
+    repeated |= {run.model for run in runs if run.folder.name in renamed}
     labels = {
         key: f"{name} @{key[:8]}" if name in repeated else name for key, name in names.items()
     }
@@ -341,4 +346,5 @@ def _reliability(confidence: npt.NDArray[Any], right: npt.NDArray[np.bool_]) -> 
         tuple((100 * mean).tolist()),
         tuple((100 * share).tolist()),
         tuple((count[used] / len(sure)).tolist()),
+        100 * float(sure.mean(dtype=np.float64) - right.mean()),
     )

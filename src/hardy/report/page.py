@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
@@ -132,7 +133,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"spoken": spoken, "short": short, "key": _key_of}
-    environment.filters["script_json"] = _script_json
+    environment.filters |= {"script_json": _script_json, "told": _told}
     environment.globals |= {"include_raw": _raw, "style": style, "ramp": ", ".join(SCALE)}
     return environment
 
@@ -142,6 +143,14 @@ def _markup(text: str) -> Any:
     from markupsafe import Markup
 
     return Markup(text)
+
+
+def _told(text: str) -> Any:
+    """A message of Python, or one written for a terminal: the arguments that it names in backticks
+    are code. Here too all else is text, as names of models and files are."""
+    from markupsafe import escape
+
+    return _markup(re.sub("`([a-z_]+(?:=[^`]*)?)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _raw(name: str) -> Any:

@@ -52,7 +52,7 @@ def _reliability(section: Section, pairs: list[Pair]) -> Figure:
             Panel(entry.label, tuple(series), diagonal=True, x_range=whole, y_range=whole)
         )
     alike = compared(pairs, lambda pair: pair[0])
-    gaps = {entry.label: _gap(one.corrupted) for entry, one in alike}
+    gaps = {entry.label: one.corrupted.excess for entry, one in alike}
     label = max(gaps, key=lambda one: abs(gaps[one]))
     word = "over" if gaps[label] > 0 else "under"
     furthest = "the furthest off: " if len(alike) > 1 else ""
@@ -84,9 +84,3 @@ def _line(name: str, one: Reliability, style: int, faint: bool = False) -> Serie
         hover=tuple(f"{100 * share:.1f} % of predictions" for share in one.share),
         faint=faint,
     )
-
-
-def _gap(one: Reliability) -> float:
-    """Mean confidence minus accuracy, in points."""
-    triples = zip(one.confidence, one.accuracy, one.share, strict=True)
-    return sum((sure - right) * share for sure, right, share in triples)

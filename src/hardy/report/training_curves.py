@@ -61,9 +61,9 @@ def _see(curves: Sequence[TrainingCurve]) -> str:
     for one in curves[:SHOWN]:
         told = [f"loss {one.log[-1]['loss']:.3g}"]
         if (right := one.last(VALIDATED)) is not None:
-            told.append(f"{right:.1%} of the validation images right")
+            told.append(f"{100 * right:.1f} % of the validation images right")
         if (wrong := one.last(ROBUST[0])) is not None:
-            told.append(f"{wrong:.1%} wrong under corruptions")
+            told.append(f"{100 * wrong:.1f} % wrong under corruptions")
         parts.append(f"{one.label} after {_done(one)}: {', '.join(told)}.")
     if any(one.suite for one in curves):
         parts.append("Errors under corruptions are of a sample, with their 95 % intervals.")
@@ -71,8 +71,8 @@ def _see(curves: Sequence[TrainingCurve]) -> str:
 
 
 def _done(one: TrainingCurve) -> str:
-    epochs = count(len(one.log), "epoch")
-    return epochs if len(one.log) >= one.epochs else f"{epochs} of {one.epochs}"
+    epochs = count(one.done, "epoch")
+    return epochs if one.done >= one.epochs else f"{epochs} of {one.epochs}"
 
 
 def training_table(curves: Sequence[TrainingCurve]) -> TextTable:

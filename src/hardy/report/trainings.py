@@ -10,7 +10,7 @@ from typing import Any
 from hardy.errors import InputError
 from hardy.schema import TABLE, is_whole
 from hardy.store.reader import StoredRun, find_runs
-from hardy.train.run_folder import LOG, RUN, Log, read_log, read_run
+from hardy.train.run_folder import LOG, RUN, Log, epochs_in, read_log, read_run
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,15 @@ class TrainingCurve:
     log: Log
     suite: str | None  # that the robust error is of
 
-    def line(self, name: str, factor: float = 1.0) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """The epochs whose rows have the column, and its values."""
+    @property
+    def done(self) -> int:
+        """How many epochs the log has."""
+        return len(epochs_in(self.log))
+
+    def line(self, name: str, factor: float = 1.0) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The epochs whose rows have the column, fractions within one, and its values."""
         rows = [row for row in self.log if name in row]
-        return tuple(int(row["epoch"]) for row in rows), tuple(factor * row[name] for row in rows)
+        return tuple(row["epoch"] for row in rows), tuple(factor * row[name] for row in rows)
 
     def last(self, name: str) -> float | None:
         values = self.line(name)[1]

@@ -65,12 +65,17 @@ class BaselineGate:
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    runs = config.getoption("--hardy-runs")
+    runs, path = config.getoption("--hardy-runs"), config.getoption("--hardy-baseline")
     if runs is None:
+        if path is not None and _nothing_held(session, config, items):
+            raise pytest.UsageError(
+                "expected pytest --hardy-baseline PATH --hardy-runs STORE, got the former alone "
+                "and no test that takes the fixture hardy_baseline; name the store whose runs are "
+                "to be tests"
+            )
         return
     from hardy.errors import HardyError
 
-    path = config.getoption("--hardy-baseline")
     if path is None:
         raise pytest.UsageError(
             "expected pytest --hardy-baseline PATH --hardy-runs STORE, got the latter alone"
@@ -79,6 +84,14 @@ def pytest_collection_modifyitems(
         items += _tests(session, path, runs)
     except HardyError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def _nothing_held(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> bool:
+    """Whether a baseline was typed that no test asks for: a gate that would let everything pass.
+    In a project's settings it may wait for other tests than those that are run now."""
+    typed = any(str(one).startswith("--hardy-baseline") for one in config.invocation_params.args)
+    asked = any("hardy_baseline" in getattr(item, "fixturenames", ()) for item in items)
+    return typed and not asked and not session.testsfailed  # of files that cannot be imported
 
 
 def _tests(session: pytest.Session, path: str, runs: str) -> Iterator[pytest.Item]:

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from hardy.files import write_file
 from hardy.places import is_url, locate
 from hardy.registry import unknown
 from hardy.rooms import call_room
+from hardy.suites.edition_files import BROUGHT, Edition, parse_edition
 from hardy.suites.edition_files import SEVERITIES as SEVERITIES
-from hardy.suites.edition_files import Edition, parse_edition
 from hardy.suites.suite import Suite, parse_suite
 
 _FOLDER = Path(__file__).parent
@@ -49,7 +49,7 @@ def parse(text: str, name: str) -> Suite:
 def _load(name: str) -> Suite:
     if name not in suite_names():
         raise unknown("suite", name, suite_names())
-    return parse_suite(_read(f"{name}.toml"), f"{name}.toml", edition)
+    return parse_suite(_read(f"{name}.toml"), f"{name}.toml", edition, editions_of)
 
 
 def _load_file(file: Path) -> Suite:
@@ -71,7 +71,7 @@ def _check_free(file: Path) -> None:
 
 
 def _finish(text: str, data: Mapping[str, Any], file: Path) -> Suite:
-    suite = parse_suite(data, file.name, edition)
+    suite = parse_suite(data, file.name, edition, editions_of)
     return replace(suite, toml=text + _missing_constants(suite, data))
 
 
@@ -120,6 +120,14 @@ def editions(having: str | None = None) -> tuple[str, ...]:
     return tuple(name for name in found if having is None or having in edition(name))
 
 
+def editions_of(corruption: str) -> tuple[str, ...] | None:
+    """The editions that have parameters for a corruption, those among them for which its plug-in
+    brings some; None where there is no such corruption."""
+    brought = BROUGHT[corruption].rows if corruption in BROUGHT else None
+    ours = [name for name in editions() if corruption in edition(name).corruptions]
+    return (*ours, *(brought or ())) if ours or brought is not None else None
+
+
 @cache
 def edition(name: str) -> Edition:
     """The edition of that name, such as "224" or "cifar"."""
@@ -135,7 +143,12 @@ def nearest_edition(height: int, width: int, among: Iterable[str]) -> str:
             f"expected an image of at least one pixel, got height {height} and width {width}; "
             "check that the array is (height, width, channels)"
         )
-    return _nearest(min(height, width), {name: edition(name).side for name in among})
+    return _nearest_of(min(height, width), tuple(among))
+
+
+@lru_cache(maxsize=1024)
+def _nearest_of(side: int, among: tuple[str, ...]) -> str:
+    return _nearest(side, {name: edition(name).side for name in among})
 
 
 def _nearest(side: int, sides: Mapping[str, int]) -> str:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.registry import unknown
+from hardy.suites import editions_of
 from hardy.suites.suite import Suite
 
 # What `only` may say instead of names.
@@ -52,6 +53,8 @@ def choose_cells(
     wanted: set[str] = set()
     for word in only:
         if word not in groups and word not in groups["all"]:
+            if suite.kind == "corruptions" and (having := editions_of(word)) is not None:
+                raise _other_suites(word, suite, having)
             raise unknown(f"{suite.kind[:-1]} of {suite.name}", word, (*groups["all"], *GROUPS))
         wanted.update(groups.get(word, (word,)))
     if not wanted:
@@ -73,3 +76,12 @@ def choose_cells(
             f"{', '.join(sorted(wanted))}, got {got}"
         )
     return cells
+
+
+def _other_suites(corruption: str, suite: Suite, having: tuple[str, ...]) -> InputError:
+    """The error for a corruption that there is, and that a suite has not."""
+    where = f", with edition {' or '.join(having)}" if having else ", with its [constants]"
+    return InputError(
+        f'no corruption of {suite.name} "{corruption}": it is one, but this suite has others '
+        f"({', '.join(suite.corruptions)}); list it as counted in a suite file of your own{where}"
+    )

@@ -131,6 +131,19 @@ def with_brought(
     return edition
 
 
+def lacking(name: str, edition: str, having: Sequence[str]) -> InputError:
+    """The error for a corruption that there is, and that an edition has no parameters for."""
+    todo = (
+        f"take edition {' or '.join(having)}, which has"
+        if having
+        else "no edition has: its plug-in brings them, by @corruption(..., rows={EDITION: [...]})"
+    )
+    return InputError(
+        f'no corruption of edition {edition} "{name}": it is one, but without parameters there; '
+        f"{todo}, or list them in a suite file as [[constants.{name}]]"
+    )
+
+
 def _level(severity: SupportsIndex, corruption: str, there: tuple[int, ...]) -> int:
     # Not an index into the table: the reference code takes 0 for 5 and -1 for 4 without a word.
     level = operator.index(severity) if hasattr(severity, "__index__") else None

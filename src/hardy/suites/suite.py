@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from hardy.schema import (
     is_text,
     one_of,
 )
-from hardy.suites.edition_files import LENGTH, Edition, check_name, with_brought
+from hardy.suites.edition_files import LENGTH, Edition, check_name, lacking, with_brought
 from hardy.suites.reference import PublishedErrors, PublishedFlips, parse_errors, parse_flips
 from hardy.suites.shift import OUTLIERS, SHIFTED, SHIFTS, Shift, parse_shift
 from hardy.suites.steps import is_video
@@ -168,8 +168,13 @@ class Suite:
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Edition]) -> Suite:
-    """`edition` looks an edition up by name."""
+def parse_suite(
+    data: Mapping[str, Any],
+    where: str,
+    edition: Callable[[str], Edition],
+    editions_of: Callable[[str], Sequence[str] | None] = lambda corruption: None,
+) -> Suite:
+    """`edition` looks an edition up by name, `editions_of` those that have a corruption."""
     if isinstance(data, dict) and "shift" in data:
         data = {"counted": [SHIFTED], "validation": [], **data}
     check_table(data, SUITE, where, optional=SUITE_TOO)
@@ -192,6 +197,8 @@ def parse_suite(data: Mapping[str, Any], where: str, edition: Callable[[str], Ed
     known: Iterable[str] = getattr(its_edition, kind) if made else [SHIFTED]
     for name in listed:
         if name not in known:
+            if kind == "corruptions" and (having := editions_of(name)) is not None:
+                raise InputError(f"{where}: {lacking(name, its_edition.name, having)}")
             todo = "install the plug-in that brings it"
             raise InputError(
                 f"{where}: {unknown(f'{one} of edition {its_edition.name}', name, known, todo)}"
