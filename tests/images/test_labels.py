@@ -56,7 +56,7 @@ def test_class_folders_of_a_small_suite_are_counted() -> None:
 
 
 WORDNET = imagenet_classes()[:3]
-# Superclasses have their own way to tell classes (tests/run/test_subtypes.py).
+# Superclasses have their own way to tell classes (tests/run/test_superclasses.py).
 CIFAR = [name for name in suites() if name.startswith("cifar") and load(name).shift is None]
 
 
