@@ -11,5 +11,5 @@ from soak.operations import hardy
 
 if __name__ == "__main__":
     subject.SMALL = 1  # images in a block
-    build.ELSEWHERE = 1  # seconds that a load takes
+    build.ELSEWHERE = 1  # files of a load
     hardy(tuple(sys.argv[1:]))

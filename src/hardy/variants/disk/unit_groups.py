@@ -13,7 +13,8 @@ from hardy.variants.generated import Generated
 # Files that are made together: fewer calls, and at 224 x 224 all that two need at a time still fits
 # the processor's cache (36 ms of corruptions per photograph; alone 37, with four or more 44).
 TOGETHER = 2
-ELSEWHERE = 16  # images that a worker elsewhere makes before it waits for its disk
+# Files that a worker elsewhere makes before it waits for its disk: one or two seconds' work.
+ELSEWHERE = 800
 
 
 def list_units(
@@ -54,7 +55,14 @@ def list_units(
     return groups, kept, {index: fault for index, fault in faults.items() if index not in again}
 
 
-def loads(groups: Sequence[UnitGroup], layout: Layout, images: int = 1) -> list[Load]:
-    """As many groups at a time as have so many images, one at least."""
-    count = max(1, images // max(layout.size, TOGETHER))
-    return [tuple(groups[start : start + count]) for start in range(0, len(groups), count)]
+def loads(groups: Sequence[UnitGroup], layout: Layout, outputs: int = 1) -> list[Load]:
+    """As many groups at a time as make so many files or rows, one at least."""
+    every: list[Load] = []
+    made = outputs
+    for group in groups:
+        if made >= outputs:
+            every.append(())
+            made = 0
+        every[-1] += (group,)
+        made += len(group.units) * layout.size * max(1, len(group.cells))
+    return every
