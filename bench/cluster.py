@@ -9,6 +9,7 @@ two runs differ. Writes bench/results/cluster.md; the exit status is 1 when a ba
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -23,6 +24,7 @@ from bench.overhead import write_photos
 from bench.table import grid
 from hardy.evaluation import evaluate
 from hardy.execute import RayCrew
+from hardy.execute.executor import LARGE_PAGES
 from hardy.execute.feeding import feed
 from hardy.progress import untracked
 from hardy.variants.disk.build import build
@@ -136,6 +138,7 @@ def in_words(sizes: list[float]) -> str:
 
 
 def main() -> int:
+    os.environ.setdefault(*LARGE_PAGES)  # as the command line does, and Ray's workers
     sizes = simulate()
     with two_nodes() as address:
         fed, real_sizes = fed_per_second(address)

@@ -29,6 +29,7 @@ from hardy.errors import HardyError, printable
 from hardy.files import write_file
 from hardy.registry import unknown
 from hardy.store.provenance import session
+from hardy.train.run_folder import epochs_in
 
 # How many test images a suite takes, if not all.
 FEWER = {"cifar10_p": 2000}
@@ -102,7 +103,7 @@ def _one(
         "shows": entry.shows,
         "seed": seed,
         "weights": weights(entry.net),
-        "epochs": len(trained.log),
+        "epochs": len(epochs_in(trained.log)),
         "seconds": sum(row["seconds"] for row in trained.log),
         "rows": rows,
         "session": session(),

@@ -3,11 +3,13 @@ import random
 import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import pytest
 
+from hardy.corrupt import CORRUPTIONS
 from hardy.errors import HardyError, InputError
-from hardy.registry import Registry, Row
+from hardy.registry import Registry, Row, names_known_here_alone
 
 GROUP = "hardy.test_things"
 
@@ -232,3 +234,19 @@ def test_a_row_is_listed_by_the_first_sentence_of_its_docstring(monkeypatch, tmp
 def test_a_row_without_needs_is_imported_to_be_listed():
     registry: Registry[object] = Registry("thing", rows={"pick": Row("random:choice")})
     assert registry.summary("pick") == random.choice.__doc__
+
+
+def test_names_that_another_process_would_lack(
+    plug_in: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that no module of Hardy's has added, and no plug-in."""
+    assert not CORRUPTIONS.known_here_alone()
+    plug_in(("rain", "weather_package:rain"))
+    monkeypatch.setitem(sys.modules, "weather_package", SimpleNamespace(rain="wet"))
+    registry: Registry[object] = Registry("thing", GROUP)
+    exec("registry.add('hail', 1)", {"registry": registry, "__name__": "hardy.weather"})
+    assert not registry.known_here_alone()
+    registry.add("rain", "wet")  # by the plug-in, which was imported before
+    registry.add("sleet", 3)
+    assert registry.known_here_alone() == {"sleet"}
+    assert names_known_here_alone()

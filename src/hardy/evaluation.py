@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import Any, Literal, TypedDict, Unpack, overload
 
@@ -231,69 +232,70 @@ def evaluate(
         subject.begin_kernels()
         if not (sharing or dry_run):
             reading_processes = begin_reading_processes(subject, count, tell)
-    loaders = tuple(
-        partial(
-            load_defended,
-            one.model,
-            defend=defend,
-            checkpoint=one.checkpoint,
-            trust=trust,
-            device=device if sharing is None else sharing.here,
-            precision=precision,
-            batch=batch,
-            compile=compile,
-            preprocessing=one.prepared_for(images),
-            prompts=one.prompts,
-            name=one.load_as,
-            side=subject.suite.edition.side,
-            classes=spellings(subject.suite, subject.classes, own=own_classes),
+    with nullcontext() if reading_processes is None else closing(reading_processes):
+        loaders = tuple(
+            partial(
+                load_defended,
+                one.model,
+                defend=defend,
+                checkpoint=one.checkpoint,
+                trust=trust,
+                device=device if sharing is None else sharing.here,
+                precision=precision,
+                batch=batch,
+                compile=compile,
+                preprocessing=one.prepared_for(images),
+                prompts=one.prompts,
+                name=one.load_as,
+                side=subject.suite.edition.side,
+                classes=spellings(subject.suite, subject.classes, own=own_classes),
+            )
+            for one in wanted
         )
-        for one in wanted
-    )
-    elsewhere = None
-    if sharing is not None:
-        check_travels(loaders)
-        elsewhere = Elsewhere(sharing.team, {}, sharing.device, sharing.threads)
-    # What is the same for all models.
-    basis = Evaluation(
-        (),
-        subject,
-        place,
-        count,
-        own_classes,
-        left_out=count_left_out(unusable),
-        shard=part,
-        elsewhere=elsewhere,
-        sampled=sampled,
-        reading_processes=reading_processes,
-        failures=Failures(excused=models is not None),
-    )
+        elsewhere = None
+        if sharing is not None:
+            check_travels(loaders)
+            elsewhere = Elsewhere(sharing.team, {}, sharing.device, sharing.threads)
+        # What is the same for all models.
+        basis = Evaluation(
+            (),
+            subject,
+            place,
+            count,
+            own_classes,
+            left_out=count_left_out(unusable),
+            shard=part,
+            elsewhere=elsewhere,
+            sampled=sampled,
+            reading_processes=reading_processes,
+            failures=Failures(excused=models is not None),
+        )
 
-    def conduct(evaluation: Evaluation) -> runner.RunOutcome:
-        return evaluation.conduct(announce, tell, track)
+        def conduct(evaluation: Evaluation) -> runner.RunOutcome:
+            return evaluation.conduct(announce, tell, track)
 
-    reasons = [fault.reason for fault in unusable]
-    # A sample is scored as far as it goes, whoever asked for it.
-    asked = None if sampled is not None else Asked(subject.ids, subject.cells)
-    if models is not None:
-        candidates = [
-            Candidate(one.label, load, partial(names_of, one))
-            for one, load in zip(wanted, loaders, strict=True)
-        ]
-        copies = 1 if sharing is None else 1 + sharing.neighbours
-        groups = ModelGroups(basis, candidates, copies)
+        reasons = [fault.reason for fault in unusable]
+        # A sample is scored as far as it goes, whoever asked for it.
+        asked = None if sampled is not None else Asked(subject.ids, subject.cells)
+        if models is not None:
+            candidates = [
+                Candidate(one.label, load, partial(names_of, one))
+                for one, load in zip(wanted, loaders, strict=True)
+            ]
+            copies = 1 if sharing is None else 1 + sharing.neighbours
+            groups = ModelGroups(basis, candidates, copies)
+            if dry_run:
+                plans: list[RunPlan] = []
+                groups.work(lambda evaluation: plans.append(evaluation.plan(announce)))
+                return sum_plans(subject, plans, groups.failures)
+            return runs_of_groups(groups, conduct, reasons, asked)
+        together = load_together(basis, wanted, loaders)
         if dry_run:
-            plans: list[RunPlan] = []
-            groups.work(lambda evaluation: plans.append(evaluation.plan(announce)))
-            return sum_plans(subject, plans, groups.failures)
-        return runs_of_groups(groups, conduct, reasons, asked)
-    together = load_together(basis, wanted, loaders)
-    if dry_run:
-        return together.evaluation.plan(announce)
-    outcome = conduct(together.evaluation)
-    faults = (*reasons, *outcome.faults)
-    stored = StoredRuns(
-        run_asked_for(open_run(outcome.folders[place]), name, faults, asked)
-        for name, place in zip(together.names, together.places, strict=True)
-    )
-    return stored if isinstance(model, list | tuple) else stored[0]
+            return together.evaluation.plan(announce)
+        outcome = conduct(together.evaluation)
+        faults = (*reasons, *outcome.faults)
+        stored = StoredRuns(
+            run_asked_for(open_run(outcome.folders[place]), name, faults, asked)
+            for name, place in zip(together.names, together.places, strict=True)
+        )
+        return stored if isinstance(model, list | tuple) else stored[0]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
+import weakref
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from hardy.errors import InputError, need
@@ -99,6 +102,8 @@ class Registry(Generic[T]):
         self._plugins: dict[str, EntryPoint] | None = None
         self._faults: dict[str, InputError] = {}  # of plug-ins, by their names
         self._warned: list[InputError] = []
+        self._brought: set[str] = set()  # names that none of Hardy's own modules has added
+        _EVERY.add(self)
 
     def register(self, name: str) -> Callable[[T], T]:
         """The decorator form of `add`."""
@@ -117,6 +122,8 @@ class Registry(Generic[T]):
                 f"this one belongs to {taken!r}; rename one of them"
             )
         self._objects[name] = obj
+        if not _hardy_is_being_imported():
+            self._brought.add(name)
 
     def names(self) -> tuple[str, ...]:
         """Our own first, in order of registration, then the plug-ins by name."""
@@ -125,6 +132,10 @@ class Registry(Generic[T]):
     def plugins(self) -> tuple[str, ...]:
         """The names that are none of our own."""
         return tuple(self._entry_points())
+
+    def known_here_alone(self) -> set[str]:
+        """The names that another process would lack, unless it ran what has run in this one."""
+        return self._brought.difference(self.plugins() if self._brought else ())
 
     def usable(
         self, names: Iterable[str] | None = None, tell: Callable[[str], object] | None = None
@@ -253,6 +264,22 @@ class Registry(Generic[T]):
             f'the plug-in {self.kind} "{point.name}" ({point.value}) of {_package(point)} {why}; '
             "repair, rename or uninstall it"
         )
+
+
+_EVERY: weakref.WeakSet[Registry[Any]] = weakref.WeakSet()
+
+
+def names_known_here_alone() -> bool:
+    """Whether a script, or a module that it imports, has added a name to any registry."""
+    return any(registry.known_here_alone() for registry in list(_EVERY))
+
+
+def _hardy_is_being_imported() -> bool:
+    """Whether the module that runs now, the innermost one, is one of Hardy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__", "").startswith("hardy.")
 
 
 def _package(point: EntryPoint) -> str:

@@ -171,8 +171,33 @@ if __name__ == "__main__":
 """
 
 
+# A name in a registry travels as what it is called.
+SCRIPT_THAT_ADDS = """
+from functools import partial
+from hardy.execute import Crew, Processes
+from hardy.metrics.metric import metric
+from work_by_name import compute
+
+@metric("minus")
+def minus(item):
+    return -item
+
+if __name__ == "__main__":
+    for workers in (Processes(2), Crew([{}, {}])):
+        print(sorted(workers.run(partial(compute, "minus"), [-1, -2, -3])), flush=True)
+"""
+
+WORK_BY_NAME = """
+from hardy.metrics.metric import METRICS
+
+def compute(name):
+    return METRICS[name].compute
+"""
+
+
 @pytest.mark.parametrize(
-    ("script", "by_file"), [(SCRIPT, True), (SCRIPT, False), (SCRIPT_WITH_WORK, True)]
+    ("script", "by_file"),
+    [(SCRIPT, True), (SCRIPT, False), (SCRIPT_WITH_WORK, True), (SCRIPT_THAT_ADDS, True)],
 )
 def test_a_script_is_run_again_for_its_own_work_alone(
     script: str, by_file: bool, tmp_path: Path
@@ -183,6 +208,7 @@ def test_a_script_is_run_again_for_its_own_work_alone(
 def said_by(script: str, by_file: bool, folder: Path) -> list[str]:
     path = folder / "script.py"
     path.write_text(script)
+    (folder / "work_by_name.py").write_text(WORK_BY_NAME)
     how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 600}
     if by_file:
         done = subprocess.run([sys.executable, str(path)], **how)

@@ -14,7 +14,7 @@ from hardy.evaluation import evaluate
 from hardy.execute import Crew, Serial
 from hardy.models import Model
 from hardy.models.model import ModelFacts
-from hardy.run import memory_room, prepared
+from hardy.run import groups, memory_room, prepared
 from hardy.run import subject as subjects
 from hardy.run.memory_room import MemoryRoom
 from hardy.run.selection import open_subject
@@ -230,6 +230,23 @@ def test_models_in_one_way(given: dict[str, Any]) -> None:
         evaluate("fake:10", models=["fake:10"], **given)  # type: ignore[call-overload]
     with pytest.raises(InputError, match="expected at least one model"):
         evaluate(suite="cifar10_c")  # type: ignore[call-overload]
+
+
+def test_a_run_that_another_process_has_finished_meanwhile(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its claim to its name is none of those that were read before."""
+    evaluate(NAMES[0], **given)
+    really = groups.ModelGroups._load
+
+    def load(self: Any, candidate: Any, there: Any) -> Any:
+        evaluate(NAMES[1], **given)
+        return really(self, candidate, there)
+
+    monkeypatch.setattr(groups.ModelGroups, "_load", load)
+    runs = evaluate(models=NAMES[:2], **given)
+    assert runs.failed == {}
+    assert [run.model for run in runs] == NAMES[:2]
 
 
 def test_a_single_model_fails_as_before(given: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ import pytest
 from PIL import Image, ImageFile
 
 from hardy import evaluation
+from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.execute import Serial, Threads
 from hardy.images.folders import FolderSource
@@ -273,3 +274,39 @@ def test_no_process_stays_where_none_will_read(
     )
     assert len(begun) == (0 if dry_run else 1)
     assert set(left) == (set() if dry_run else {0})
+
+
+def test_no_process_stays_when_a_run_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever holds the error, as a notebook does, holds all that its frames knew."""
+    begun: list[ReadingProcesses] = []
+    really = ReadingProcesses.begin
+
+    def begin(self: ReadingProcesses) -> None:
+        begun.append(self)
+        really(self)
+
+    monkeypatch.setattr(ReadingProcesses, "begin", begin)
+    monkeypatch.setattr(Subject, "begin_kernels", lambda self: None)
+    monkeypatch.setattr(evaluation.adapters, "will_be_on_gpu", lambda models, device: True)
+    images = write_photos(tmp_path / "val", 4)
+    with pytest.raises(InputError, match="unknown kind of model") as kept:
+        evaluate("no:model", suite="imagenet_c", images=images, workers=MANY, own_classes=True)
+    assert [processes._processes._begun for processes in begun] == [[]]
+    assert kept.tb is not None
+
+
+def test_threads_read_where_no_process_can_be_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def popen(*words: Any, **how: Any) -> Any:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    told: list[str] = []
+    subject = open_subject(
+        load("imagenet_c"), images=write_photos(tmp_path / "val", 2), own_classes=True
+    )
+    monkeypatch.setattr("hardy.execute.array_processes.subprocess.Popen", popen)
+    assert begin_reading_processes(subject, MANY, told.append) is None
+    assert len(told) == 1
+    assert "threads read the images" in told[0]
+    assert "Resource temporarily unavailable" in told[0]

@@ -10,7 +10,8 @@ from PIL import Image
 
 from hardy.errors import InputError
 from hardy.variants.disk.verify import verify
-from hardy.variants.mirror_manifest import CORRUPTED, LOCK
+from hardy.variants.mirror import corrupt_files
+from hardy.variants.mirror_manifest import BEGUN, CORRUPTED
 from tests.photos import random_images
 
 WORDS = ("corrupt", "photos", "out", "--with", "contrast:1,2")
@@ -70,7 +71,7 @@ def test_what_is_to_do_where_nothing_is_altered(run, extra: bool, todo: str) -> 
 
 
 def test_a_corrupted_folder_in_which_a_process_was_killed(run) -> None:
-    Path("out", LOCK).touch()
+    Path("out", BEGUN).touch()
     Path("out/contrast/2/a.png").unlink()  # whose line is written first
     assert run("verify", "out")[:2] == (
         1,
@@ -80,6 +81,23 @@ def test_a_corrupted_folder_in_which_a_process_was_killed(run) -> None:
     )
     assert run(*WORDS)[0] == 0
     assert verify("out").fine
+
+
+def test_a_corrupted_folder_whose_making_was_interrupted(run) -> None:
+    def interrupted(items, *counted):
+        yield next(iter(items))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        corrupt_files("photos", "half", "contrast:1,2", track=interrupted)
+    assert verify("half")[:5] == (2, 0, [], [], [])
+    assert verify("half").unfinished
+    with pytest.raises(InputError, match="is there already"):  # it does nothing, and ends nothing
+        corrupt_files("photos", "half", "contrast:1,2", edition="64")
+    assert verify("half").unfinished
+    corrupt_files("photos", "half", "contrast:1,2")
+    assert verify("half").fine
+    assert not Path("half", BEGUN).exists()
 
 
 def test_long_lists_are_cut(run) -> None:

@@ -15,7 +15,7 @@ from hardy.progress import watch
 from hardy.variants import BUILD_FORMATS
 
 if TYPE_CHECKING:
-    from hardy.variants.disk.verify import BuildCheck
+    from hardy.variants.build_check import BuildCheck
 
 FORMAT_NAMES = ", ".join(dict.fromkeys(name for some in BUILD_FORMATS.values() for name in some))
 SHOWN = 10  # names of a list: thousands would push what to do off the screen

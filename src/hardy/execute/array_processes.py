@@ -10,52 +10,33 @@ from __future__ import annotations
 import os
 import pickle
 import socket
-import struct
 import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from enum import IntEnum
-from importlib import import_module
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-import numpy as np
-
 from hardy.errors import HardyError
-from hardy.execute.carried_warnings import (
-    CarriedWarning,
-    filters_here,
-    noting_warnings,
-    set_filters,
-    show_again,
-    without_warnings,
-)
+from hardy.execute.array_messages import Kind, packed, receive, send
+from hardy.execute.carried_warnings import filters_here, show_again
 from hardy.execute.executor import Results, Setup, Threads
 from hardy.execute.interpreter import module_command, same_imports
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_ALIGNED = 64  # bytes: arrays begin at multiples of it
-_COUNT = struct.Struct("<Q")
 # What a large message is handed over in, if the system allows that much.
 _BUFFER = 2**22
 _PATIENCE = 5.0  # seconds that a process has to end
+_SERVER = "hardy.execute.array_server"
 
 
 def can_send_arrays() -> bool:
     """Whether processes can be begun, and given a socket."""
     return os.name == "posix" and bool(sys.executable)
-
-
-class _Kind(IntEnum):
-    """What a message to a process holds."""
-
-    SETUP = 0
-    ITEM = 1
 
 
 class ArrayProcesses:
@@ -81,9 +62,8 @@ class ArrayProcesses:
             self._begun.append(worker)
             self._idle.put(worker)
 
-    def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]:
-        """`setup` is pickled, and so are items and results."""
-        function = self.function_of(setup)
+    def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Results[Result]:
+        """Call a function that asks processes, as often at a time as there are any."""
         return Threads(self.workers, self._let_go).run(lambda: function, items)
 
     def _let_go(self) -> None:
@@ -92,8 +72,9 @@ class ArrayProcesses:
             worker.hang_up()
 
     def function_of(self, setup: Setup[Item, Result]) -> Callable[[Item], Result]:
-        """The function that has a process do an item. One process is set up now: where that cannot
-        be, it is an error before any work begins."""
+        """The function that has a process do an item; `setup` is pickled, and so are items and
+        results. One process is set up now: where that cannot be, it is an error before any work
+        begins."""
         self.begin()
         pickled = pickle.dumps((setup, filters_here()))
         if pickled != self._pickled:
@@ -173,7 +154,7 @@ class _Worker:
                     with suppress(OSError):
                         end.setsockopt(socket.SOL_SOCKET, buffer, _BUFFER)
             child = subprocess.Popen(
-                module_command(__name__, *modules),
+                module_command(_SERVER, *modules),
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 env=same_imports(),
@@ -195,18 +176,18 @@ class _Worker:
 
     def set_up(self, number: int, setup: bytes) -> None:
         if number != self.known:
-            self._answer_to(_Kind.SETUP, setup)
+            self._answer_to(Kind.SETUP, setup)
             self.known = number
 
     def ask(self, number: int, setup: bytes, item: Any) -> Any:
         self.set_up(number, setup)
-        return self._answer_to(_Kind.ITEM, item)
+        return self._answer_to(Kind.ITEM, item)
 
-    def _answer_to(self, kind: _Kind, content: Any) -> Any:
-        packed = _packed((kind, content))  # which may fail: before anything is sent
+    def _answer_to(self, kind: Kind, content: Any) -> Any:
+        message = packed((kind, content))  # which may fail: before anything is sent
         try:
-            _send(self.connection, packed)
-            done, found, noted = _receive(self.connection)
+            send(self.connection, message)
+            done, found, noted = receive(self.connection)
         except (EOFError, OSError) as error:
             self.connection.close()
             raise HardyError(
@@ -234,107 +215,3 @@ def _end(workers: Sequence[_Worker], owner: int) -> None:
         except subprocess.TimeoutExpired:  # it was stopped, or hangs in a file
             worker.child.kill()
             worker.child.wait()
-
-
-def _packed(message: Any) -> list[memoryview]:
-    """A message, and behind it what its arrays hold, which is not copied."""
-    buffers: list[pickle.PickleBuffer] = []
-    head = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
-    return [memoryview(head), *(buffer.raw() for buffer in buffers)]
-
-
-def _send(connection: socket.socket, views: Sequence[memoryview]) -> None:
-    sizes = np.array([len(view) for view in views], "<u8").tobytes()
-    connection.sendall(_COUNT.pack(len(views)) + sizes)
-    for view in views:
-        connection.sendall(view)
-        connection.sendall(bytes(-len(view) % _ALIGNED))
-
-
-def _receive(connection: socket.socket) -> Any:
-    """What was sent; EOFError where the other side is gone."""
-    (count,) = _COUNT.unpack(_received(connection, _COUNT.size))
-    sizes = np.frombuffer(_received(connection, 8 * count), "<u8").tolist()
-    ends = np.cumsum([size + -size % _ALIGNED for size in sizes]).tolist()
-    everything = _received(connection, ends[-1])
-    starts = [0, *ends[:-1]]
-    head, *buffers = (
-        everything[start : start + size] for start, size in zip(starts, sizes, strict=True)
-    )
-    return pickle.loads(head, buffers=buffers)
-
-
-def _received(connection: socket.socket, size: int) -> memoryview:
-    """So many bytes, which may be written to, aligned in memory."""
-    room = np.empty(size + _ALIGNED, np.uint8)
-    first = -room.ctypes.data % _ALIGNED
-    view = room.data[first : first + size]
-    got = 0
-    while got < size:
-        more = connection.recv_into(view[got:], size - got, socket.MSG_WAITALL)
-        if not more:
-            raise EOFError
-        got += more
-    return view
-
-
-def serve(connection: socket.socket) -> None:
-    """Do what is asked until nobody asks any more."""
-    with connection, noting_warnings() as noted:
-        _serve(connection, noted)
-
-
-def _serve(connection: socket.socket, noted: list[CarriedWarning]) -> None:
-    work: Callable[[Any], Any]
-    while True:
-        try:
-            kind, item = _receive(connection)
-        except (EOFError, OSError):
-            return
-        try:
-            if kind == _Kind.SETUP:
-                work, result = _set_up(item), None
-            else:
-                result = work(item)
-            answer = _packed((True, result, noted))
-        except Exception as error:
-            answer = _packed((False, _told(error), noted))
-        noted.clear()
-        try:
-            _send(connection, answer)
-        except OSError:
-            return
-
-
-def _set_up(pickled: bytes) -> Callable[[Any], Any]:
-    with without_warnings():
-        setup, filters = pickle.loads(pickled)
-        work: Callable[[Any], Any] = setup()
-    set_filters(filters)
-    return work
-
-
-def _told(error: Exception) -> Exception:
-    """The error, if it can travel."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return HardyError(f"{type(error).__name__}: {error}")
-    return error
-
-
-def _take_connection() -> socket.socket:
-    """The socket that came as stdin; whatever this process begins does not get it in turn: it would
-    read what is asked here, and keep it open when this process dies."""
-    connection = socket.socket(fileno=os.dup(0))
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    return connection
-
-
-if __name__ == "__main__":
-    asked = _take_connection()
-    with without_warnings():
-        for needed in sys.argv[1:]:
-            import_module(needed)
-    serve(asked)

@@ -29,6 +29,7 @@ Setup = Callable[[], Callable[[Item], Result]]
 Results = Generator[Result, None, None]
 
 AHEAD = 2  # items per worker: one at work, and the next
+LET_GO_AFTER = 5.0  # seconds: nobody reads a photograph for so long
 # Has torch lay large tensors into pages of 2 MiB where Linux offers them: a net on a CPU spends up
 # to a fifth of its time in waiting for small ones to be cleared. For processes that are Hardy's
 # own, before torch's first tensor; what the user says of it counts.
@@ -67,8 +68,8 @@ class Threads:
     work a little ahead of the consumer, and never further.
     """
 
-    def __init__(self, workers: int, let_go: Callable[[], None] = lambda: None) -> None:
-        """`let_go` ends what threads may wait for when nobody wants their results any more."""
+    def __init__(self, workers: int, let_go: Callable[[], None] | None = None) -> None:
+        """`let_go` ends what threads still wait for when nobody has wanted results for a while."""
         self.workers = workers
         self._let_go = let_go
 
@@ -90,7 +91,9 @@ class Threads:
                 submit(1)
                 yield result
         except (KeyboardInterrupt, GeneratorExit):
-            self._let_go()
+            at_work = [future for future in queue if not future.cancel()]
+            if self._let_go and futures.wait(at_work, LET_GO_AFTER).not_done:
+                self._let_go()
             raise
         finally:
             # Also when the consumer stops early: nothing keeps working behind its back.

@@ -7,7 +7,12 @@ import pickle
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
+
+from hardy.registry import names_known_here_alone
+
+_MAIN = Lock()  # of two threads at once, the later would take for the script's what it was left as
 
 
 def module_command(module: str, *words: str) -> list[str]:
@@ -37,7 +42,10 @@ class _Sink:
 
 
 def is_of_script(work: object) -> bool:
-    """Whether another process has to run the caller's script again to know the work."""
+    """Whether another process has to run the caller's script again to know the work: it names
+    something of the script, or may name what the script has added to a registry."""
+    if names_known_here_alone():
+        return True
     sink = _Sink()
     try:
         pickle.Pickler(sink).dump(work)
@@ -54,11 +62,12 @@ def script_left_alone(of_script: bool) -> Iterator[None]:
     if of_script:
         yield
         return
-    known = {name: value for name, value in main.items() if name in ("__file__", "__spec__")}
-    main.pop("__file__", None)
-    main["__spec__"] = None
-    try:
-        yield
-    finally:
-        del main["__spec__"]
-        main.update(known)
+    with _MAIN:
+        known = {name: value for name, value in main.items() if name in ("__file__", "__spec__")}
+        main.pop("__file__", None)
+        main["__spec__"] = None
+        try:
+            yield
+        finally:
+            del main["__spec__"]
+            main.update(known)

@@ -37,7 +37,7 @@ class WantedModel(NamedTuple):
     checkpoint: Path | None = None
     preprocessing: Prepared = None
     prompts: str | None = None
-    in_full: bool = False  # whether weights have their folder in its name, as others are called so
+    in_full: bool = False  # named with the folder of its weights: another's file has that name too
 
     @property
     def label(self) -> str:

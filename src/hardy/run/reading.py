@@ -27,7 +27,6 @@ class ReadingProcesses:
 
     def __init__(self, workers: int, warn: Callable[[str], None]) -> None:
         self._processes = ArrayProcesses(workers)
-        self._threads = Threads(workers)
         self._warn = warn
         self._can_read: bool | None = None  # until one was asked
 
@@ -52,7 +51,7 @@ class ReadingProcesses:
                 return here(item)
             return here(item) if _leaves_out(found) else found
 
-        yield from self._threads.run(lambda: read, items)
+        yield from self._processes.run(read, items)
 
     def _function_of(self, setup: Setup[Item, Result]) -> Callable[[Item], Result] | None:
         try:
@@ -85,7 +84,12 @@ def begin_reading_processes(
     if workers <= _THREADS_KEEP_UP or not decodes or not can_send_arrays():
         return None
     processes = ReadingProcesses(workers, warn)
-    processes.begin()
+    try:
+        processes.begin()
+    except HardyError as error:
+        processes.close()
+        warn(f"threads read the images, which may take longer: {error}")
+        return None
     return processes
 
 

@@ -64,9 +64,9 @@ def check_different(
     taken: Iterable[str] = (),
     sampled: bool = False,
 ) -> dict[str, str]:
-    """Refuse two models of one name, by which their warnings are kept, and of a run that is
-    `sampled` one that comes by two names. Returns the names by what identifies their runs, the
-    first of each; `known` are such of others, and `taken` all names of these."""
+    """Refuse two models of one name, by which their warnings are kept; in a `sampled` run also one
+    model under two names. Returns the names by what identifies their runs, the first of each;
+    `known` are such of others, and `taken` all names of these."""
     seen, names = dict(known or {}), {*taken}
     for model in models:
         identity = identify_run(model, subject, own_classes=own_classes).hash()

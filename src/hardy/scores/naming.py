@@ -24,10 +24,13 @@ def readable_runs(store: str | os.PathLike[str]) -> tuple[list[StoredRun], list[
 
 
 def choose(runs: Sequence[StoredRun], name: str, suite: str | None = None) -> StoredRun:
-    """Find the run that goes by a name: the model's, another that it is evaluated by, or one that
-    it had before; with its kind or without (`resnet50` for timm:resnet50), the folder's, the one in
-    tables, or the start of any, or else any part, where just one has it. MODEL@FILE may be written
-    as it was typed for `hardy eval`."""
+    """Find the run that goes by a name: the model's, another that it is evaluated by, one that it
+    had before, the folder's or the one in tables.
+
+    A name may lack its kind (`resnet50` for timm:resnet50). Where no run has it whole, it may be
+    the start of one, or else any part, if just one run has that. MODEL@FILE may be written as it
+    was typed for `hardy eval`.
+    """
     fitting = of_suite(runs, suite)
     found = _called(fitting, name)
     if not found:

@@ -33,9 +33,12 @@ class Claims:
 
     def hold(self, run: Details, name: str) -> bool:
         """Whether a run still answers to a name: whether nobody has since evaluated another under
-        what was typed for it. A file that has other weights now belongs to their run alone, one of
-        the same name in another folder takes nothing away; of runs whose own name it is, as of a
-        model that was trained again, each answers."""
+        what was typed for it.
+
+        * A file that has other weights now belongs to the run of these alone.
+        * A file of the same name in another folder takes nothing away.
+        * Of runs whose own name it is, as of a model that was trained again, each answers.
+        """
         last = [
             holder for _, holder in self._by_file(run, lambda one: name in (one, label_of(one)))
         ]
@@ -53,10 +56,11 @@ class Claims:
     def _by_file(
         self, run: Details, is_meant: Callable[[str], bool]
     ) -> Iterator[tuple[str, Details]]:
-        """The files that a run was evaluated by, and the run that each last was."""
+        """The files that a run was evaluated by, and the run that each last was: this one, where
+        another process has written the claim since the others were read."""
         for name, files in run[CLAIMS].items():
             for file in files if is_meant(name) else ():
-                yield file, self._last[_setup(run), name, file][1]
+                yield file, self._last.get((_setup(run), name, file), ("", run))[1]
 
 
 def stored_details(store: Path) -> Iterator[Details]:

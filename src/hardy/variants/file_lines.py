@@ -38,7 +38,7 @@ def file_hash(path: Path) -> str:
 def held(folder: Path, lock: str) -> Iterator[None]:
     """Keep other processes out of a folder: two of them would drop each other's lines."""
     busy = f"another process is writing to {folder}; wait for it, or name another folder"
-    with _disk(folder):
+    with telling_of_disk(folder):
         folder.mkdir(parents=True, exist_ok=True)
         held_by_us = hold(folder / lock, busy)
     try:
@@ -48,7 +48,8 @@ def held(folder: Path, lock: str) -> Iterator[None]:
 
 
 @contextmanager
-def _disk(folder: Path) -> Iterator[None]:
+def telling_of_disk(folder: Path) -> Iterator[None]:
+    """Tell in a line what a disk refuses."""
     try:
         yield
     except OSError as error:
@@ -88,7 +89,7 @@ class FileLines:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         line = _encoded({**work, "sha256": digest})
         with (
-            _disk(self.folder),
+            telling_of_disk(self.folder),
             open(open_inside(str(self.folder), self._name, flags), "ab", buffering=0) as file,
         ):
             rest = memoryview(line)

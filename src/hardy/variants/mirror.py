@@ -180,6 +180,8 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
     kept, made = _divide(job, images, manifest, bad, track)
     manifest.forget(made)
     _sweep(job.target, made)
+    if made:
+        manifest.begin()
     done = 0
     for path in track(images, len(images), "images"):
         todo = [cell for cell in job.cells if job.output(path, cell) in made]
@@ -203,6 +205,7 @@ def _mirror(job: _Job, images: list[Path], others: int, bad: list[str], track: T
             manifest.add(job.work(path, cell, source_hash), content)
             write_file(output, content, wait=False)  # there may be thousands
             done += 1
+    manifest.end()
     return Mirrored(job.target, done, list(dict.fromkeys(bad)), others, len(kept))
 
 

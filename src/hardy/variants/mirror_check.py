@@ -2,27 +2,20 @@
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 from hardy.errors import InputError
 from hardy.images.image_files import walk
 from hardy.inside import inner_path
 from hardy.progress import Track
+from hardy.variants.build_check import BuildCheck
 from hardy.variants.file_lines import file_hash
-from hardy.variants.mirror_manifest import LOCK, MirrorManifest
+from hardy.variants.mirror_manifest import MirrorManifest
 
 
-class MirrorCheck(NamedTuple):
-    checked: int  # files that were there
-    missing: list[str]
-    altered: list[str]
-    extra: list[str]  # images: annotations may lie beside them
-    unfinished: bool  # a process was killed in it, or is at work
-
-
-def check_mirror(folder: Path, track: Track) -> MirrorCheck:
+def check_mirror(folder: Path, track: Track) -> BuildCheck:
     """Read every file that a line names. One that cannot be read is altered."""
-    lines = MirrorManifest(folder).lines
+    manifest = MirrorManifest(folder)
+    lines = manifest.lines
     missing: list[str] = []
     altered: list[str] = []
     for name in track(sorted(lines), len(lines), "files"):
@@ -33,8 +26,16 @@ def check_mirror(folder: Path, track: Track) -> MirrorCheck:
             altered.append(name)
     images, _, _ = walk(folder)
     extra = {image.as_posix() for image in images} - lines.keys()
-    checked = len(lines) - len(missing)
-    return MirrorCheck(checked, missing, altered, sorted(extra), (folder / LOCK).exists())
+    return BuildCheck(
+        len(lines) - len(missing),
+        0,
+        missing,
+        altered,
+        sorted(extra),  # images: annotations may lie beside them
+        made_by="hardy corrupt",
+        unfinished=manifest.is_unfinished,
+        spoilt=tuple(altered),
+    )
 
 
 def _is_as_listed(path: Path, wanted: object) -> bool:

@@ -5,9 +5,11 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from hardy.errors import InputError
-from hardy.variants.file_lines import FileLines, Work
+from hardy.inside import open_inside
+from hardy.variants.file_lines import FileLines, Work, telling_of_disk
 
 CORRUPTED, LOCK = "corrupted.jsonl", ".corrupted.lock"
+BEGUN = ".corrupted.begun"  # is there from a call's first image to its end, however that comes
 
 
 class MirrorManifest(FileLines):
@@ -15,6 +17,20 @@ class MirrorManifest(FileLines):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, CORRUPTED, "hardy corrupt")
+
+    def begin(self) -> None:
+        """Mark the folder as unfinished."""
+        with telling_of_disk(self.folder):
+            os.close(open_inside(str(self.folder), BEGUN, os.O_WRONLY | os.O_CREAT))
+
+    def end(self) -> None:
+        with telling_of_disk(self.folder):
+            (self.folder / BEGUN).unlink(missing_ok=True)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a call was stopped before its end, or is at work."""
+        return (self.folder / BEGUN).exists()
 
     @property
     def celled(self) -> bool:

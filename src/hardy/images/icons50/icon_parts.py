@@ -35,6 +35,7 @@ from hardy.images.icons50.icon_tables import SETS, class_names, icons
 from hardy.images.icons50.raster import SIDE, reduce_drawing
 from hardy.images.readers import open_images
 from hardy.images.source import Faults, Source
+from hardy.places import locate
 from hardy.registry import unknown
 from hardy.suites import load
 from hardy.suites.shift import PROTOCOLS
@@ -136,7 +137,7 @@ def open_icons(where: str | Path, faults: Faults = None) -> tuple[Source, str]:
 
 def _folder_of(where: str | Path) -> Path:
     if not is_icon_set(where):
-        return Path(where)
+        return locate(where)
     name = str(where).partition(":")[2] or SETS[0]
     if name not in SETS:
         raise unknown("set of icons", name, SETS)

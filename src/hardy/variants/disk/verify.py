@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from hardy.places import UNFINISHED, UrlPath, is_url, locate
 from hardy.progress import Track, watch
 from hardy.suites import copy_name, load, suite_in
 from hardy.suites.cells import Cell, cell_folder
+from hardy.variants.build_check import BuildCheck
 from hardy.variants.disk.build_header import HEADER, read_header
 from hardy.variants.disk.layout import open_layout, units_of
 from hardy.variants.disk.manifest import (
@@ -27,26 +28,6 @@ from hardy.variants.disk.manifest import (
 from hardy.variants.mirror_check import check_mirror
 from hardy.variants.mirror_manifest import CORRUPTED
 from hardy.variants.stored import listed_source
-
-
-class BuildCheck(NamedTuple):
-    """How a folder compares with its manifest."""
-
-    checked: int  # files that were read; of arrays, groups of rows, and their labels
-    left_out: int  # images that could not be read when it was their turn
-    missing: list[str]  # what was made, and is gone
-    altered: list[str]
-    extra: list[str]
-    thing: str = "file"  # what was checked: "file" or "array part"
-    made_by: str = "hardy build"
-    unfinished: bool = False  # it was stopped before its end, or is still made
-    built: int = 0  # images under all that was asked for; of `hardy corrupt` nobody knows
-    images: int = 0
-    spoilt: tuple[str, ...] = ()  # the files that what is altered lies in
-
-    @property
-    def fine(self) -> bool:
-        return not (self.missing or self.altered or self.extra or self.unfinished)
 
 
 def verify(folder: str | os.PathLike[str], *, track: Track = watch) -> BuildCheck:
@@ -72,17 +53,7 @@ def verify(folder: str | os.PathLike[str], *, track: Track = watch) -> BuildChec
                 f"expected a folder that `hardy build` or `hardy corrupt` wrote, got {folder} "
                 f"without {HEADER} or {CORRUPTED}"
             )
-        mirror = check_mirror(folder, track)
-        return BuildCheck(
-            mirror.checked,
-            0,
-            mirror.missing,
-            mirror.altered,
-            mirror.extra,
-            made_by="hardy corrupt",
-            unfinished=mirror.unfinished,
-            spoilt=tuple(mirror.altered),
-        )
+        return check_mirror(folder, track)
     return _check_build(folder, header, track)
 
 
