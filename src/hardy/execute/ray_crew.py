@@ -201,7 +201,9 @@ class _Actors:
     def _start(self) -> None:
         self._number += 1
         env = {"env_vars": environment(self._needs["num_cpus"], self._needs["num_gpus"])}
-        actor = self._class.options(**self._needs, runtime_env=env).remote()
+        # Ray's list of events of tasks would grow here with every item.
+        how = {"runtime_env": env, "enable_task_events": False}
+        actor = self._class.options(**self._needs, **how).remote()
         self._actors[self._number] = actor
         begins = actor.begin.remote(self._parcel, *whereabouts())
         self._calls[begins] = (self._number, None)
