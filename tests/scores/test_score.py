@@ -92,6 +92,13 @@ def test_where_resampling_shows_nothing_images_that_were_not_seen_make_the_inter
     assert varied.interval.high < value + 2.1
 
 
+@pytest.mark.parametrize("unseen", [Interval(90, 100 - 1e-14), Interval(100 + 1e-14, 101)])
+def test_rounding_does_not_put_a_value_outside_its_interval(unseen: Interval) -> None:
+    how = {"metric": METRICS["accuracy"], "unseen": unseen}
+    low, high = score_of("accuracy", 100.0, np.full(9, 100.0), AROUND, "9", **how).interval
+    assert low <= 100 <= high
+
+
 def test_the_unit() -> None:
     assert replace(score(23.9), unit="%").figure() == "23.9 ± 0.3 %"
 

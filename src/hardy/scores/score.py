@@ -195,7 +195,7 @@ def score_of(
             error = math.hypot(error, (value - lower) / math.sqrt(12))
             low = mean_interval(lower, error, Interval(-math.inf, math.inf), *sample).low
             interval = Interval(low, interval.high)
-    interval = Interval(max(bounds.low, interval.low), interval.high)
+    interval = interval.around(value, bounds.low)
     leeway = 0.0 if unseen is None else unseen.high - unseen.low
     step = metric.scale / circumstances.images if exact else 0.0
     known = (metric.lower_is_better, metric.signed, metric.name, part, leeway, step, freedom)
