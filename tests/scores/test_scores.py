@@ -230,6 +230,16 @@ def test_an_interval_contains_its_value(tmp_path: Path) -> None:
     assert not [one.name for one in scores.values() if not is_inside(one)]
 
 
+def test_a_model_divided_by_itself_is_100_without_an_interval(tmp_path: Path) -> None:
+    """Its relative CE varied by rounding alone, of which a law of chance was made: 0 / 0."""
+    run = write_run(tmp_path, errors(images=36, rate=0.3, clean=0.0))
+    scores = score_run(run, reference=run)
+    found = [one for one in scores.values() if "CE" in one.metric.split()]
+    assert {one.metric for one in found} == {"CE", "relative CE"}
+    assert {one.figure() for one in found} == {"100.0"}
+    assert all(one.interval == (one.value, one.value) for one in found)
+
+
 def is_inside(score: Score) -> bool:
     return score.interval.low <= score.value <= score.interval.high
 

@@ -176,7 +176,8 @@ def score_of(
 
     `reach` is what the score can be, `beneath` a number that errs on the low side of it, with its
     replicates, where the interval begins. Where nothing varies to be resampled, how few the images
-    are still counts: then the interval is `unseen`, how far images unlike these could bring it.
+    are still counts: then the interval is `unseen`, how far images unlike these could bring it, or
+    a point where that is nowhere, as for a model divided by itself.
     """
     exact = interval is not None
     if not np.isfinite(value):
@@ -185,7 +186,7 @@ def score_of(
     if bounds is None or not all(map(math.isfinite, bounds)):
         bounds = Interval(-math.inf if metric.signed else 0.0, math.inf)
     if interval is None and no_width(replicates, abs(value)):
-        interval = unseen
+        interval = unseen or Interval(value, value)
     if interval is None:
         sample = (circumstances.images, freedom)
         interval = mean_interval(value, float(replicates.std(ddof=1)), bounds, *sample)
