@@ -135,14 +135,20 @@ class Score:
 def write_figure(value: float, interval: Interval, scale: float, sign: str = "") -> str:
     """As many decimals as the interval has a digit for, at least one.
 
-    A lopsided interval, as next to a bound, is written out instead of as ±. One no wider than the
+    A lopsided interval, as next to a bound, is written out instead of as ±, and so is any that ±
+    would draw past 0 or 100 where it ends before: no error is below 0. One no wider than the
     rounding of numbers as large as `scale` has no width, and is not written.
     """
     half = (interval.high - interval.low) / 2
     if half <= NOISE * scale:
         return f"{value:{sign}.1f}"
     decimals = min(4, max(1, math.ceil(-math.log10(half))))
-    if abs(interval.low + half - value) > 0.25 * half:
+    reach = half * (1 - NOISE)
+    past = any(
+        value - reach < bound <= interval.low or interval.high <= bound < value + reach
+        for bound in (0, 100)
+    )
+    if past or abs(interval.low + half - value) > 0.25 * half:
         ends = f"{interval.low:{sign}.{decimals}f} to {interval.high:{sign}.{decimals}f}"
         return f"{value:{sign}.{decimals}f} [{ends}]"
     return f"{value:{sign}.{decimals}f} ± {half:.{decimals}f}"
