@@ -175,6 +175,7 @@ def score_of(
     interval: Interval | None = None,
     reach: Interval | None = None,
     unseen: Interval | None = None,
+    least: Interval | None = None,
     beneath: tuple[Floats, Floats] | None = None,
     freedom: int | None = None,
 ) -> Score:
@@ -183,7 +184,8 @@ def score_of(
     `reach` is what the score can be, `beneath` a number that errs on the low side of it, with its
     replicates, where the interval begins. Where nothing varies to be resampled, how few the images
     are still counts: then the interval is `unseen`, how far images unlike these could bring it, or
-    a point where that is nowhere, as for a model divided by itself.
+    a point where that is nowhere, as for a model divided by itself. With images that differ it
+    reaches at least over `least`: one error in a cell does not tell more than none.
     """
     exact = interval is not None
     if not np.isfinite(value):
@@ -202,6 +204,8 @@ def score_of(
             error = math.hypot(error, (value - lower) / math.sqrt(12))
             low = mean_interval(lower, error, Interval(-math.inf, math.inf), *sample).low
             interval = Interval(low, interval.high)
+    if least is not None:
+        interval = Interval(min(interval.low, least.low), max(interval.high, least.high))
     interval = interval.around(value, bounds.low)
     leeway = 0.0 if unseen is None else unseen.high - unseen.low
     step = metric.scale / circumstances.images if exact else 0.0
