@@ -14,6 +14,7 @@ from hardy.report.gathered import StoreReport, gather
 from hardy.report.headline import headline, headline_summary
 from hardy.report.page import render_report
 from hardy.report.palette import COLOURS, ink_on, shade, style
+from hardy.report.reliability import calibration
 from hardy.report.scatter import LETTER, LINE, Spot, choose_labels, scatter
 from hardy.report.severity import curves, heat
 from tests.report.conftest import LONG, MARKUP
@@ -256,6 +257,27 @@ def test_equal_models_are_called_equal(report: StoreReport) -> None:
     assert "does best in 0 of 15, and as well as another in 15." in bars(equal)[0].sees
     three = replace(equal, entries=(*equal.entries, replace(entry, label="a third")))
     assert ", its twin and a third are equal: mCE" in headline_summary(three)
+
+
+def test_confidence_that_fits_is_not_called_too_low(report: StoreReport) -> None:
+    section = report.sections[0]
+    entry = section.entries[0]
+    assert entry.calibration is not None
+
+    def told(*gaps: float) -> str:
+        entries = []
+        for number, gap in enumerate(gaps):
+            fits = replace(entry.calibration.corrupted, excess=gap)
+            kept = replace(entry.calibration, corrupted=fits)
+            entries.append(replace(entry, label=f"model {number}", calibration=kept))
+        figure = calibration(replace(section, entries=tuple(entries)))[-1]
+        return figure.sees.partition("On corrupted images ")[2]
+
+    assert told(-0.04) == "the confidence of model 0 fits its accuracy on average."
+    assert told(0.04, -0.04) == "the confidence of every model fits its accuracy on average."
+    assert told(-0.06) == "model 0 is underconfident by 0.1 points on average."
+    worst = "model 1 is the furthest off: overconfident by 2.0 points on average."
+    assert told(0.0, 2.0) == worst
 
 
 def test_only_shared_corruptions_are_won(report: StoreReport) -> None:

@@ -69,6 +69,11 @@ def test_a_part_of_the_images_says_of_how_many() -> None:
         (26.224, 26.17, 26.27, "26.22 ± 0.05"),
         (0.7443, 0.7437, 0.7449, "0.7443 ± 0.0006"),
         (0.0, 0.0, 3.7, "0.0 [0.0 to 3.7]"),
+        (3.9, 0.0, 8.73, "3.9 [0.0 to 8.7]"),  # ± 4.4 would reach below 0
+        (96.1, 91.27, 100.0, "96.1 [91.3 to 100.0]"),
+        (-3.9, -8.73, 0.0, "-3.9 [-8.7 to 0.0]"),
+        (3.9, -0.4, 8.3, "3.9 ± 4.4"),
+        (99.0, 95.0, 103.4, "99.0 ± 4.2"),  # an mCE, which has no bound there
         (12.0, 12.0, 12.0, "12.0"),
         (122.0518, 122.0518 - 2e-14, 122.0518 - 1e-14, "122.1"),
         (100.0, 100 - 1e-13, 100 + 1e-13, "100.0"),
@@ -90,6 +95,13 @@ def test_where_resampling_shows_nothing_images_that_were_not_seen_make_the_inter
     assert made_of.leeway == 8
     varied = score_of("mean error", value, same + np.linspace(0, 2, 100), made, "100", **how)
     assert varied.interval.high < value + 2.1
+
+
+@pytest.mark.parametrize("unseen", [Interval(90, 100 - 1e-14), Interval(100 + 1e-14, 101)])
+def test_rounding_does_not_put_a_value_outside_its_interval(unseen: Interval) -> None:
+    how = {"metric": METRICS["accuracy"], "unseen": unseen}
+    low, high = score_of("accuracy", 100.0, np.full(9, 100.0), AROUND, "9", **how).interval
+    assert low <= 100 <= high
 
 
 def test_the_unit() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from hardy.errors import InputError
 from hardy.scores import score_run
+from hardy.scores.score import Score
 from hardy.suites import load
 from hardy.suites.cells import CLEAN, Cell
 from tests.scores.helpers import FEW, errors, write_nothing, write_run
@@ -220,6 +221,27 @@ def test_a_run_as_reference(tmp_path: Path) -> None:
     assert scores["mCE"].circumstances.reference == named
     own = score_run(run, reference=run, how=FEW)
     assert {s.figure() for s in own.headline[:2]} == {"100.0"}, "whatever images there are"
+
+
+def test_an_interval_contains_its_value(tmp_path: Path) -> None:
+    """Rounding put the interval of CE snow, 100, above 100."""
+    run = write_run(tmp_path, errors(images=36, rate=0.04, clean=0.02))
+    scores = score_run(run, reference=run)
+    assert not [one.name for one in scores.values() if not is_inside(one)]
+
+
+def test_a_model_divided_by_itself_is_100_without_an_interval(tmp_path: Path) -> None:
+    """Its relative CE varied by rounding alone, of which a law of chance was made: 0 / 0."""
+    run = write_run(tmp_path, errors(images=36, rate=0.3, clean=0.0))
+    scores = score_run(run, reference=run)
+    found = [one for one in scores.values() if "CE" in one.metric.split()]
+    assert {one.metric for one in found} == {"CE", "relative CE"}
+    assert {one.figure() for one in found} == {"100.0"}
+    assert all(one.interval == (one.value, one.value) for one in found)
+
+
+def is_inside(score: Score) -> bool:
+    return score.interval.low <= score.value <= score.interval.high
 
 
 def test_a_reference_without_errors_has_no_ratios(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,11 @@ from hardy.metrics import Interval, Resampling
 from hardy.metrics.bootstrap import freedom
 from hardy.metrics.intervals import difference_interval, mean_interval, proportion_interval
 from hardy.metrics.laws import beta_quantile, student_quantile, student_tails
+from hardy.scores import score_run
+from hardy.scores.run_scores import Scores
+from hardy.suites import SEVERITIES
+from hardy.suites.cells import CLEAN, Cell
+from tests.scores.helpers import FEW, errors, write_run
 
 TIMES = 40
 # The least of so many that is no surprise, for about thirty scores of 93 % each.
@@ -38,6 +45,30 @@ def test_a_share_of_images_holds_the_truth_however_rare_errors_are(images: int) 
     low, high = np.array([proportion_interval(int(hit), images) for hit in hits]).T
     for rate in np.concatenate([np.linspace(0.05, 3, 60) / images, np.linspace(0.02, 0.98, 97)]):
         assert binom.pmf(hits, images, rate)[(low <= rate) & (rate <= high)].sum() > LEAST, rate
+
+
+@pytest.mark.parametrize("reference", [None, "theirs"])
+def test_a_first_error_makes_no_interval_narrower(tmp_path: Path, reference: str | None) -> None:
+    """One wrong image of 36, under the worst fog, brought 8.3 % down to 3.1 as the most."""
+    cells = {CLEAN: np.zeros(36, bool)} | {Cell("fog", k): np.zeros(36, bool) for k in SEVERITIES}
+    theirs = write_run(tmp_path, errors(images=36, names=["fog"], rate=0.8), model="theirs")
+    divisor = theirs if reference else "suite"
+
+    def scores(model: str, changed: dict[Cell, Any]) -> Scores:
+        run = write_run(tmp_path, cells | changed, model=model)
+        return score_run(run, reference=divisor, how=FEW)
+
+    one, every = np.arange(36) == 3, np.ones(36, bool)
+    none, first = scores("none", {}), scores("first", {Cell("fog", 5): one})
+    names = ("mean error", "error fog", "mCE", "CE fog", "mAUDE")
+    for name in names:
+        assert none[name].interval.high == pytest.approx(first[name].interval.high), name
+        assert 0 < first[name].value < first[name].interval.high, name
+    assert first["error fog"].interval.high == pytest.approx(8.3, abs=0.05)
+    wrong = dict.fromkeys(cells, every)
+    all_wrong, last = scores("all", wrong), scores("last", wrong | {Cell("fog", 5): ~one})
+    for name in names:
+        assert all_wrong[name].interval.low == pytest.approx(last[name].interval.low), name
 
 
 def test_many_images_have_the_interval_that_they_had() -> None:

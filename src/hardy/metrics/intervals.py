@@ -31,6 +31,10 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def around(self, value: float, least: float) -> "Interval":
+        """The same from `least` on, with its value inside: rounding can leave it just outside."""
+        return Interval(min(value, max(least, self.low)), max(value, self.high))
+
 
 def mean_interval(
     value: float, error: float, reach: Interval, images: int, freedom: int | None = None

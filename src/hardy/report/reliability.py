@@ -52,10 +52,6 @@ def _reliability(section: Section, pairs: list[Pair]) -> Figure:
             Panel(entry.label, tuple(series), diagonal=True, x_range=whole, y_range=whole)
         )
     alike = compared(pairs, lambda pair: pair[0])
-    gaps = {entry.label: one.corrupted.excess for entry, one in alike}
-    label = max(gaps, key=lambda one: abs(gaps[one]))
-    word = "over" if gaps[label] > 0 else "under"
-    furthest = "the furthest off: " if len(alike) > 1 else ""
     return Figure(
         name=f"{section.slug}-reliability",
         kind="lines",
@@ -64,8 +60,8 @@ def _reliability(section: Section, pairs: list[Pair]) -> Figure:
         sees=(
             "On the diagonal a model is right as often as it is sure, below it overconfident. The "
             "faint line is for clean images; bins of few images are left out. "
-            f"On corrupted images {label} is {furthest}{word}confident by "
-            f"{abs(gaps[label]):.1f} points on average." + not_compared(len(alike) < len(pairs))
+            f"On corrupted images {_furthest_off(alike)} on average."
+            + not_compared(len(alike) < len(pairs))
         ),
         x_title="Confidence (%)",
         y_title="Accuracy (%)",
@@ -73,6 +69,18 @@ def _reliability(section: Section, pairs: list[Pair]) -> Figure:
         size="medium",
         has_legend=False,
     )
+
+
+def _furthest_off(pairs: list[Pair]) -> str:
+    """Say of the model whose confidence is furthest from its accuracy which way and how far."""
+    gaps = {entry.label: one.corrupted.excess for entry, one in pairs}
+    label = max(gaps, key=lambda one: abs(gaps[one]))
+    points = f"{abs(gaps[label]):.1f}"
+    if float(points) == 0:
+        return f"the confidence of {'every model' if len(gaps) > 1 else label} fits its accuracy"
+    furthest = "the furthest off: " if len(gaps) > 1 else ""
+    word = "over" if gaps[label] > 0 else "under"
+    return f"{label} is {furthest}{word}confident by {points} points"
 
 
 def _line(name: str, one: Reliability, style: int, faint: bool = False) -> Series:

@@ -86,6 +86,7 @@ def make_scores(
         exact = _proportion(measured[base].clean) if alone else None
         facts: dict[str, Any] = {"metric": metric, "part": part, "freedom": drawn}
         facts |= {"interval": exact, "reach": formula.reach(means, part, index), "unseen": unseen}
+        facts["least"] = formula.nearest_ends(means, part, index, unlike) if unseen else None
         if base in beneath:
             lower = formula._replace(place=beneath[base])
             facts["beneath"] = tuple(
@@ -159,6 +160,26 @@ class ScoreFormula(NamedTuple):
                 corners[place.table][:, start + 1 : stop] += cells * place.divisor
         made = np.asarray(self(corners, part, index)) * self.metric.scale
         return Interval(float(made.min()), float(made.max()))
+
+    def nearest_ends(
+        self, means: Sequence[Floats], part: str, index: list[int], share: float
+    ) -> Interval | None:
+        """How near to the extremes an interval may end, of a score that cannot be negative: its low
+        end is no higher than that of `reach` where images all have the most, and its high end no
+        lower than that where all have nothing. Only a model's own numbers are taken so."""
+
+        def alike(number: float) -> Interval | None:
+            some = [one.copy() for one in means]
+            start = self.place.start
+            some[self.place.table][start] = number
+            stop = start + 1 + self.place.names * self.place.levels
+            some[self.place.table][start + 1 : stop] = number * self.place.divisor
+            return self.reach(some, part, index, share)
+
+        if self.metric.signed or self.metric.base.most is None:
+            return None
+        most, least = alike(self.metric.base.most), alike(0.0)
+        return Interval(most.low, least.high) if most and least else None
 
 
 def _wants_curve(metrics: Sequence[AnyMetric], base: str) -> bool:

@@ -43,5 +43,5 @@ def estimate_mean(
         interval = reach(unseen_share(images)) or Interval(value, value)
     else:
         interval = mean_interval(value, error, bounds, images, freedom)
-    interval = Interval(max(bounds.low, interval.low), interval.high)
+    interval = interval.around(value, bounds.low)
     return SampledEstimate(value, interval, freedom, known, table, weights)

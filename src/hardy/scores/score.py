@@ -135,14 +135,20 @@ class Score:
 def write_figure(value: float, interval: Interval, scale: float, sign: str = "") -> str:
     """As many decimals as the interval has a digit for, at least one.
 
-    A lopsided interval, as next to a bound, is written out instead of as ±. One no wider than the
+    A lopsided interval, as next to a bound, is written out instead of as ±, and so is any that ±
+    would draw past 0 or 100 where it ends before: no error is below 0. One no wider than the
     rounding of numbers as large as `scale` has no width, and is not written.
     """
     half = (interval.high - interval.low) / 2
     if half <= NOISE * scale:
         return f"{value:{sign}.1f}"
     decimals = min(4, max(1, math.ceil(-math.log10(half))))
-    if abs(interval.low + half - value) > 0.25 * half:
+    reach = half * (1 - NOISE)
+    past = any(
+        value - reach < bound <= interval.low or interval.high <= bound < value + reach
+        for bound in (0, 100)
+    )
+    if past or abs(interval.low + half - value) > 0.25 * half:
         ends = f"{interval.low:{sign}.{decimals}f} to {interval.high:{sign}.{decimals}f}"
         return f"{value:{sign}.{decimals}f} [{ends}]"
     return f"{value:{sign}.{decimals}f} ± {half:.{decimals}f}"
@@ -169,6 +175,7 @@ def score_of(
     interval: Interval | None = None,
     reach: Interval | None = None,
     unseen: Interval | None = None,
+    least: Interval | None = None,
     beneath: tuple[Floats, Floats] | None = None,
     freedom: int | None = None,
 ) -> Score:
@@ -176,7 +183,9 @@ def score_of(
 
     `reach` is what the score can be, `beneath` a number that errs on the low side of it, with its
     replicates, where the interval begins. Where nothing varies to be resampled, how few the images
-    are still counts: then the interval is `unseen`, how far images unlike these could bring it.
+    are still counts: then the interval is `unseen`, how far images unlike these could bring it, or
+    a point where that is nowhere, as for a model divided by itself. With images that differ it
+    reaches at least over `least`: one error in a cell does not tell more than none.
     """
     exact = interval is not None
     if not np.isfinite(value):
@@ -185,7 +194,7 @@ def score_of(
     if bounds is None or not all(map(math.isfinite, bounds)):
         bounds = Interval(-math.inf if metric.signed else 0.0, math.inf)
     if interval is None and no_width(replicates, abs(value)):
-        interval = unseen
+        interval = unseen or Interval(value, value)
     if interval is None:
         sample = (circumstances.images, freedom)
         interval = mean_interval(value, float(replicates.std(ddof=1)), bounds, *sample)
@@ -195,7 +204,9 @@ def score_of(
             error = math.hypot(error, (value - lower) / math.sqrt(12))
             low = mean_interval(lower, error, Interval(-math.inf, math.inf), *sample).low
             interval = Interval(low, interval.high)
-    interval = Interval(max(bounds.low, interval.low), interval.high)
+    if least is not None:
+        interval = Interval(min(interval.low, least.low), max(interval.high, least.high))
+    interval = interval.around(value, bounds.low)
     leeway = 0.0 if unseen is None else unseen.high - unseen.low
     step = metric.scale / circumstances.images if exact else 0.0
     known = (metric.lower_is_better, metric.signed, metric.name, part, leeway, step, freedom)
