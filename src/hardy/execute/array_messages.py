@@ -22,14 +22,14 @@ class Kind(IntEnum):
     ITEM = 1
 
 
-def packed(message: Any) -> list[memoryview]:
+def pack_message(message: Any) -> list[memoryview]:
     """A message, and behind it what its arrays hold, which is not copied."""
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
     return [memoryview(head), *(buffer.raw() for buffer in buffers)]
 
 
-def send(connection: socket.socket, views: Sequence[memoryview]) -> None:
+def send_message(connection: socket.socket, views: Sequence[memoryview]) -> None:
     sizes = np.array([len(view) for view in views], "<u8").tobytes()
     connection.sendall(_COUNT.pack(len(views)) + sizes)
     for view in views:
@@ -37,7 +37,7 @@ def send(connection: socket.socket, views: Sequence[memoryview]) -> None:
         connection.sendall(bytes(-len(view) % _ALIGNED))
 
 
-def receive(connection: socket.socket) -> Any:
+def receive_message(connection: socket.socket) -> Any:
     """What was sent; EOFError where the other side is gone."""
     (count,) = _COUNT.unpack(_received(connection, _COUNT.size))
     sizes = np.frombuffer(_received(connection, 8 * count), "<u8").tolist()

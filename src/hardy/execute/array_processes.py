@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from hardy.errors import HardyError
-from hardy.execute.array_messages import Kind, packed, receive, send
+from hardy.execute.array_messages import Kind, pack_message, receive_message, send_message
 from hardy.execute.carried_warnings import filters_here, show_again
 from hardy.execute.executor import Results, Setup, Threads
 from hardy.execute.interpreter import module_command, same_imports
@@ -184,10 +184,10 @@ class _Worker:
         return self._answer_to(Kind.ITEM, item)
 
     def _answer_to(self, kind: Kind, content: Any) -> Any:
-        message = packed((kind, content))  # which may fail: before anything is sent
+        message = pack_message((kind, content))  # which may fail: before anything is sent
         try:
-            send(self.connection, message)
-            done, found, noted = receive(self.connection)
+            send_message(self.connection, message)
+            done, found, noted = receive_message(self.connection)
         except (EOFError, OSError) as error:
             self.connection.close()
             raise HardyError(

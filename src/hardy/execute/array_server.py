@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from hardy.errors import HardyError
-from hardy.execute.array_messages import Kind, packed, receive, send
+from hardy.execute.array_messages import Kind, pack_message, receive_message, send_message
 from hardy.execute.carried_warnings import (
     CarriedWarning,
     noting_warnings,
@@ -30,7 +30,7 @@ def _serve(connection: socket.socket, noted: list[CarriedWarning]) -> None:
     work: Callable[[Any], Any]
     while True:
         try:
-            kind, item = receive(connection)
+            kind, item = receive_message(connection)
         except (EOFError, OSError):
             return
         try:
@@ -38,12 +38,12 @@ def _serve(connection: socket.socket, noted: list[CarriedWarning]) -> None:
                 work, result = _set_up(item), None
             else:
                 result = work(item)
-            answer = packed((True, result, noted))
+            answer = pack_message((True, result, noted))
         except Exception as error:
-            answer = packed((False, _told(error), noted))
+            answer = pack_message((False, _told(error), noted))
         noted.clear()
         try:
-            send(connection, answer)
+            send_message(connection, answer)
         except OSError:
             return
 
