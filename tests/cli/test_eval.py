@@ -27,6 +27,17 @@ def run(run, tmp_path: Path):
 FEW = ("--suite", "cifar10_c", "--images", "rows.npz", "--only", "contrast")
 
 
+def test_what_is_done_to_photographs_is_said(run, tmp_path: Path) -> None:
+    write_photos(tmp_path / "photos")
+    few = ("--only", "contrast", "--severities", "1", "--own-classes", "--subset", "2")
+    code, out, _ = run("fake:2", "--suite", "tiny_imagenet_c", "--images", "photos", *few)
+    assert code == 0
+    assert out.splitlines()[2] == (
+        "prepared by the suite's recipe resize64_exact@1: Pillow's antialiased bilinear filter to "
+        "exactly 64 x 64, aspect ratio not kept, no crop"
+    )
+
+
 def test_two_models(run) -> None:
     code, out, err = run("fake:10", "fake:10:1", *FEW)
     assert (code, err) == (0, "")
