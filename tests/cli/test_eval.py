@@ -164,6 +164,10 @@ def test_subset(run) -> None:
     ("words", "message"),
     [
         (("resnet50",), "resnet50"),
+        (
+            ("fake:10", "--subset", "4", "--images-per-class", "2"),
+            "or --images-per-class, how many",
+        ),
         (("fake:10", "--batch", "many"), 'number of images or "auto", got "many"'),
         (("fake:10", "--mean", "0.5,0.5"), 'such as 0.485,0.456,0.406, got "0.5,0.5"'),
         (("fake:10", "--severities", "6"), "severities among 1, 2, 3, 4, 5"),
