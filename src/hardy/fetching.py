@@ -9,6 +9,7 @@ from hardy.images.datasets import fetch_cifar10
 from hardy.images.demo_photos import fetch_photos
 from hardy.images.groceries import fetch_groceries
 from hardy.images.icons50.collection import fetch_icons
+from hardy.models.zoo import ZOO
 from hardy.models.zoo.keeping import fetch_nets
 from hardy.progress import Track, watch
 from hardy.registry import summary, unknown
@@ -37,6 +38,18 @@ def fetch(
     print(hardy.fetch("textures"))
     ```
     """
+    check_wanted(what, *names, set=set, accept_licences=accept_licences)
+    if what == "models":
+        return fetch_nets(names, track)
+    if what == "icons50":
+        return fetch_icons(set or "free", accept_licences=accept_licences, track=track)
+    return FETCHED[what]()
+
+
+def check_wanted(
+    what: str, *names: str, set: str | None = None, accept_licences: bool = False
+) -> None:
+    """Refuse what `fetch` cannot bring, before anybody is told that it is being fetched."""
     if what not in FETCHED:
         raise unknown("thing to fetch", what, FETCHED)
     if names and what != "models":
@@ -47,11 +60,8 @@ def fetch(
         raise InputError(
             f"expected `set` and `accept_licences` with icons50 only, got {what}; leave them out"
         )
-    if what == "models":
-        return fetch_nets(names, track)
-    if what == "icons50":
-        return fetch_icons(set or "free", accept_licences=accept_licences, track=track)
-    return FETCHED[what]()
+    for name in names:
+        ZOO[name]
 
 
 def fetchable() -> list[str]:

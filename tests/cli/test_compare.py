@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from hardy import progress
 from hardy.metrics.ssim import ms_ssim
@@ -198,6 +199,20 @@ def test_describe_a_suite_without_severities(run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert "all strengths" in out
     assert "severity" not in out
+
+
+def test_describe_takes_the_advice_that_it_gives(run, tmp_path: Path) -> None:
+    """Class folders whose files have the same names, as people store photographs of their own."""
+    for kind in ("apple", "pear"):
+        (tmp_path / "fruit" / kind).mkdir(parents=True)
+        Image.new("RGB", (64, 64), "red").save(tmp_path / "fruit" / kind / "1.png")
+    arguments = ("describe", "tiny_imagenet_c", "--images", tmp_path / "fruit")
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert "if the classes are the images' own, say --own-classes" in err
+    code, out, err = run(*arguments, "--own-classes", "--subset", "2")
+    assert (code, err) == (0, "")
+    assert "mean over 2 of 2 images" in out
 
 
 def test_describe_measures_what_is_scored(run, tmp_path: Path) -> None:

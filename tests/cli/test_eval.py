@@ -27,6 +27,17 @@ def run(run, tmp_path: Path):
 FEW = ("--suite", "cifar10_c", "--images", "rows.npz", "--only", "contrast")
 
 
+def test_what_is_done_to_photographs_is_said(run, tmp_path: Path) -> None:
+    write_photos(tmp_path / "photos")
+    few = ("--only", "contrast", "--severities", "1", "--own-classes", "--subset", "2")
+    code, out, _ = run("fake:2", "--suite", "tiny_imagenet_c", "--images", "photos", *few)
+    assert code == 0
+    assert out.splitlines()[2] == (
+        "prepared by the suite's recipe resize64_exact@1: Pillow's antialiased bilinear filter to "
+        "exactly 64 x 64, aspect ratio not kept, no crop"
+    )
+
+
 def test_two_models(run) -> None:
     code, out, err = run("fake:10", "fake:10:1", *FEW)
     assert (code, err) == (0, "")
@@ -153,6 +164,10 @@ def test_subset(run) -> None:
     ("words", "message"),
     [
         (("resnet50",), "resnet50"),
+        (
+            ("fake:10", "--subset", "4", "--images-per-class", "2"),
+            "or --images-per-class, how many",
+        ),
         (("fake:10", "--batch", "many"), 'number of images or "auto", got "many"'),
         (("fake:10", "--mean", "0.5,0.5"), 'such as 0.485,0.456,0.406, got "0.5,0.5"'),
         (("fake:10", "--severities", "6"), "severities among 1, 2, 3, 4, 5"),

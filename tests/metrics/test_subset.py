@@ -64,7 +64,10 @@ def test_refusals() -> None:
         stratified_subset(LABELS, IDS, per_class=21)
     with pytest.raises(InputError, match=r"`subset` from 1 to 200, the number of images, got 0"):
         stratified_subset(LABELS, IDS, size=0)
-    with pytest.raises(InputError, match="either a size or a number of images per class"):
+    expected = "either `subset`, a number of images, or `images_per_class`, how many of each class"
+    with pytest.raises(InputError, match=f"{expected}, got neither"):
         stratified_subset(LABELS, IDS)
+    with pytest.raises(InputError, match=f"{expected}, got both"):
+        stratified_subset(LABELS, IDS, size=4, per_class=2)
     with pytest.raises(InputError, match=r"a label per image, 200, got shape \(3,\)"):
         stratified_subset([1, 2, 3], IDS, size=1)

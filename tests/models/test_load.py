@@ -115,6 +115,8 @@ def test_builds_that_do_not_belong_together_are_told_from_missing_ones(tmp_path,
         ({"batch": True}, "got True"),
         ({"checkpoint": "weights.pt"}, "fake:5 @ weights.pt takes no checkpoint: it has no weig"),
         ({"precision": "float16"}, "fake:5 takes no precision: its arithmetic is exact"),
+        ({"device": "cuda"}, "fake:5: expected the device cpu, got 'cuda'"),
+        ({"device": "nonsense"}, "fake:5: expected the device cpu, got 'nonsense'"),
     ],
 )
 def test_options_that_cannot_be_honoured_are_refused(options, message):

@@ -1,5 +1,6 @@
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -174,9 +175,40 @@ def test_options_it_cannot_honour(option, tmp_path):
         load_model(f"onnx:{write(tmp_path / 'm.onnx')}", **option)
 
 
-def test_a_device_it_does_not_have(tmp_path):
-    with pytest.raises(InputError, match=r"expected a device that this onnxruntime has \(.*'cuda'"):
-        load_model(f"onnx:{write(tmp_path / 'm.onnx')}", device="cuda")
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", "mps", "nonsense"])
+def test_a_device_it_does_not_have(device, tmp_path):
+    expected = rf"expected a device that this onnxruntime has \(.*got '{device}'; name cpu"
+    with pytest.raises(InputError, match=expected):
+        load_model(f"onnx:{write(tmp_path / 'm.onnx')}", device=device)
+
+
+def test_it_runs_on_the_gpu_that_was_named_or_says_that_it_does_not(tmp_path, monkeypatch):
+    place, taken = f"onnx:{write(tmp_path / 'm.onnx')}", []
+    cpu = onnxruntime.InferenceSession
+
+    class Session:
+        here = "CUDAExecutionProvider"
+
+        def __init__(self, path, settings, providers):
+            taken.append(providers)
+            self._session = cpu(path, settings, ["CPUExecutionProvider"])
+
+        def get_providers(self):
+            return [self.here]
+
+        def __getattr__(self, name):
+            return getattr(self._session, name)
+
+    both = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: both)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    assert load_model(place, device="cuda:1").device == "cuda:1"
+    assert taken[-1][0] == ("CUDAExecutionProvider", {"device_id": 1})
+    assert load_model(place).device == load_model(place, device="cuda").device == "cuda:0"
+    monkeypatch.setattr(Session, "here", "CPUExecutionProvider")
+    assert load_model(place).device == "cpu"
+    with pytest.raises(InputError, match="expected onnxruntime to run it on cuda:1, got the CPU"):
+        load_model(place, device="cuda:1")
 
 
 def test_files_that_are_none(tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,23 @@ def test_plot_asks_which_of_several_suites(tmp_path: Path) -> None:
     run("plot", store, "stability", *out)  # of sequences there is one suite
     with pytest.raises(InputError, match="unknown score of the plot bars"):
         run("plot", store, "bars", *out, "--score", "nothing")
+
+
+@pytest.mark.parametrize("kind", ["bars", "curves", "scatter"])
+def test_plot_draws_the_way_with_the_most_images_and_names_what_it_leaves_out(
+    kind: str, tmp_path: Path
+) -> None:
+    store = tmp_path / "runs"
+    for model in ("small-a", "small-b"):
+        write_run(store, model, images=12)
+    write_run(store, "large", images=36)
+    output = run("plot", store, kind, "-o", tmp_path / "f.svg")
+    assert "large" in output.partition(" Drawn is 1 of 2 ways")[0]
+    assert "1 of 2 ways in which models were run on ImageNet-C, on 36 images. Left" in output
+    left_out = r"Left out: small-\w and small-\w \(different numbers of images \(36 and 12\)\)\."
+    assert re.search(left_out, output)
+    write_run(tmp_path / "one", "large", images=36)
+    assert "ways" not in run("plot", tmp_path / "one", kind, "-o", tmp_path / "f.svg")
 
 
 def test_gallery_of_a_photo(tmp_path: Path) -> None:

@@ -328,6 +328,19 @@ def test_few_images_are_all_taken_and_that_is_said(
     assert told[-1].startswith("all predictions are made: nothing is sampled any more, and ± is")
 
 
+def test_models_that_have_all_predictions_are_compared_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its interval is wider than those on the way: it is of other images, not of this sample."""
+    told: list[str] = []
+    how = {"images": write_rows(tmp_path, 40), "store": tmp_path / "runs", **FEW}
+    evaluate(["fake:10", "fake:10:1"], **how)
+    monkeypatch.setattr(progress, "mention", told.append)
+    hardy.compare("fake:10", "fake:10:1", until=5, **how)
+    assert "of both is known after" in told[-2]
+    assert told[-1].startswith("all predictions are made: nothing is sampled any more, and ± is")
+
+
 def test_a_single_cell(many: Path, tmp_path: Path) -> None:
     """It has no pairs of cells, which tell how images differ."""
     how = {"suite": "cifar10_c", "only": "contrast", "severities": 1, "store": tmp_path / "runs"}

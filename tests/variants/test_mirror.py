@@ -13,6 +13,7 @@ from PIL import Image, ImageOps
 
 import hardy
 from hardy.errors import InputError
+from hardy.suites.cells import Cell
 from hardy.variants.cell_words import typed_cells
 from hardy.variants.mirror import Mirrored
 from hardy.variants.mirror_manifest import CORRUPTED
@@ -83,12 +84,29 @@ def test_the_fifteen_that_count_and_the_other_four_have_names() -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("fog,snow:3", "fog:3 snow:3"),
-        ("fog,snow", "fog:3 snow:3"),
-        ("fog,snow:1-2", "fog:1-2 snow"),
+        ("fog,snow", "fog snow"),
+        ("fog:3,snow:2", "fog:3 snow:2"),
+        ("fog:1,3,snow:1-2,frost:5", "fog:1,3 snow:1-2 frost:5"),
+        ("fog:1, snow:2", "fog:1 snow:2"),
     ],
 )
-def test_a_list_with_commas_is_told_how_to_write_it(typed: str, meant: str) -> None:
+def test_commas_stand_between_names_as_in_other_lists(typed: str, meant: str) -> None:
+    assert typed_cells(typed, None) == typed_cells(meant, None)
+
+
+def test_commas_stand_between_names_that_share_a_severity() -> None:
+    assert typed_cells("fog,snow", 2) == [Cell("fog", 2), Cell("snow", 2)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("fog,snow:3", "fog:3 snow:3"),
+        ("fog,snow:1-2", "fog:1-2 snow:1-2"),
+        ("fog:1,3,snow", "fog:1,3 snow:1,3"),
+    ],
+)
+def test_a_list_with_severities_for_some_is_told_how_to_write_it(typed: str, meant: str) -> None:
     with pytest.raises(InputError, match=f'such as "{meant}.*got "{typed}"'):
         hardy.corrupt_files("coco", "out", typed)
 

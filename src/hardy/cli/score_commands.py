@@ -176,6 +176,7 @@ def describe_suite(
     images: Images,
     labels: Labels = None,
     subset: Subset = None,
+    own_classes: OwnClasses = False,
     format: FormatOption = ScoreFormat.table,
     output: Output = None,
 ) -> None:
@@ -183,7 +184,9 @@ def describe_suite(
 
     One number per corruption and severity: 1 is the clean image.
     """
-    described = hardy.describe(name, images=images, labels=labels, subset=subset, track=watch)
+    described = hardy.describe(
+        name, images=images, labels=labels, subset=subset, own_classes=own_classes, track=watch
+    )
     show_tables(described, format, output)
 
 

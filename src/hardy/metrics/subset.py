@@ -25,7 +25,11 @@ def stratified_subset(
     if classes.shape != (len(ids),):
         raise InputError(f"expected a label per image, {len(ids)}, got shape {classes.shape}")
     if (size is None) == (per_class is None):
-        raise InputError("expected either a size or a number of images per class")
+        got = "neither" if size is None else "both"
+        raise InputError(
+            "expected either `subset`, a number of images, or `images_per_class`, how many of each "
+            f"class, got {got}"
+        )
     digests = (sha256(f"subset\0{key}".encode("utf-8", "surrogatepass")).digest() for key in ids)
     chance = np.array([int.from_bytes(digest[:8], "big") for digest in digests], np.uint64)
     order = np.lexsort((chance, classes))

@@ -17,12 +17,13 @@ report instead of a section.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hardy.errors import InputError
 from hardy.metrics.statistics import LEAST
 from hardy.registry import Registry, Row, unknown
+from hardy.report.words import ways_left_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -267,16 +268,18 @@ def notes(section: Section) -> list[str]:
 def choose_figure(
     report: StoreReport, kind: str, *, suite: str | None = None, score: str | None = None
 ) -> Figure:
-    """The figure that `hardy plot` draws: of the suite, if several have it, and of the score."""
+    """The figure that `hardy plot` draws: of the suite, if several have it, and of the score. Runs
+    on a suite that were not made alike do not go together: those on the most images are drawn."""
     make = FIGURES[kind]
     sections = [part for part in report.sections if suite in (None, part.suite.name)]
     if not sections and (suite is not None or not report.trainings):
         suites = dict.fromkeys(part.suite.name for part in report.sections)
         raise unknown("suite among these runs", str(suite), suites)
+    made: list[tuple[Section | None, Figure]]
     if make.part in _WHOLE:
-        made = [("all", figure) for figure in make(report)]
+        made = [(None, figure) for figure in make(report)]
     else:
-        made = [(part.suite.name, figure) for part in sections for figure in make(part)]
+        made = [(part, figure) for part in sections for figure in make(part)]
     if not made:
         there = [
             name
@@ -289,13 +292,20 @@ def choose_figure(
             f"{', '.join(part.suite.name for part in sections) or 'trainings alone'}; these have "
             f"{', '.join(there) or 'none'}"
         )
-    found = [(suite, figure) for suite, figure in made if score in (None, figure.score)]
+    found = [(part, figure) for part, figure in made if score in (None, figure.score)]
     if not found:
         raise unknown(f"score of the plot {kind}", score, tuple(one.score for _, one in made))
-    fitting = dict(found)
+    fitting = dict.fromkeys(part.suite.name for part, _ in found if part is not None)
     if len(fitting) > 1:
         raise InputError(
             f"expected one suite for the plot {kind}, got {', '.join(fitting)}; name one with "
             "`suite`"
         )
-    return found[0][1]
+    # Of ways with as many images, the first has the most models.
+    drawn, figure = max(found, key=lambda one: one[0].circumstances.images if one[0] else 0)
+    if drawn is None:
+        return figure
+    others = [
+        part for part in sections if part.suite.name == drawn.suite.name and part is not drawn
+    ]
+    return replace(figure, sees=figure.sees + ways_left_out(drawn, others))

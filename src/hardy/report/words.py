@@ -8,11 +8,13 @@ from hardy.metrics.metric import OUTLIERS, SHIFTS
 from hardy.models.model import DefenceFacts
 from hardy.report.gathered import ModelEntry, Section
 from hardy.scores.columns import AnyMetric
-from hardy.scores.paired_scores import cut_at_word
+from hardy.scores.paired_scores import cut_at_word, differences
 from hardy.scores.part_of_suite import published_left_out
 from hardy.scores.score import Circumstances, Score
 
 _LONGEST = 36  # letters of a name inside a plot
+_NAMED = 10  # models that a sentence names
+_NUMBERS = "different numbers of images"  # as `differences` begins
 _LONGEST_TITLE = 120  # letters of what tells a section apart
 LABELS = {"git_commit": "Git commit that was checked out where it was run"}
 NOT_STATED = "not stated"
@@ -99,6 +101,33 @@ def section_name(section: Section) -> str:
     return name if section.of == 1 else f"{name}, {section.number} of {section.of}"
 
 
+def without_hashes(apart: Sequence[str]) -> list[str]:
+    """What keeps runs apart, for readers, who can do nothing with hashes. Of other numbers of
+    images the sets are others anyway."""
+    numbers = any(one.startswith(_NUMBERS) for one in apart)
+    return [
+        re.sub(r" \([0-9a-f]+… and [0-9a-f]+…\)", "", one)
+        for one in apart
+        if not (numbers and "image sets" in one)
+    ]
+
+
+def ways_left_out(drawn: Section, others: Sequence[Section]) -> str:
+    """A further sentence for a picture of one section, where its suite has others."""
+    if not others:
+        return ""
+    told = []
+    for section in others:
+        labels = [entry.label for entry in section.entries]
+        names = [*labels[:_NAMED], *([f"{len(labels) - _NAMED} more"] * (len(labels) > _NAMED))]
+        why = differences(drawn.entries[0].main, section.entries[0].main)
+        told.append(f"{listed(names)} ({'; '.join(without_hashes(why))})")
+    return (
+        f" Drawn is 1 of {1 + len(others)} ways in which models were run on {drawn.suite.title}, "
+        f"on {count(drawn.circumstances.images, 'image')}. Left out: {'; '.join(told)}."
+    )
+
+
 def section_title(section: Section) -> str:
     """The title of a section; where a suite has several, with what it is of, and what else is
     different from the first."""
@@ -109,15 +138,8 @@ def section_title(section: Section) -> str:
     what = f"{around.images:,}{whole} images"
     if section.suite.shift is None:
         what += f", {count(len(around.names), around.kind[:-1])}"
-    # Numbers stand there already, and of others the images are others.
-    numbers = [one for one in section.apart if one.startswith("different numbers of images")]
-    said = (*numbers, *(one for one in section.apart if numbers and "image sets" in one))
-    # A reader of the title can do nothing with hashes.
-    unlike = [
-        re.sub(r" \([0-9a-f]+… and [0-9a-f]+…\)", "", one)
-        for one in section.apart
-        if one not in said
-    ]
+    told_already = [one for one in section.apart if one.startswith(_NUMBERS)]
+    unlike = [one for one in without_hashes(section.apart) if one not in told_already]
     told = cut_at_word(spoken("; ".join([what, *unlike])), _LONGEST_TITLE)
     return f"{section_name(section)}: {told}"
 

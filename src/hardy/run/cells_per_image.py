@@ -24,6 +24,7 @@ class Looked(NamedTuple):
     between: float  # variances of the score that takes longest: over images,
     within: float  # and of cells within one
     half_width: float  # that is aimed at
+    sampled: bool = True  # False: all predictions are there, whoever asked for them
 
 
 def growth_needed(looked: Looked) -> float:

@@ -14,6 +14,7 @@ from hardy.engine.ops import engine_name
 from hardy.errors import InputError, warn_user
 from hardy.execute import Executor
 from hardy.images.labels import doubt_order
+from hardy.images.recipes import RECIPES
 from hardy.metrics import stratified_subset
 from hardy.models import Model, load_model
 from hardy.models.defences import defend as behind
@@ -70,13 +71,18 @@ class Evaluation:
             equal = subject.subset["per_class"]
             how = "as many of each class" if equal else "classes in proportion"
             lines.append(f"of which {len(subject):,} images, a fixed part, {how}")
-        if isinstance(subject.variants, Generated) and subject.variants.resized_again():
-            side = subject.suite.edition.side
-            lines.append(
-                f"the first images are {side} x {side} already, and go through the suite's recipe "
-                f"{subject.variants.recipe} all the same; as an array, .npy or .npz, they would be "
-                "taken as they are"
-            )
+        if isinstance(subject.variants, Generated):
+            recipe = RECIPES[subject.variants.recipe]
+            if subject.variants.resized_again():
+                side = subject.suite.edition.side
+                lines.append(
+                    f"the first images are {side} x {side} already, and go through the suite's "
+                    f"recipe {recipe.name} all the same; as an array, .npy or .npz, they would be "
+                    "taken as they are"
+                )
+            elif recipe.side is not None:
+                what = recipe.summary.rstrip(".")
+                lines.append(f"prepared by the suite's recipe {recipe.name}: {what}")
         cells = len(subject.cells)
         lines.append(
             f"{cells} cell{'s' if cells > 1 else ''} of {subject.suite.title}, "

@@ -146,7 +146,7 @@ class SampledRun:
                     writer.plan_sample(rounds.plan.as_dict())
             clean_far = max(one.clean_far for one in found)
             if not rounds.advance(worst, clean_far, self.limits.predictions):
-                if rounds.is_full:
+                if rounds.is_full or not any(one.sampled for one in found):
                     self.tell(
                         "all predictions are made: nothing is sampled any more, and ± is how far "
                         "off other images may be"

@@ -110,7 +110,7 @@ def open_subject(
         stored, labels = with_labels(stored, labels, faults), None
     # A stem may be that of one image in each class; of stored ones the ids are decided.
     by_path = own_classes if stored is None else "/" in str(stored.ids[0])
-    rule = "relative_path" if by_path and suite.id_rule == "file_stem" else suite.id_rule
+    rule = suite.rule_of_ids(by_path=by_path)
     source = None if images is None else _open_source(images, suite, rule, labels, faults)
     variants: Variants
     if files is not None and stored is not None:

@@ -151,6 +151,10 @@ def _unknown(told: str) -> Looked:
     return Looked(told, math.inf, 0.0, 0.0, 0.0, 0.0, math.inf)
 
 
+def _whole(told: str) -> Looked:
+    return Looked(told, 0.0, 0.0, 0.0, 0.0, 0.0, math.inf, sampled=False)
+
+
 def _look_at(scores: Scores, targets: Mapping[str, float]) -> Looked:
     """How far a model's scores are from their half-widths."""
     wanted = {name or scores.headline[0].name: width for name, width in targets.items()}
@@ -160,7 +164,7 @@ def _look_at(scores: Scores, targets: Mapping[str, float]) -> Looked:
     told = ", ".join(f"{name} {scores[name].figure()}" for name in wanted)
     told = f"{scores.model}: {told}"
     if scores.sampled is None:
-        return Looked(told, 0.0, 0.0, 0.0, 0.0, 0.0, math.inf)
+        return _whole(told)
     far = {name: _half(scores[name].interval) / width for name, width in wanted.items()}
     weights = {name: scores.sampled.estimates[name].weights for name in wanted}
     clean = [far[name] for name in wanted if weights[name][0] != 0]
@@ -178,7 +182,7 @@ def _look_at_pair(first: Scores, second: Scores, width: float) -> Looked:
     """How far the difference of two models is from its half-width."""
     name = first.headline[0].name
     if first.sampled is None and second.sampled is None:
-        return Looked(f"{name} of both is known", 0.0, 0.0, 0.0, 0.0, 0.0, math.inf)
+        return _whole(f"{name} of both is known")
     pairs = pair_samples(first, second)
     found, table, weights = pairs.compare(name), *pairs.table_of(name)
     told = f"{name}, {second.model} − {first.model}: {found.figure()}"

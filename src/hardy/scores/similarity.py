@@ -84,12 +84,14 @@ def describe(
     images: str | os.PathLike[str],
     labels: str | os.PathLike[str] | None = None,
     subset: int | None = None,
+    own_classes: bool = False,
     track: Track = watch,
 ) -> Description:
     """Measure how similar a suite's images are to the clean ones: MS-SSIM, cell by cell.
 
     The images are as the suite's files have them, the storage step included. `subset` takes so many
-    of them, the same each time, classes in proportion.
+    of them, the same each time, classes in proportion. With `own_classes` the classes are the
+    images' own, and so files in two of them may have one name.
 
     ```python
     import hardy
@@ -106,7 +108,8 @@ def describe(
             f"expected a suite of corruptions to compare with clean images, got {suite}, "
             f"a suite of {wanted.kind}; name another"
         )
-    source = open_images(images, labels=labels, id_rule=wanted.id_rule)
+    rule = wanted.rule_of_ids(by_path=own_classes)
+    source = open_images(images, labels=labels, id_rule=rule)
     chosen = np.arange(len(source))
     if subset is not None:
         classes = np.zeros(len(source)) if source.labels is None else source.labels

@@ -137,6 +137,11 @@ class Suite:
         """Whether there are severities; in some suites each image draws a strength of its own."""
         return any(len(self.edition.severities(name)) > 1 for name in self.corruptions)
 
+    def rule_of_ids(self, *, by_path: bool) -> str:
+        """How images get their ids: of classes of their own, each class may have a file of one
+        stem, so `by_path` the folder counts too."""
+        return "relative_path" if by_path and self.id_rule == "file_stem" else self.id_rule
+
     def unrevised(self, version: int) -> Suite:
         """This suite in an earlier version, when all formulas gave the bytes they gave at first."""
         return replace(self, version=version, edition=replace(self.edition, revisions={}))

@@ -1,4 +1,4 @@
-"""Cells as users type them: "fog:3", "fog:1-5", "fog:1,3", "fog", "counted:3", "all"."""
+"""Cells as users type them: "fog:3", "fog:1-5", "fog:1,3", "fog", "fog,snow", "all:3"."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,8 @@ from hardy.suites.cells import GROUPS, Cell
 
 def typed_cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
     """Each cell once; without `severity` each word says its own, and a name alone means all."""
-    words = names.split() if isinstance(names, str) else names
+    typed = names.split() if isinstance(names, str) else names
+    words = [part for word in typed for part in _between_commas(word)]
     if not words:
         raise InputError('expected a corruption such as "fog:3", got no name at all')
     suite = load("imagenet_c")
@@ -21,15 +22,23 @@ def typed_cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
         name, colon, text = word.partition(":") if severity is None else (word, "", str(severity))
         if colon:
             severities = _severities(text, word)
-        if "," in name:
-            apart = " ".join(f"{one}:{text or 3}" for one in name.split(",") if one)
-            raise InputError(
-                "expected corruptions with a blank between them, each with its severities, such as "
-                f'"{apart}", got "{word}"'
-            )
         some = groups.get(name, (name,))
         cells += [Cell(one, level) for one in some for level in severities]
     return list(dict.fromkeys(cells))
+
+
+def _between_commas(word: str) -> list[str]:
+    """The corruptions in a word: "fog:1,3,snow:2" is two, as a comma before a number is part of the
+    severities. Where only some have severities, nobody knows whose those are."""
+    parts = [part for part in re.split(r",(?![0-9])", word) if part]
+    alone = [part for part in parts if ":" not in part]
+    if alone and len(alone) < len(parts):
+        _, _, text = next(part for part in parts if ":" in part).partition(":")
+        apart = " ".join(f"{part}:{text}" if part in alone else part for part in parts)
+        raise InputError(
+            f'expected severities for each corruption or for none, such as "{apart}", got "{word}"'
+        )
+    return parts
 
 
 def _severities(text: str, word: str) -> Sequence[int]:

@@ -73,6 +73,7 @@ def fake_model(rest: str, options: Options) -> FakeModel:
         precision="its arithmetic is exact",
         preprocessing="it takes the bytes as they are",
     )
+    options.check_cpu()
     words = re.fullmatch(r"(\d{1,6})(?::(\d{1,18}))?", rest)
     if not words or not 1 <= int(words[1]) <= MOST:
         raise InputError(

@@ -52,8 +52,15 @@ class OnnxModel:
         )
         path = existing(Path(rest), "an ONNX file")
         self.name = options.name
-        self._session = _open(path, options)
-        self.device = "cuda:0" if "CUDA" in self._session.get_providers()[0] else "cpu"
+        gpu = _gpu(options)
+        self._session = _open(path, gpu)
+        on_gpu = "CUDA" in self._session.get_providers()[0]
+        if options.device not in ("auto", "cpu") and not on_gpu:
+            raise InputError(
+                f"{self.name}: expected onnxruntime to run it on {options.device}, got the CPU; "
+                "name another device, such as cpu, or leave `device` out"
+            )
+        self.device = f"cuda:{gpu}" if on_gpu else "cpu"
         with door(f"the inputs of {path}", "export it again"):
             inputs = self._session.get_inputs()
             found = ", ".join(f"{i.name}: {i.type} {i.shape}" for i in inputs)
@@ -144,20 +151,32 @@ def _takes_images(given: Any) -> bool:
     return given.type in _DTYPES and len(fixed) == 4 and (fixed[1] in (3, None) or fixed[3] == 3)
 
 
-def _open(path: Path, options: Options) -> Any:
+def _gpu(options: Options) -> int | None:
+    """The number of the GPU to try; None for the CPU."""
+    here = onnxruntime.get_available_providers()
+    there = "CUDAExecutionProvider" in here
+    if options.device == "cpu":
+        return None
+    if options.device == "auto":
+        return 0 if there else None
+    named = re.fullmatch(r"cuda(?::(\d{1,4}))?", options.device)
+    if named is None or not there:
+        more = ", or cuda:0 and so on" if there else "; for a GPU, pip install onnxruntime-gpu"
+        raise InputError(
+            f"{options.name}: expected a device that this onnxruntime has ({', '.join(here)}), got "
+            f"{options.device!r}; name cpu{more}"
+        )
+    return int(named[1] or 0)
+
+
+def _open(path: Path, gpu: int | None) -> Any:
     settings = onnxruntime.SessionOptions()
     # Waiting threads sleep instead of spinning: the next batch is being corrupted meanwhile.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     settings.log_severity_level = 4  # its errors are raised, and told once
-    here = onnxruntime.get_available_providers()
-    wants_gpu = options.device.startswith("cuda")
-    if wants_gpu and "CUDAExecutionProvider" not in here:
-        raise InputError(
-            f"{options.name}: expected a device that this onnxruntime has ({', '.join(here)}), got "
-            f"{options.device!r}; for a GPU, pip install onnxruntime-gpu"
-        )
-    gpu = wants_gpu or (options.device == "auto" and "CUDAExecutionProvider" in here)
-    providers = ["CUDAExecutionProvider"] * gpu + ["CPUExecutionProvider"]
+    providers: list[Any] = ["CPUExecutionProvider"]
+    if gpu is not None:
+        providers.insert(0, ("CUDAExecutionProvider", {"device_id": gpu}))
     try:
         return onnxruntime.InferenceSession(path, settings, providers)
     except Exception as error:  # its errors have no base of their own

@@ -123,8 +123,7 @@ def build(
     if is_folder(images):
         check_apart(locate(images), place)
     faults: list[Fault] = []
-    by_path = own_classes and its_suite.id_rule == "file_stem"
-    rule = "relative_path" if by_path else its_suite.id_rule
+    rule = its_suite.rule_of_ids(by_path=own_classes)
     source = open_images(images, labels=labels, id_rule=rule, faults=faults)
     if subset is not None:
         labels_or_none = np.zeros(len(source)) if source.labels is None else source.labels
