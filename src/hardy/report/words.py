@@ -101,7 +101,7 @@ def section_name(section: Section) -> str:
     return name if section.of == 1 else f"{name}, {section.number} of {section.of}"
 
 
-def without_hashes(apart: Sequence[str]) -> list[str]:
+def _without_hashes(apart: Sequence[str]) -> list[str]:
     """What keeps runs apart, for readers, who can do nothing with hashes. Of other numbers of
     images the sets are others anyway."""
     numbers = any(one.startswith(_NUMBERS) for one in apart)
@@ -121,7 +121,7 @@ def ways_left_out(drawn: Section, others: Sequence[Section]) -> str:
         labels = [entry.label for entry in section.entries]
         names = [*labels[:_NAMED], *([f"{len(labels) - _NAMED} more"] * (len(labels) > _NAMED))]
         why = differences(drawn.entries[0].main, section.entries[0].main)
-        told.append(f"{listed(names)} ({'; '.join(without_hashes(why))})")
+        told.append(f"{listed(names)} ({'; '.join(_without_hashes(why))})")
     return (
         f" Drawn is 1 of {1 + len(others)} ways in which models were run on {drawn.suite.title}, "
         f"on {count(drawn.circumstances.images, 'image')}. Left out: {'; '.join(told)}."
@@ -139,7 +139,7 @@ def section_title(section: Section) -> str:
     if section.suite.shift is None:
         what += f", {count(len(around.names), around.kind[:-1])}"
     told_already = [one for one in section.apart if one.startswith(_NUMBERS)]
-    unlike = [one for one in without_hashes(section.apart) if one not in told_already]
+    unlike = [one for one in _without_hashes(section.apart) if one not in told_already]
     told = cut_at_word(spoken("; ".join([what, *unlike])), _LONGEST_TITLE)
     return f"{section_name(section)}: {told}"
 
