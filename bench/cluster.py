@@ -32,8 +32,8 @@ from tests.cluster.conftest import Nodes
 from tests.execute.workforces import FakeForce
 
 NODES = 2
-REPEATS = 3
-FEW, MANY = 256, 1024  # images; a block has 64
+REPEATS = 2
+FEW, MANY = 256, 2304  # images; a block has 64, and workers take some of them to warm up
 FED = 100_000  # blocks, to workers that do nothing
 SIMULATED, WORKERS = 1_000_000, 1000  # blocks and workers on a fake clock
 BUILT = ["contrast", "brightness"]  # ten files for each image
