@@ -11,7 +11,7 @@ from hardy.images.groceries import fetch_groceries
 from hardy.images.icons50.collection import fetch_icons
 from hardy.models.zoo import ZOO
 from hardy.models.zoo.keeping import fetch_nets
-from hardy.progress import Track, watch
+from hardy.progress import Track, mention, watch
 from hardy.registry import summary, unknown
 
 
@@ -38,7 +38,8 @@ def fetch(
     print(hardy.fetch("textures"))
     ```
     """
-    check_wanted(what, *names, set=set, accept_licences=accept_licences)
+    _check_wanted(what, *names, set=set, accept_licences=accept_licences)
+    mention(f"fetching {' '.join([what, *names])}, unless it is here")
     if what == "models":
         return fetch_nets(names, track)
     if what == "icons50":
@@ -46,7 +47,7 @@ def fetch(
     return FETCHED[what]()
 
 
-def check_wanted(
+def _check_wanted(
     what: str, *names: str, set: str | None = None, accept_licences: bool = False
 ) -> None:
     """Refuse what `fetch` cannot bring, before anybody is told that it is being fetched."""

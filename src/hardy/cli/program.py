@@ -264,11 +264,7 @@ def fetch(
     ] = False,
 ) -> None:
     """Fetch images and classifiers that are not part of Hardy into the user's cache."""
-    from hardy.fetching import check_wanted
-
     named = names or []
-    check_wanted(what, *named, set=set, accept_licences=accept_licences)
-    progress.mention(f"fetching {' '.join([what, *named])}, unless it is here")
     folder = hardy.fetch(what, *named, set=set, accept_licences=accept_licences, track=watch)
     if what == "cifar10":
         typer.echo(f"CIFAR-10 is in {folder}; name it cifar10:test, cifar10:train")

@@ -28,9 +28,10 @@ def typed_cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
 
 
 def _between_commas(word: str) -> list[str]:
-    """The corruptions in a word: "fog:1,3,snow:2" is two, as a comma before a number is part of the
-    severities. Where only some have severities, nobody knows whose those are."""
-    parts = [part for part in re.split(r",(?![0-9])", word) if part]
+    """The corruptions in a word: "fog:1,3,snow:2" is two, as a comma parts them only where a letter
+    follows, or nothing. Where some have severities and others none, it is an error: nobody knows
+    whose they are."""
+    parts = [part for part in re.split(r",(?=[a-zA-Z]|$)", word) if part]
     alone = [part for part in parts if ":" not in part]
     if alone and len(alone) < len(parts):
         _, _, text = next(part for part in parts if ":" in part).partition(":")
