@@ -113,7 +113,7 @@ test-gpu:
 	$(GPU_HERE)
 	PYTHONPATH=src $(PYTHON) -m pytest -q $(GPU_TESTS)
 
-# Training on a GPU, by the same Python, which then needs safetensors beside torch.
+# Training on a GPU, by the same Python, which then needs safetensors and torchvision beside torch.
 test-gpu-train:
 	$(GPU_HERE)
 	PYTHONPATH=src $(PYTHON) -m pytest -q tests/train/test_gpu.py

@@ -31,7 +31,7 @@ from hardy.files import write_file
 from hardy.registry import unknown
 from hardy.store.provenance import session
 from hardy.train.published_trainings import TRAININGS
-from hardy.train.run_folder import read_run
+from hardy.train.run_folder import epochs_in, read_run
 
 USUAL = TRAININGS["best"].options  # all candidates have its net and schedule
 FINAL = "final-"
@@ -122,7 +122,7 @@ def train_and_measure(
         "method": candidate.method,
         **asked,
         "seen": read_run(folder)["seen_corruptions"],
-        "seconds": sum(row["seconds"] for row in trained.log),
+        "seconds": sum(row["seconds"] for row in epochs_in(trained.log)),
         "figures": figures,
         "session": session(),
     }

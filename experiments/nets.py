@@ -97,14 +97,15 @@ def _one(
         | _measured(f"hardy:{folder}{view}", test, work / "runs", device)
         for view in entry.views
     ]
+    epochs = epochs_in(trained.log)
     return {
         "name": entry.name,
         "net": entry.net,
         "shows": entry.shows,
         "seed": seed,
         "weights": weights(entry.net),
-        "epochs": len(epochs_in(trained.log)),
-        "seconds": sum(row["seconds"] for row in trained.log),
+        "epochs": len(epochs),
+        "seconds": sum(row["seconds"] for row in epochs),
         "rows": rows,
         "session": session(),
     }

@@ -72,6 +72,12 @@ def place_plugin(folder: Path, name: str, points: Points, code: str) -> Hardy:
     return _beside(site, folder)
 
 
+def forget_later(monkeypatch: pytest.MonkeyPatch, registry: Registry[Any]) -> None:
+    """What is added to the registry is gone after the test."""
+    monkeypatch.setattr(registry, "_objects", dict(registry._objects))
+    monkeypatch.setattr(registry, "_brought", set(registry._brought))
+
+
 def pretend(
     monkeypatch: pytest.MonkeyPatch, registry: Registry[Any], points: Mapping[str, str]
 ) -> None:
@@ -79,7 +85,7 @@ def pretend(
     group = registry.entry_point_group
     found = {name: EntryPoint(name, place, str(group)) for name, place in points.items()}
     monkeypatch.setattr(registry, "_plugins", found)
-    monkeypatch.setattr(registry, "_objects", dict(registry._objects))
+    forget_later(monkeypatch, registry)
     monkeypatch.setattr(registry, "_faults", {})
 
 

@@ -21,6 +21,7 @@ from hardy.train import METHODS, NETS
 from hardy.train.hyperparameters import LOWEST_LR, Hyperparameters
 from hardy.train.method import make_method
 from tests.pages import INSTALLED, blocks, commands, page, with_options
+from tests.plugins import forget_later
 from tests.train.small import NEEDED, narrow, write_arrays
 
 __all__ = ["narrow"]
@@ -44,7 +45,7 @@ def test_the_method_on_the_page_trains(narrow, tmp_path, monkeypatch) -> None:
     lines = [f"{name} = {value}\n" for name, value in named.items()]
     (installed / "entry_points.txt").write_text(f"[hardy.methods]\n{''.join(lines)}")
     monkeypatch.setattr(METHODS, "_plugins", None)
-    monkeypatch.setattr(METHODS, "_objects", dict(METHODS._objects))
+    forget_later(monkeypatch, METHODS)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_methods", raising=False)
     monkeypatch.chdir(tmp_path)

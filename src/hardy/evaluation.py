@@ -231,7 +231,7 @@ def evaluate(
     if on is None and adapters.will_be_on_gpu([one.model for one in wanted], device):
         subject.begin_kernels()
         if not (sharing or dry_run):
-            reading_processes = begin_reading_processes(subject, count, tell)
+            reading_processes = begin_reading_processes(subject, workers, tell)
     with nullcontext() if reading_processes is None else closing(reading_processes):
         loaders = tuple(
             partial(

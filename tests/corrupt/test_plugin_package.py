@@ -15,7 +15,7 @@ from hardy.corrupt.corruption import CORRUPTIONS, corruption
 from hardy.suites import keep_beside
 from hardy.suites.cells import choose_cells
 from hardy.suites.edition_files import BROUGHT
-from tests.plugins import install_plugin, place_plugin
+from tests.plugins import forget_later, install_plugin, place_plugin
 from tests.suites.helpers import write_rows
 
 CODE = """
@@ -103,7 +103,7 @@ def test_a_name_that_is_taken_is_told_before_anything_is_predicted_or_built(
 def dimming(monkeypatch: pytest.MonkeyPatch):
     """Divides the light by the severity, in the editions 64 and cifar."""
     for registry in (CORRUPTIONS, BROUGHT):
-        monkeypatch.setattr(registry, "_objects", dict(registry._objects))
+        forget_later(monkeypatch, registry)
     rows = [{"factor": 1 / severity} for severity in range(1, 6)]
 
     @corruption("weather", rows={"64": rows, "cifar": rows})

@@ -9,7 +9,7 @@ import pytest
 
 from hardy.design.results import summarise
 from hardy.errors import InputError
-from tests.design.experiments import NAMES, Killed, run_it
+from tests.design.design_runs import NAMES, Killed, run_it
 
 
 @pytest.fixture(scope="session")

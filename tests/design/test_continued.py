@@ -12,7 +12,7 @@ from hardy.design.designed_suite import suite_toml
 from hardy.design.experiment import run_overlap
 from hardy.errors import InputError
 from hardy.suites.cells import NONE
-from tests.design.experiments import NAMES, RECIPE, Killed, run_it
+from tests.design.design_runs import NAMES, RECIPE, Killed, run_it
 from tests.train.small import narrow, write_arrays
 
 __all__ = ["narrow"]

@@ -22,7 +22,7 @@ from hardy.store.reader import find_runs
 from hardy.suites import load
 from hardy.suites.cells import NONE, Cell
 from hardy.train.hyperparameters import ADDED
-from tests.design.experiments import NAMES, run_it
+from tests.design.design_runs import NAMES, run_it
 from tests.photos import random_images
 from tests.records import read_unsealed
 from tests.train.small import narrow

@@ -16,7 +16,7 @@ from hardy.design.results import summarise
 from hardy.errors import HardyError, InputError
 from hardy.store.reader import StoredRun, find_runs
 from hardy.suites.cells import NONE, Cell
-from tests.design.experiments import NAMES, RECIPE, Killed, run_it
+from tests.design.design_runs import NAMES, RECIPE, Killed, run_it
 from tests.records import read_unsealed
 from tests.train.small import NARROW, narrow, write_arrays
 from tests.train.test_class_names import write_folders

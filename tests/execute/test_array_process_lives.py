@@ -29,6 +29,12 @@ def executor() -> ArrayProcesses:
     return ArrayProcesses(2)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes end by themselves, however busy the machine is."""
+    monkeypatch.setattr("hardy.execute.array_processes._PATIENCE", 600)
+
+
 def is_there(pid: int) -> bool:
     """Nobody has waited for one that ended and has no parent any more: it may be a zombie."""
     try:
@@ -37,6 +43,7 @@ def is_there(pid: int) -> bool:
         return False
 
 
+@pytest.mark.usefixtures("patient")
 def test_processes_end_with_the_one_who_holds_them() -> None:
     executor = ArrayProcesses(2)
     wait_until_begun(executor)
@@ -52,6 +59,7 @@ def test_ctrl_c_does_not_reach_processes() -> None:
     assert os.getpgid(executor._begun[0].child.pid) != os.getpgrp()
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_fork_that_ends_takes_no_process_along(monkeypatch: pytest.MonkeyPatch) -> None:
     executor = ArrayProcesses(1)
     wait_until_begun(executor)
@@ -63,6 +71,7 @@ def test_a_fork_that_ends_takes_no_process_along(monkeypatch: pytest.MonkeyPatch
     assert begun[0].child.poll() == 0
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_copy_of_its_socket_keeps_no_process() -> None:
     executor = ArrayProcesses(1)
     wait_until_begun(executor)
@@ -75,6 +84,7 @@ def test_a_copy_of_its_socket_keeps_no_process() -> None:
         os.close(copy)
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="no way to see whether a process is there")
 def test_a_fork_keeps_no_process_of_one_that_was_killed(tmp_path: Path) -> None:
     """It has copies of the sockets, which nobody would close."""
     script = tmp_path / "script.py"
@@ -96,8 +106,10 @@ def test_a_fork_keeps_no_process_of_one_that_was_killed(tmp_path: Path) -> None:
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
     child, fork = map(int, said.split())
     try:
+        end = time.monotonic() + 600
         while is_there(child):
             assert is_there(fork)
+            assert time.monotonic() < end
             time.sleep(0.1)
     finally:
         os.kill(fork, signal.SIGKILL)
@@ -116,6 +128,17 @@ def test_who_wants_no_more_waits_for_no_process(
     found.close()
     assert idle.lost
     assert [one["id"] for one in run(executor, partial(many, 1), [3, 4])] == ["3", "4"]
+
+
+def test_an_error_waits_for_no_process_that_hangs(
+    executor: ArrayProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hardy.execute.array_processes._PATIENCE", 0.1)
+    monkeypatch.setattr(import_module("hardy.execute.executor"), "LET_GO_AFTER", 0.1)
+    with pytest.raises(HardyError, match="a worker process died"):
+        next(run(executor, partial(many, 1), [666, 60]))
+    hung = [executor._idle.get() for _ in range(2)]
+    assert all(worker.lost for worker in hung)
 
 
 def test_processes_that_answer_stay_when_nobody_wants_more(executor: ArrayProcesses) -> None:

@@ -22,6 +22,7 @@ from hardy.run.preflight import check
 from tests.models.echo import Echo
 from tests.models.tiny import tiny
 from tests.photos import photos, random_images
+from tests.plugins import forget_later
 
 IMAGES = random_images(5, 16, 24, seed=3)
 EACH_BY_ITSELF = ("clahe", "nlm", "median", "tencrop")
@@ -202,7 +203,7 @@ def test_a_plug_in(monkeypatch) -> None:
     point = EntryPoint("upside_down", "tests.models.test_defences:upside_down", "hardy.defences")
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point])
     monkeypatch.setattr(DEFENCES, "_plugins", None)
-    monkeypatch.setattr(DEFENCES, "_objects", dict(DEFENCES._objects))
+    forget_later(monkeypatch, DEFENCES)
     model = defend(load_model("fake:5"), "upside_down:2")
     assert model.name == "fake:5+upside_down:2"
     np.testing.assert_array_equal(

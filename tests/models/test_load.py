@@ -11,6 +11,7 @@ from hardy.models import MODELS, Model, Options, Override, Preprocessing, load_m
 from hardy.models.adapters.function_model import FakeModel
 from hardy.run.preflight import STANDARD
 from tests.photos import photos, random_images
+from tests.plugins import forget_later
 
 IMAGES = random_images(9, 20, 24)
 
@@ -132,7 +133,7 @@ def test_a_plug_in_brings_a_kind_of_its_own(monkeypatch):
     point = EntryPoint("mine", f"{__name__}:make_plug_in", "hardy.models")
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda *, group: [point])
     monkeypatch.setattr(MODELS, "_plugins", None)
-    monkeypatch.setattr(MODELS, "_objects", dict(MODELS._objects))
+    forget_later(monkeypatch, MODELS)
     assert load_model("mine:4").logits(IMAGES).shape == (9, 4)
     MODELS._plugins = None
 

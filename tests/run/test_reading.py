@@ -17,6 +17,7 @@ from hardy import evaluation
 from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.execute import Serial, Threads
+from hardy.execute.array_processes import can_send_arrays
 from hardy.images.folders import FolderSource
 from hardy.images.recipes import RECIPES
 from hardy.run.reading import (
@@ -36,6 +37,7 @@ from tests.suites.helpers import write_photos, write_rows
 
 __all__ = ["on_device"]
 
+pytestmark = pytest.mark.skipif(not can_send_arrays(), reason="no socket can be handed over here")
 MANY = 5  # workers, of which threads would wait for each other
 
 
@@ -50,6 +52,24 @@ def test_photographs_for_a_device_are_read_by_processes(tmp_path: Path) -> None:
     assert isinstance(reading_executor(there, MANY, None), Threads)
     assert isinstance(reading_executor(there, 1, None), Serial)
     assert begin_reading_processes(subject, 4) is None
+
+
+@pytest.mark.parametrize(("there", "asked", "begun"), [(96, None, 16), (96, 20, 20), (8, None, 8)])
+def test_as_many_processes_as_asked_for_or_enough(
+    there: int, asked: int | None, begun: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr("hardy.run.reading.processors", lambda: there)
+    monkeypatch.setattr(ReadingProcesses, "begin", lambda self: counted.append(self.workers))
+    subject = open_subject(
+        load("imagenet_c"), images=write_photos(tmp_path / "val", 24), own_classes=True
+    )
+    begin_reading_processes(subject, asked)
+    few = open_subject(
+        load("imagenet_c"), images=write_photos(tmp_path / "few", 3), own_classes=True
+    )
+    begin_reading_processes(few, asked)
+    assert counted == [begun, 3]
 
 
 def test_arrays_are_not_sent_to_processes(tmp_path: Path) -> None:

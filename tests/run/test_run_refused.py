@@ -52,7 +52,7 @@ def test_nan_and_wrong_width_keep_what_was_there(rows: Path, tmp_path: Path) -> 
         ({"only": ["mist"]}, "mist"),
         ({"subset": 0}, "`subset` from 1 to 20"),
         ({"images_per_class": 3}, "`images_per_class` from 1 to 2"),
-        ({"subset": 5, "images_per_class": 1}, "either a size or"),
+        ({"subset": 5, "images_per_class": 1}, "got both"),
         ({"files": "nowhere"}, "nowhere"),
         ({"workers": 0}, "at least 1 worker"),
         ({"seed": -1}, "expected a seed from 0"),

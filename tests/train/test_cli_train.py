@@ -216,7 +216,7 @@ def test_what_it_will_take_and_how_far_it_is(run, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(progress, "PAUSE", 0)
     monkeypatch.setattr(Outlook, "TIMED", 0)
     _, whole, first, second, _, _ = run(*few)[1].splitlines()
-    told = r": loss \d\.\d{4}, \d+% right of 24 training images; about \d+ s left"
+    told = r": loss \d\.\d{4}, \d+ % right of 24 training images; about \d+ s left"
     assert re.fullmatch("epoch 1 of 3" + told, first)
     assert re.fullmatch("epoch 2 of 3" + told, second)
     assert re.fullmatch(r"training takes about \d+ s on this CPU, by its first steps", whole)

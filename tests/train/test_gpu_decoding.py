@@ -216,7 +216,7 @@ def test_it_is_recorded_and_resumed(photos, tmp_path, narrow, stand_in, monkeypa
     asked = {"net": "narrow", "epochs": 1, "batch": 8, "side": 32, "workers": 2}
     out = tmp_path / "out"
     hardy.train("standard", data=photos, out=out, decode="gpu", say=said.append, **asked)
-    assert "by 2 threads and nvJPEG, which decodes 100% of the JPEG files, cut to 32" in said[0]
+    assert "by 2 threads and nvJPEG, which decodes 100 % of the JPEG files, cut to 32" in said[0]
 
 
 def test_what_cannot_be(photos, monkeypatch) -> None:

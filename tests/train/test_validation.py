@@ -70,7 +70,9 @@ def test_what_is_shown(run, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ("--data", "set.npz", "--out", "out", "--validation", "held.npz", *options)
     code, out, err = run("train", "standard", *arguments)
     assert code == 0
-    told = r"epoch 1 of 2: loss \d\.\d{4}, \d+\.\d% right of 50 validation images; about \d+ s left"
+    told = (
+        r"epoch 1 of 2: loss \d\.\d{4}, \d+\.\d % right of 50 validation images; about \d+ s left"
+    )
     assert re.search(told, out)
     assert re.search(r" after epoch 2, \d+\.\d % of the validation images are right; corr", out)
     (share,) = re.findall(r"\d+\.\d % of the validation images are right", out)

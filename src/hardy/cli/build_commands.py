@@ -112,7 +112,9 @@ def verify_folder(
 
 def _how_far(report: BuildCheck) -> str:
     how = f"`{report.made_by}` was stopped in this folder, or is at work"
-    if report.images:
+    if report.images and report.built == report.images:
+        how = f"all {report.images:,} images are built, but {how}"
+    elif report.images:
         how = f"{report.built:,} of {report.images:,} images are built under all that was asked for"
     return f"unfinished: {how}; the same `{report.made_by}` goes on"
 

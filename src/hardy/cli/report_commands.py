@@ -107,7 +107,7 @@ def plot_runs(
     ] = None,
     font: Annotated[
         str, typer.Option(metavar="NAME", help="{report.matplotlib_figures:GENERIC}, or its name.")
-    ] = ("sans-serif"),
+    ] = "sans-serif",
     font_size: Annotated[float, typer.Option(metavar="X", help="In points.")] = 8.0,
     points: Points = None,
     trained: Trained = None,

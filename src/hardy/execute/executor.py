@@ -90,7 +90,7 @@ class Threads:
                 result = queue.popleft().result()
                 submit(1)
                 yield result
-        except (KeyboardInterrupt, GeneratorExit):
+        except BaseException:  # an error of one of them, Ctrl-C, or nobody wants more
             at_work = [future for future in queue if not future.cancel()]
             if self._let_go and futures.wait(at_work, LET_GO_AFTER).not_done:
                 self._let_go()

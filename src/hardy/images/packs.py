@@ -48,6 +48,10 @@ class _PackSource(Listing):
     _maps: dict[int, mmap.mmap] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
+    @property
+    def decodes_files(self) -> bool:
+        return self.header.encoding != "raw"
+
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
         index = range(len(self))[index]
         number = bisect_right(self.ends, index)

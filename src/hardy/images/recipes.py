@@ -52,8 +52,11 @@ class Recipe:
         return self.finish(self.base(picture))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A recipe travels by its name, under which every process has it: functions do not."""
-        return _by_name, (self.name,)
+        """A recipe that has a name travels by it, under which every process has it: functions that
+        are defined within others do not travel."""
+        if self.name in RECIPES and RECIPES[self.name] is self:
+            return _by_name, (self.name,)
+        return super().__reduce__()  # type: ignore[return-value]
 
 
 _AS_IS = "as_is@1"

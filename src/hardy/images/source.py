@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -84,11 +84,13 @@ class Listing:
     labels: Labels | None
     classes: tuple[str, ...] | None
 
-    # Whether each image is a file of its own, or a part of one, that is decoded when it is read.
-    decodes_files: ClassVar[bool] = False
-
     def __len__(self) -> int:
         return len(self.files)
+
+    @property
+    def decodes_files(self) -> bool:
+        """Whether each image is a file of its own, or a part of one, that is decoded when read."""
+        return False
 
     @property
     def size(self) -> tuple[int, int] | None:
@@ -115,6 +117,10 @@ class SourcePart(Listing):
     def size(self) -> tuple[int, int] | None:
         return size_of(self.whole)
 
+    @property
+    def decodes_files(self) -> bool:
+        return decodes_files(self.whole)
+
     def read(self, index: int, convert: Convert = rgb) -> UInt8:
         return self.whole.read(int(self.rows[index]), convert)
 
@@ -126,6 +132,11 @@ def size_of(source: Source) -> tuple[int, int] | None:
     """What `Listing.size` says; sources of other packages need not be listings."""
     size: tuple[int, int] | None = getattr(source, "size", None)
     return size
+
+
+def decodes_files(source: Source) -> bool:
+    """What `Listing.decodes_files` says."""
+    return bool(getattr(source, "decodes_files", False))
 
 
 def part_of(source: Source, rows: Labels) -> SourcePart:

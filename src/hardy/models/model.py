@@ -166,7 +166,8 @@ class ModelFacts:
     seen_corruptions: tuple[str, ...] | None = None  # those it was trained on
     trained_as: Trained | None = None
     trained_on: str | None = None  # images, as their source describes itself
-    held_out: str | None = None  # what its training left out, such as "style:microsoft"
+    # What its training left out, such as "style:microsoft of Icons-50-R free".
+    held_out: str | None = None
     # Clean top-1, as a fraction, that its library states for exactly these weights.
     known_accuracy: float | None = None
     weight_bytes: int = 0  # of memory that it takes as long as it is loaded, as far as it knows

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hardy.engine.door import UInt8
 from hardy.errors import HardyError, InputError, told, warn_user
-from hardy.execute import ArrayProcesses, Executor, Serial, Threads
+from hardy.execute import ArrayProcesses, Executor, Serial, Threads, processors
 from hardy.execute.array_processes import can_send_arrays
 from hardy.execute.executor import Item, Result, Results, Setup
 from hardy.images.recipes import RECIPES
@@ -19,6 +19,9 @@ from hardy.variants.generated import Generated
 
 # Threads that decode images keep at most so many processors busy: they wait for Python's lock.
 _THREADS_KEEP_UP = 4
+# Processes that read for a GPU where nobody says how many: more than it asks for, and few enough
+# for a container that may use less of a large machine than it sees.
+_ENOUGH = 16
 
 
 class ReadingProcesses:
@@ -29,6 +32,10 @@ class ReadingProcesses:
         self._processes = ArrayProcesses(workers)
         self._warn = warn
         self._can_read: bool | None = None  # until one was asked
+
+    @property
+    def workers(self) -> int:
+        return self._processes.workers
 
     def begin(self) -> None:
         self._processes.begin(__name__)
@@ -76,14 +83,15 @@ def _leaves_out(found: object) -> bool:
 
 
 def begin_reading_processes(
-    subject: Subject, workers: int, warn: Callable[[str], None] = warn_user
+    subject: Subject, workers: int | None, warn: Callable[[str], None] = warn_user
 ) -> ReadingProcesses | None:
     """Processes that will read for a GPU, begun while the model is loaded; None where threads do as
-    well."""
+    well. `workers` of them, or where that is None, one per processor and not more than enough."""
+    workers = min(processors(), _ENOUGH) if workers is None else workers
     decodes = isinstance(subject.variants, Generated) and subject.variants.decodes_files
     if workers <= _THREADS_KEEP_UP or not decodes or not can_send_arrays():
         return None
-    processes = ReadingProcesses(workers, warn)
+    processes = ReadingProcesses(min(workers, len(subject)), warn)
     try:
         processes.begin()
     except HardyError as error:

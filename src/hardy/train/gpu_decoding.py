@@ -53,16 +53,16 @@ class GpuDecoder:
     def put(self, files: Sequence[File], into: Tensor) -> list[File]:
         """Put files, decoded and cut, into their places of a batch uint8 (N, H, W, 3) on the
         device; what is left are those that nvJPEG refuses."""
+        if into.is_cuda:
+            # torchvision decodes on a stream of its own into memory that may just have been let go
+            # of here: all that was to be done with it, such as cutting images, must be over.
+            torch.cuda.current_stream(into.device).synchronize()
         decoded = self._decoded([torch.from_numpy(file.data) for file in files])
         pairs = list(zip(files, decoded, strict=True))
         done = [(image, file) for file, image in pairs if image is not None]
         if done:
             places = torch.tensor([file.place for _, file in done], device=into.device)
             into[places] = cut_there(self.crop, [(image, file.drawn) for image, file in done])
-        if into.is_cuda:
-            # torchvision decodes on a stream of its own into memory that the next images get too:
-            # they must not come before these are cut.
-            torch.cuda.current_stream(into.device).synchronize()
         return [file for file, image in pairs if image is None]
 
     def _decoded(self, files: list[Tensor]) -> list[Tensor | None]:

@@ -59,15 +59,16 @@ def how_far(training: Training) -> str:
     log, hyper = training.log, training.hyper
     measured = next((row for row in reversed(log) if VALIDATED in row), None)
     if training.validation is not None and measured is not None:
-        right = f"{measured[VALIDATED]:.1%} right of {len(training.validation):,} validation images"
+        right = f"{100 * measured[VALIDATED]:.1f} % right"
+        right += f" of {len(training.validation):,} validation images"
         if training.robust is not None:
             value, low, high = (100 * measured[name] for name in ROBUST)
             right += f", error under {training.robust.title} {value:.1f} ± {(high - low) / 2:.1f} %"
         if measured is not log[-1]:
-            right += f" after epoch {measured['epoch']}"
+            right += f" after epoch {measured['epoch']:.4g}"
     else:
         data = training.data
         some = torch.linspace(0, len(data) - 1, hyper.batch).long().unique()
         share = training.tested.count_right(*data.shown(some)) / len(some)
-        right = f"{share:.0%} right of {len(some)} training images"
+        right = f"{100 * share:.0f} % right of {len(some)} training images"
     return f"epoch {training.epoch} of {hyper.epochs}: loss {log[-1]['loss']:.4f}, {right}"

@@ -63,7 +63,9 @@ class Stream:
     def said(self) -> str:
         threads = f"{self.workers} thread{'s' if self.workers > 1 else ''}"
         if self.decoder is not None:
-            threads += f" and nvJPEG, which decodes {self.decoder.share:.0%} of the JPEG files"
+            threads += (
+                f" and nvJPEG, which decodes {100 * self.decoder.share:.0f} % of the JPEG files"
+            )
         how = f"read while the net trains by {threads}, cut to {sides(*self.crop.shape)}"
         return f"{self.described}, {how}"
 

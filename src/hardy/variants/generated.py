@@ -17,7 +17,7 @@ from hardy.engine.ops import ops_for, to_device
 from hardy.engine.rng import derive_key, image_id
 from hardy.errors import InputError, sides
 from hardy.images.recipes import RECIPES, recipe_for
-from hardy.images.source import Ids, Labels, Source, size_of
+from hardy.images.source import Ids, Labels, Source, decodes_files, size_of
 from hardy.suites.cells import CLEAN, Cell, choose_cells
 from hardy.suites.suite import Suite
 from hardy.variants import Chunk, DecodedImage
@@ -74,7 +74,7 @@ class Generated:
     @property
     def decodes_files(self) -> bool:
         """Whether reading is the work of a decoder, and needs but the names of files."""
-        return getattr(self.source, "decodes_files", False)
+        return decodes_files(self.source)
 
     def read(self, index: int) -> DecodedImage:
         file, recipe = self.source.files[index], RECIPES[self.recipe]
