@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from hardy import progress
 from hardy.engine import textures
 from hardy.errors import InputError, need
 from hardy.images.datasets import fetch_cifar10
@@ -11,7 +12,7 @@ from hardy.images.groceries import fetch_groceries
 from hardy.images.icons50.collection import fetch_icons
 from hardy.models.zoo import ZOO
 from hardy.models.zoo.keeping import fetch_nets
-from hardy.progress import Track, mention, watch
+from hardy.progress import Track, watch
 from hardy.registry import summary, unknown
 
 
@@ -39,7 +40,7 @@ def fetch(
     ```
     """
     _check_wanted(what, *names, set=set, accept_licences=accept_licences)
-    mention(f"fetching {' '.join([what, *names])}, unless it is here")
+    progress.mention(f"fetching {' '.join([what, *names])}, unless it is here")
     if what == "models":
         return fetch_nets(names, track)
     if what == "icons50":

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hardy import progress
 from hardy.errors import InputError
 from hardy.execute import Executor, Team
 from hardy.models import Model
-from hardy.progress import mention
 from hardy.run.failures import Failures
 from hardy.run.predicting import RunTask, predict
 from hardy.run.reading import begin_reading_processes, reading_executor
@@ -158,7 +158,7 @@ def begin_units(job: UnitJob) -> Callable[[RunTask], Receipt]:
     subject = job.subject.near(models)
     processes = None
     if subject.device is not None:
-        processes = begin_reading_processes(subject, job.threads, mention)
+        processes = begin_reading_processes(subject, job.threads, progress.mention)
     executor = reading_executor(subject, job.threads, processes)
     failures = Failures(excused=job.excused)
 
