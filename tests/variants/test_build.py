@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import tarfile
 from collections import namedtuple
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
+import hardy
 from hardy.errors import HardyError, InputError
 from hardy.execute import executor
 from hardy.suites import load
@@ -21,6 +24,7 @@ from hardy.variants.disk.manifest import LINES
 from hardy.variants.disk.verify import verify
 from hardy.variants.generated import Generated
 from hardy.variants.stored import open_stored
+from tests.photos import photos as pixels_of
 from tests.suites.helpers import built, cells_of, opened, tree, write_photos, write_rows
 
 FORMATS = ("jpeg", "png", "npy", "tar")
@@ -69,6 +73,39 @@ def test_what_is_read_back_is_what_is_made_on_the_fly(
         there, now = stored.chunk(indices), made.chunk(indices)
         for cell in cells:
             np.testing.assert_array_equal(there.make(cell), now.make(cell), err_msg=str(cell))
+
+
+def test_numbers_of_classes_are_the_suites(tmp_path: Path) -> None:
+    """Whoever reads arrays or tars does not see the names of the folders."""
+    pictures = tmp_path / "val"
+    for k, pixels in enumerate(pixels_of(32)[:6]):
+        place = pictures / ("cat", "horse")[k // 3] / f"{k}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(place)
+    notes: list[str] = []
+    how: dict[str, Any] = {"images": pictures, "only": ["contrast"], "workers": 1}
+    how |= {"announce": lambda plan: notes.extend(plan.notes)}
+    hardy.build("cifar10_c", out=tmp_path / "c", **how)
+    assert notes == [
+        "labels are numbers of the 10 classes of CIFAR-10-C; say `own_classes=True` "
+        "for numbers of those that are here"
+    ]
+    labels = np.load(tmp_path / "c/labels.npy")
+    assert labels.tolist() == 5 * [3, 3, 3, 7, 7, 7]
+    assert verify(tmp_path / "c").fine
+    files = {"suite": "cifar10_c", "only": ["contrast"], "store": tmp_path / "runs"}
+    here = hardy.evaluate("fake:10", images=pictures, **files)
+    there = hardy.evaluate("fake:10", files=tmp_path / "c", **files)
+    error = "error contrast"
+    assert here.score()[error].value == there.score()[error].value
+    with pytest.raises(InputError, match="the list of images or labels is another"):
+        hardy.build("cifar10_c", out=tmp_path / "c", own_classes=True, **how)
+    hardy.build("cifar10_c", out=tmp_path / "own", own_classes=True, **how)
+    assert np.load(tmp_path / "own/labels.npy").tolist() == 5 * [0, 0, 0, 1, 1, 1]
+    hardy.build("cifar10_c", out=tmp_path / "tar", format="tar", **how)
+    with tarfile.open(next((tmp_path / "tar").rglob("*.tar"))) as shard:
+        said = {shard.extractfile(name).read() for name in shard.getnames() if name.endswith("cls")}
+    assert said == {b"3", b"7"}
 
 
 def test_the_official_layouts(photos: Path, rows: Path, tmp_path: Path) -> None:

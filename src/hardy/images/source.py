@@ -13,7 +13,7 @@ image decides its randomness, by one of three rules:
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -125,7 +125,8 @@ class SourcePart(Listing):
         return self.whole.read(int(self.rows[index]), convert)
 
     def describe(self) -> str:
-        return f"{len(self):,} of {self.whole.describe()}"
+        some = "" if len(self) == len(self.whole) else f"{len(self):,} of "
+        return some + self.whole.describe()
 
 
 def size_of(source: Source) -> tuple[int, int] | None:
@@ -143,6 +144,11 @@ def part_of(source: Source, rows: Labels) -> SourcePart:
     labels = None if source.labels is None else source.labels[rows]
     files, ids = ([some[row] for row in rows] for some in (source.files, source.ids))
     return SourcePart("", "", files, ids, labels, source.classes, source, rows)
+
+
+def relabelled(source: Source, labels: Labels, classes: tuple[str, ...] | None) -> SourcePart:
+    """The same images under other labels."""
+    return replace(part_of(source, np.arange(len(source))), labels=labels, classes=classes)
 
 
 def listing_hash(source: Source) -> str:

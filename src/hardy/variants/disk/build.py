@@ -22,7 +22,7 @@ from hardy.execute.machine import versions
 from hardy.files import check_apart, check_same
 from hardy.images.labels import classes_of
 from hardy.images.readers import open_images
-from hardy.images.source import Fault, Source, part_of
+from hardy.images.source import Fault, Source, part_of, relabelled
 from hardy.metrics import stratified_subset
 from hardy.places import UrlPath, is_folder, is_url, locate
 from hardy.progress import Track, untracked, watch
@@ -62,6 +62,7 @@ _OF_THE_BUILD = (
     *("manifest", "suite_version", "recipe", "files", "ids", "labels", "classes"),
     *("source", "versions", "cells"),
 )
+_NUMBERING = ("npy", "tar")  # formats that have the numbers of classes, not their names
 SAID = {
     "images_hash": "the list of images or labels is another",
     "suite_hash": "the suite has other contents than it had",
@@ -128,7 +129,8 @@ def build(
     if subset is not None:
         labels_or_none = np.zeros(len(source)) if source.labels is None else source.labels
         source = part_of(source, stratified_subset(labels_or_none, source.ids, size=subset))
-    doubts = _doubts(its_suite, source, own_classes)
+    written = format or _default_format(its_suite)
+    source, doubts = _classed(its_suite, source, own=own_classes, format=written)
     workplace: AbstractContextManager[Path] = nullcontext(place)
     if isinstance(place, UrlPath):
         doubts += (f"built in that folder, sent to {place}, and removed in the end",)
@@ -142,25 +144,38 @@ def build(
             executor=doers,
             elsewhere=on is not None,
             seed=seed,
-            format=format,
+            format=written,
             announce=lambda plan: announce(plan._replace(notes=plan.notes + doubts)),
             track=track,
         )
     return outcome._replace(faults=[fault.reason for fault in faults] + outcome.faults)
 
 
-def _doubts(suite: Suite, source: Source, own_classes: bool) -> tuple[str, ...]:
-    """A note where images have no labels, or are of other classes than the suite's."""
+def _classed(
+    suite: Suite, source: Source, *, own: bool, format: str
+) -> tuple[Source, tuple[str, ...]]:
+    """The images, and notes where they have no labels, or not those of the suite's classes.
+
+    Class folders may show only some of these. Where just the numbers of classes are written, they
+    are the suite's, since whoever reads them does not see the folders' names.
+    """
     if source.labels is None:
         todo = "to evaluate on the files, name them with `labels`, now or then"
-        return () if suite.kind == "perturbations" else (f"these images have no labels; {todo}",)
+        note = f"these images have no labels; {todo}"
+        return source, () if suite.kind == "perturbations" else (note,)
+    if own:
+        return source, ()
     try:
-        if not own_classes:
-            classes_of(suite, source.labels, source.classes, len(source))
+        known = classes_of(suite, source.labels, source.classes, len(source))
     except InputError:
         todo = "to evaluate on them, say `own_classes=True`"
-        return (f"these are not the classes of {suite.title}; {todo}",)
-    return ()
+        return source, (f"these are not the classes of {suite.title}; {todo}",)
+    if format not in _NUMBERING or (known.labels == source.labels).all():
+        return source, ()
+    note = f"labels are numbers of the {suite.classes:,} classes of {suite.title}"
+    todo = "say `own_classes=True` for numbers of those that are here"
+    labels = known.labels.astype(np.int64)
+    return relabelled(source, labels, known.names), (f"{note}; {todo}",)
 
 
 def _default_format(suite: Suite) -> str:
