@@ -131,6 +131,8 @@ def run_models(
                 )
             )
             check_unchanged(model, writer, subject)
+            if sampled is not None:
+                sampled.check_images(writer, subject)
             asked = {"cells": list(map(str, subject.cells)), "subset": subject.subset}
             called = (names or {}).get(model.name, RunNames(model.name))
             writer.add_session({**session, **asked, "warnings": doubts}, called)

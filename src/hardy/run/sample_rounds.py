@@ -79,12 +79,14 @@ class SampleRounds:
         self.plan = self.plan._replace(per_image=best)
         tell(why)
 
+    def take_one_each(self) -> None:
+        """Go on by one cell of each image: there are so few images that nothing is known yet."""
+        self.plan = self.plan._replace(per_image=1)
+
     def advance(self, worst: Looked, clean_far: float, most: float) -> bool:
         """Go on to the next round; False if there is none."""
         turns, visits, clean = self._turns(), self.visits, self.clean
         if worst.far > 1:
-            if not self.plan.per_image:  # so few images that nothing is known yet
-                self.plan = self.plan._replace(per_image=1)
             goal = turns * min(_MOST, max(_LEAST, _AIM * growth_needed(worst)))
             self.visits = self._visits_for(math.ceil(goal))
             self.clean = max(clean, self._turns() // _CLEAN_SHARE)

@@ -68,6 +68,15 @@ class SampledRun:
                     f"{model.name}, which adapts to the images of a batch; run a `subset` instead"
                 )
 
+    @staticmethod
+    def check_images(writer: RunWriter, subject: Subject) -> None:
+        """Refuse a part of the images that a run has: its order, and so its sample, is of all."""
+        if writer.images > len(subject):
+            raise InputError(
+                f"expected all {writer.images:,} images of the run in {writer.folder} with "
+                f"`until`, got {len(subject):,} of them; name all of them, or another `store`"
+            )
+
     def conduct(
         self,
         models: Sequence[Model],
@@ -124,8 +133,12 @@ class SampledRun:
                     writer.leave_out(UNREADABLE, len(faults))
             return self.look([writer.folder for _, writer in going_on()], rounds.extent)
 
-        for writer in writers:
-            writer.plan_sample(rounds.plan.as_dict())
+        def remember() -> None:
+            """The plan, before anything is predicted by it."""
+            for writer in writers:
+                writer.plan_sample(rounds.plan.as_dict())
+
+        remember()
         while True:
             in_time_left = predict()
             found = looks()
@@ -137,13 +150,15 @@ class SampledRun:
             if not in_time_left:
                 self.tell(f"the time is over: {in_time(self.limits.seconds)}")
                 return made
-            if not rounds.plan.per_image and worst.far > 1 and math.isfinite(worst.far):
-                asked = [model for model, _ in going_on()]
-                reading, making, predicting = time_few(asked, subject, _TIMED_ON_DEVICE)
-                costs = Costs(reading / self.workers, making / self.workers + predicting)
-                rounds.choose(worst, costs, self.tell)
-                for writer in writers:
-                    writer.plan_sample(rounds.plan.as_dict())
+            if not rounds.plan.per_image and worst.far > 1:
+                if math.isfinite(worst.far):
+                    asked = [model for model, _ in going_on()]
+                    reading, making, predicting = time_few(asked, subject, _TIMED_ON_DEVICE)
+                    costs = Costs(reading / self.workers, making / self.workers + predicting)
+                    rounds.choose(worst, costs, self.tell)
+                else:
+                    rounds.take_one_each()
+                remember()
             clean_far = max(one.clean_far for one in found)
             if not rounds.advance(worst, clean_far, self.limits.predictions):
                 if rounds.is_full or not any(one.sampled for one in found):

@@ -74,6 +74,11 @@ def note_beside(run: StoredRun, sample: StoredSample) -> list[str]:
     if whole:
         names = name_cells(whole, [cell for cell in sample.cells if cell not in whole])
         notes.append(f"stored of all images, of which just the sample is scored: {names}")
+    rest = [cell for cell in sample.cells if cell not in whole]
+    places = [1 + sample.cells.index(cell) for cell in rest]
+    more = int(run.have(rest).sum() - sample.wanted[:, places].sum())
+    if more:
+        notes.append(f"{more:,} more images under corruptions are stored, and not in the sample")
     return notes
 
 

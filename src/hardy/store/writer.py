@@ -140,6 +140,11 @@ class RunWriter(CheckpointWriter):
         return self._path
 
     @property
+    def images(self) -> int:
+        """How many the run has, which may be more than this session is about."""
+        return len(self._ids)
+
+    @property
     def width(self) -> int | None:
         """The number of classes, once it is known."""
         return self._width
