@@ -20,6 +20,7 @@ from hardy.models import Model, Override, Preprocessing
 from hardy.models.model_lists import list_wanted
 from hardy.places import locate
 from hardy.progress import Track, watch
+from hardy.rerun import refuse_in_rerun
 from hardy.run import runner
 from hardy.run.device_places import find_sharing
 from hardy.run.failures import Failures
@@ -187,6 +188,7 @@ def evaluate(
     print(run.score())
     ```
     """
+    refuse_in_rerun()
     wanted = list_wanted(
         model,
         models,

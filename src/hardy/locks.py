@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hardy.errors import InputError
 from hardy.inside import refuse_link
+from hardy.rerun import refuse_in_rerun
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -54,6 +55,7 @@ def hold(path: Path, busy: str) -> FileLock:
 @contextmanager
 def alone_in(folder: Path, lock: str, act: str, doing: str) -> Iterator[None]:
     """The folder, made if need be, for this process alone, to `act` in: "train", "training in"."""
+    refuse_in_rerun()
     busy = f"another process is {doing} {folder}; wait for it, or name another folder"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,8 @@ from typing import Any
 from hardy.errors import HardyError, told
 from hardy.execute.executor import Item, Result, Results, Setup, begin_worker
 from hardy.execute.feeding import Came, Did, Left, feed
-from hardy.execute.interpreter import is_of_script, script_left_alone
+from hardy.execute.interpreter import is_of_script, script_left_alone, why_it_may_die
+from hardy.execute.sent_setup import SentSetup, sent
 from hardy.interrupts import without_interrupts
 
 
@@ -35,21 +36,24 @@ class Crew:
         items: Iterable[Item],
         settle: Callable[[], None] = lambda: None,
     ) -> Results[Result]:
-        processes = _Processes(setup, self.places)
-        try:
-            yield from feed(processes, items, self._warn, settle, again=False)
-        finally:
-            processes.close()
+        with sent(setup) as received:
+            processes = _Processes(received, is_of_script(setup), self.places)
+            try:
+                yield from feed(processes, items, self._warn, settle, again=False)
+            finally:
+                processes.close()
 
 
 class _Processes:
     """Processes as a workforce: a pool for each, since a pool of several is lost with one."""
 
-    def __init__(self, setup: Setup[Any, Any], places: Sequence[Mapping[str, str]]) -> None:
+    def __init__(
+        self, setup: SentSetup, of_script: bool, places: Sequence[Mapping[str, str]]
+    ) -> None:
         context = get_context("spawn")
         self._theirs, self._ours = context.Pipe(duplex=False)
         self._places = places
-        self._of_script = is_of_script(setup)
+        self._of_script = of_script
         self._pools = [
             futures.ProcessPoolExecutor(
                 1, context, initializer=_begin_at, initargs=(setup, dict(place), self._theirs)
@@ -84,11 +88,17 @@ class _Processes:
         self._calls = {call: whose for call, whose in self._calls.items() if whose[0] != worker}
         if not self._able:
             raise HardyError(
-                f"no worker is left, the last one failed ({_in_words(failure)}); what was finished "
-                "is kept: see to the cause, then run the same command again"
+                f"no worker is left, the last one failed ({self._in_words(failure)}); what was "
+                "finished is kept: see to the cause, then run the same command again"
             ) from failure
         place = " ".join(f"{name}={value}" for name, value in self._places[worker].items())
-        return Left(worker, f"{worker + 1} of {len(self._places)}, {place}: {_in_words(failure)}")
+        which = f"{worker + 1} of {len(self._places)}, {place}"
+        return Left(worker, f"{which}: {self._in_words(failure)}")
+
+    def _in_words(self, failure: BaseException) -> str:
+        if isinstance(failure, BrokenProcessPool):
+            return f"its process died, {why_it_may_die(self._of_script)}"
+        return told(failure)
 
     def close(self) -> None:
         self._ours.close()
@@ -106,17 +116,11 @@ def _submit(pool: futures.ProcessPoolExecutor, item: Item) -> futures.Future[Any
         return failed
 
 
-def _in_words(failure: BaseException) -> str:
-    if isinstance(failure, BrokenProcessPool):
-        return "its process died, perhaps for lack of memory"
-    return told(failure)
-
-
-_setup: Setup[Any, Any] | None = None
+_setup: SentSetup | None = None
 _work: Callable[[Any], Any] | None = None
 
 
-def _begin_at(setup: Setup[Any, Any], place: Mapping[str, str], parent: Connection) -> None:
+def _begin_at(setup: SentSetup, place: Mapping[str, str], parent: Connection) -> None:
     """Set the process up when its first item comes, so that an error reaches the parent."""
     global _setup
     os.environ.update(place)
@@ -128,5 +132,5 @@ def _work_here(item: Any) -> Any:
     global _work
     if _work is None:
         assert _setup is not None  # `_begin_at` has run
-        _work = _setup()
+        _work = _setup.open()()
     return _work(item)

@@ -18,7 +18,8 @@ from typing import Any, Protocol, TypeVar
 
 from hardy import progress
 from hardy.errors import HardyError, InputError
-from hardy.execute.interpreter import is_of_script, script_left_alone
+from hardy.execute.interpreter import is_of_script, script_left_alone, why_it_may_die
+from hardy.execute.sent_setup import SentSetup, sent
 from hardy.interrupts import interrupts_later, without_interrupts
 
 Item = TypeVar("Item")
@@ -107,6 +108,10 @@ class Processes:
         self.workers = workers
 
     def run(self, setup: Setup[Item, Result], items: Iterable[Item]) -> Results[Result]:
+        with sent(setup) as received:
+            yield from self._run(received, is_of_script(setup), items)
+
+    def _run(self, setup: SentSetup, of_script: bool, items: Iterable[Item]) -> Results[Result]:
         queue = iter(items)
         context = get_context("spawn")
         # Workers live as long as this end is open: they also end when this process is killed.
@@ -116,7 +121,6 @@ class Processes:
         )
         try:
             running: set[futures.Future[Result]] = set()
-            of_script = is_of_script(setup)
             while True:
                 free = 2 * self.workers - len(running)
                 with without_interrupts(), script_left_alone(of_script):
@@ -129,7 +133,7 @@ class Processes:
                     yield future.result()
         except BrokenProcessPool as error:
             raise HardyError(
-                "a worker process died, perhaps for lack of memory; what was finished is kept: "
+                f"a worker process died, {why_it_may_die(of_script)}; what was finished is kept: "
                 "run the same command again, with fewer workers if it happens again"
             ) from error
         finally:
@@ -163,11 +167,11 @@ def count_workers(workers: int | None) -> int:
 _worker: Callable[[Any], Any] | None = None
 
 
-def _begin(setup: Setup[Any, Any], parent: Connection, speaks: bool) -> None:
+def _begin(setup: SentSetup, parent: Connection, speaks: bool) -> None:
     global _worker
     progress.speaks = speaks
     begin_worker(parent)
-    _worker = setup()
+    _worker = setup.open()()
 
 
 def begin_worker(parent: Connection) -> None:

@@ -54,6 +54,15 @@ def is_of_script(work: object) -> bool:
     return sink.names_script
 
 
+def why_it_may_die(of_script: bool) -> str:
+    """What people should look at when a process has died."""
+    memory = "perhaps for lack of memory"
+    if not of_script:
+        return memory
+    guard = 'if __name__ == "__main__":'
+    return f"{memory}, or since the script, which it runs again, has its calls not under `{guard}`"
+
+
 @contextmanager
 def script_left_alone(of_script: bool) -> Iterator[None]:
     """Processes that `multiprocessing` begins meanwhile do not run the caller's script again, which

@@ -26,6 +26,7 @@ from hardy.images.source import Fault, Source, part_of, relabelled
 from hardy.metrics import stratified_subset
 from hardy.places import UrlPath, is_folder, is_url, locate
 from hardy.progress import Track, untracked, watch
+from hardy.rerun import refuse_in_rerun
 from hardy.suites import keep_beside, load
 from hardy.suites.cells import Cell, choose_cells, levels
 from hardy.suites.suite import Suite
@@ -106,6 +107,7 @@ def build(
     >>> hardy.build("cifar10_c", images="four.npz", out="small-c", only=["contrast"], workers=1)
     BuildOutcome(built=4, kept=0, faults=[])
     """
+    refuse_in_rerun()
     if on is not None and workers is not None:
         raise InputError(f"expected `workers` or `on`, got both: {workers} and {on}")
     its_suite, place = load(suite), locate(out)
