@@ -14,7 +14,7 @@ from hardy.report.figures import choose_figure, figures_across
 from hardy.report.gathered import gather
 from hardy.report.plotly_figures import draw_plotly
 from hardy.report.write import as_markdown, render_store
-from hardy.train.run_folder import LOG_COLUMNS, MEASURED, write_log
+from hardy.train.run_folder import LOG, LOG_COLUMNS, MEASURED, write_log
 from tests.report.stores import write_run
 
 
@@ -116,6 +116,22 @@ def test_a_training_alone(tmp_path: Path, whole: bool, run) -> None:
         choose_figure(gather(place), "bars")
     with pytest.raises(InputError, match=r"for csv, got trainings alone: the log\.csv in each"):
         hardy.report(place, tmp_path / "a.csv", track=untracked)
+
+
+def test_a_training_without_a_log_is_told(store: Path, tmp_path: Path, run) -> None:
+    """It has just begun, or has failed in its first epoch."""
+    (write_training(store / "begun") / LOG).unlink()
+    report = gather(store)
+    assert [one.label for one in report.trainings] == ["augmix"]
+    assert report.left_out == (f"{store / 'begun'}: this training has no log yet",)
+    (write_training(tmp_path / "nets/begun") / LOG).unlink()
+    code, _, err = run("report", str(tmp_path / "nets"), "-o", str(tmp_path / "a.html"))
+    assert code == 2
+    assert "begun: this training has no log yet" in err
+    write_training(tmp_path / "nets/net")
+    code, _, err = run("report", str(tmp_path / "nets"), "-o", str(tmp_path / "a.html"))
+    assert (code, (tmp_path / "a.html").exists()) == (1, True)  # one could not be shown
+    assert "begun: this training has no log yet" in err
 
 
 def test_folders_that_are_no_trainings(store: Path, tmp_path: Path, run) -> None:

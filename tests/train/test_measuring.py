@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+import hardy
 from hardy.errors import InputError
 from hardy.train.measuring import Every, read_every
 from hardy.train.run_folder import LOG_COLUMNS, MEASURED, check_log
@@ -45,3 +49,19 @@ def test_when_it_is_due() -> None:
     for wrong in ("0", "m", "1.5", "-3", "5h", True):
         with pytest.raises(InputError, match="expected `every` as a number of epochs, 1 or more"):
             read_every(wrong)
+
+
+@pytest.mark.parametrize(
+    ("alone", "message"),
+    [
+        ({"every": "30m"}, "expected `validation` images with `every` 30m, got it alone"),
+        ({"every": 2}, "expected `validation` images with `every` 2, got it alone"),
+        ({"teacher_weight": 0.5}, "expected a `teacher` with `teacher_weight` 0.5, got none"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(
+    alone: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=message):
+        hardy.train("standard", data="set.npz", out=tmp_path / "out", **alone)
+    assert not (tmp_path / "out").exists()

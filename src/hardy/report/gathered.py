@@ -197,8 +197,9 @@ def gather(
     """
     brought = read_points(points)
     faults: list[str] = []
+    begun: list[str] = []
     folders = training_folders(store, trained)
-    runs = stored_runs(store, folders, faults)
+    runs = stored_runs(store, folders, faults, begun)
     renamed = overtaken(runs)
     labels = _labels(runs, renamed)
     scored: list[Scores] = []
@@ -241,7 +242,7 @@ def gather(
             sections.append(Section(suite, entries, number, len(groups), apart, line))
     known = {labels[key]: one for key, one in styles.items()}
     curves = read_trainings(folders, known)
-    return StoreReport(tuple(sections), tuple(map(str, left_out)), tuple(curves))
+    return StoreReport(tuple(sections), (*map(str, left_out), *begun), tuple(curves))
 
 
 def _key(run: StoredRun) -> str:

@@ -61,13 +61,28 @@ def _folders_in(place: Path) -> list[Path]:
     return [one for one in every if (one / LOG).exists() and (one / RUN).exists()]
 
 
-def stored_runs(store: Path, trained: Sequence[Path], faults: list[str]) -> list[StoredRun]:
-    """The runs of a store but for trainings; none where it has trainings alone."""
+def stored_runs(
+    store: Path, trained: Sequence[Path], faults: list[str], begun: list[str]
+) -> list[StoredRun]:
+    """The runs of a store but for trainings; none where it has trainings alone. Those that have
+    just `begun`, and have no log, are told."""
     there = {path.parent for path in store.glob(f"*/{RUN}")}
-    alone = store.is_dir() and there <= set(trained)
+    unlogged = [one for one in sorted(there - set(trained)) if _has_just_begun(one)]
+    begun += [f"{one}: this training has no log yet" for one in unlogged]
+    besides = [*trained, *unlogged]
+    alone = store.is_dir() and there <= set(besides)
     if store in trained or (trained and alone and not (store / RUN).exists()):
         return []
-    return find_runs(store, faults, besides=trained)
+    if unlogged and alone:
+        raise InputError(begun[0])
+    return find_runs(store, faults, besides=besides)
+
+
+def _has_just_begun(folder: Path) -> bool:
+    try:
+        return not (folder / LOG).exists() and {"method", "recipe"} <= read_run(folder).keys()
+    except InputError:
+        return False
 
 
 def read_trainings(folders: Sequence[Path], styles: Mapping[str, int]) -> list[TrainingCurve]:
