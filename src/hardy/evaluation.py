@@ -34,7 +34,7 @@ from hardy.run.selection import Images, open_subject, refuse_store_among
 from hardy.run.shards import read_shard
 from hardy.run.units import Elsewhere, check_travels
 from hardy.scores.evaluated import ModelRuns, run_asked_for, runs_of_groups
-from hardy.scores.sample_looks import Until, plan_sample
+from hardy.scores.sample_looks import Until, check_targets, plan_sample
 from hardy.scores.scoring import Asked, Run, StoredRuns
 from hardy.store.reader import open_run
 from hardy.suites import load
@@ -227,6 +227,8 @@ def evaluate(
         classes=classes,
         faults=unusable,
     )
+    if until is not None:
+        check_targets(until, benchmark, subject.cells, own_classes=own_classes)
     tell = warn or warn_user
     sharing = find_sharing(devices=devices, on=on, device=device, workers=workers, warn=tell)
     reading_processes = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import hardy
 from hardy.errors import InputError
 from hardy.run.sample_limits import Limits, read_limits
 from hardy.scores.sample_looks import read_targets
+from tests.suites.helpers import write_photos, write_rows
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,10 @@ def test_a_difference_is_points(width: object) -> None:
         hardy.compare("fake:10", "fake:11", suite="cifar10_c", until=width)
 
 
-@pytest.mark.parametrize("name", ["mean eror", "error fogg", "mFR", "error fog (difficulty x)"])
+UNKNOWN = ["mean eror", "error fogg", "mFR", "error fog (difficulty x)", "ECE", "mCE", "CE fog"]
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
 def test_an_unknown_score_is_told_before_any_prediction(name: str) -> None:
     with pytest.raises(InputError, match="unknown score for `until`"):
         hardy.evaluate("fake:10", suite="cifar10_c", images="nowhere.npz", until={name: 1})
@@ -69,3 +74,21 @@ def test_an_unknown_score_is_told_before_any_prediction(name: str) -> None:
 def test_a_score_that_may_come_is_waited_for(suite: str, name: str) -> None:
     with pytest.raises(InputError, match=r"there is no file or folder nowhere\.npz"):
         hardy.evaluate("fake:10", suite=suite, images="nowhere.npz", until={name: 1})
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "how"),
+    [
+        ("cifar10_c", "validation error", {}),
+        ("cifar10_c", "error snow", {}),
+        ("imagenet_c", "mCE", {"own_classes": True}),
+    ],
+)
+def test_a_score_that_these_cells_have_not_is_told_before_any_prediction(
+    suite: str, name: str, how: dict[str, Any], tmp_path: Path
+) -> None:
+    images = write_rows(tmp_path) if suite == "cifar10_c" else write_photos(tmp_path / "val")
+    some = {"images": images, "only": ["fog"], "store": tmp_path / "runs", **how}
+    with pytest.raises(InputError, match="unknown score for `until`"):
+        hardy.evaluate("fake:2", suite=suite, until={name: 1}, **some)
+    assert not (tmp_path / "runs").exists()

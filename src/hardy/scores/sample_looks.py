@@ -22,6 +22,7 @@ from hardy.scores.sampled_scores import refuse_thin
 from hardy.scores.stored_sample import StoredSample, find_sample
 from hardy.scores.wanted_scores import usable_metrics
 from hardy.store.reader import StoredRun, open_run
+from hardy.suites.cells import CLEAN, Cell
 from hardy.suites.suite import Suite
 
 _MAIN = ""  # the score that ranks, whatever it is called
@@ -52,11 +53,23 @@ def plan_sample(
         raise InputError(
             f"expected two models for the {DIFFERENCE} between them in `until`, got {models}"
         )
-    possible = [_MAIN, DIFFERENCE, *_possible_scores(suite)]
-    for name in targets:
-        if re.sub(r" \(difficulty \d+\)$", "", name) not in possible:
-            raise unknown("score for `until`", name, possible[2:])
+    _check_possible(targets, suite, (*suite.counted, *suite.validation), referred=True)
     return SampledRun(_look_for(targets), read_limits(at_most), progress.mention, workers)
+
+
+def check_targets(until: Until, suite: Suite, cells: Sequence[Cell], *, own_classes: bool) -> None:
+    """Refuse scores that a sample of these cells will not have."""
+    names = tuple(dict.fromkeys(cell.name for cell in cells if cell != CLEAN))
+    _check_possible(read_targets(until), suite, names, referred=not own_classes)
+
+
+def _check_possible(
+    targets: Iterable[str], suite: Suite, names: Sequence[str], *, referred: bool
+) -> None:
+    possible = list(_possible_scores(suite, names, referred=referred))
+    for name in targets:
+        if re.sub(r" \(difficulty \d+\)$", "", name) not in (_MAIN, DIFFERENCE, *possible):
+            raise unknown("score for `until`", name, possible)
 
 
 def read_targets(until: Until) -> dict[str, float]:
@@ -97,11 +110,16 @@ def _no_targets(got: object) -> InputError:
     )
 
 
-def _possible_scores(suite: Suite) -> Iterator[str]:
-    """The scores that a run on it may have, whatever its images and classes are."""
+def _possible_scores(suite: Suite, names: Sequence[str], *, referred: bool) -> Iterator[str]:
+    """The scores that a sample of these corruptions may have, ratios if a reference is there."""
+    divisor = suite.reference or suite.flips if referred else None
     for metric in usable_metrics(suite.kind)[0]:
-        yield from filter(None, (metric.mean, metric.clean, metric.validation))
-        for name in (*suite.counted, *suite.validation) if metric.single else ():
+        if metric.base.beneath is not None or (metric.is_ratio and divisor is None):
+            continue
+        yield from [metric.clean] if metric.clean else ()
+        for label, group in ((metric.mean, suite.counted), (metric.validation, suite.validation)):
+            yield from [label] if label and not set(names).isdisjoint(group) else ()
+        for name in names if metric.single else ():
             yield metric.single_label(name)
 
 
