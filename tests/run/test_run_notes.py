@@ -16,7 +16,24 @@ from hardy.errors import InputError
 from hardy.evaluation import evaluate
 from hardy.images.datasets import CLASSES
 from hardy.models import load_model as load_model
+from tests.photos import photos
 from tests.run.runs import FEW, one
+
+
+def test_more_images_of_own_classes_leave_those_that_are_there_alone(tmp_path: Path) -> None:
+    """Where a suite numbers its images, too: another file would number all later ones anew."""
+    folder = tmp_path / "pets"
+    for k, pixels in enumerate(photos(32)[:6]):
+        place = folder / ("cat", "dog")[k % 2] / f"b{k // 2}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(place)
+    what: dict[str, Any] = {"images": folder, "store": tmp_path / "runs", **FEW}
+    before = one(evaluate("fake:2", own_classes=True, **what))
+    assert list(before.stored.ids)[:2] == ["cat/b0", "cat/b1"]
+    Image.fromarray(photos(32)[6]).save(folder / "cat/a.png")
+    after = one(evaluate("fake:2", own_classes=True, **what))
+    assert after.folder == before.folder
+    assert list(after.stored.ids)[:2] == ["cat/a", "cat/b0"]
 
 
 def test_images_of_own_classes_may_have_one_name_in_each(tmp_path: Path) -> None:

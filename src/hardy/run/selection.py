@@ -156,7 +156,9 @@ def _chosen(
     return Subject(variants, cells, chosen, of, how)
 
 
-def _open_source(images: Images, suite: Suite, id_rule: str, labels: Any, faults: Faults) -> Source:
+def _open_source(
+    images: Images, suite: Suite, id_rule: str | None, labels: Any, faults: Faults
+) -> Source:
     RECIPES[suite.recipe]  # one that nobody knows is refused before the images are listed
     if isinstance(images, str | os.PathLike):
         source = open_images(images, labels=labels, id_rule=id_rule, faults=faults)

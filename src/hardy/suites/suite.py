@@ -137,10 +137,12 @@ class Suite:
         """Whether there are severities; in some suites each image draws a strength of its own."""
         return any(len(self.edition.severities(name)) > 1 for name in self.corruptions)
 
-    def rule_of_ids(self, *, by_path: bool) -> str:
-        """How images get their ids: of classes of their own, each class may have a file of one
-        stem, so `by_path` the folder counts too."""
-        return "relative_path" if by_path and self.id_rule == "file_stem" else self.id_rule
+    def rule_of_ids(self, *, by_path: bool) -> str | None:
+        """How images get their ids. Those of classes of their own, of which each may have a file of
+        one stem, go `by_path`; where numbered images would do, just those that have one: None."""
+        if not by_path:
+            return self.id_rule
+        return "relative_path" if self.id_rule == "file_stem" else None
 
     def unrevised(self, version: int) -> Suite:
         """This suite in an earlier version, when all formulas gave the bytes they gave at first."""

@@ -180,7 +180,7 @@ def train(
     check_stylised(made, stylised)
     if validation is not None:
         check_labelled(validation, "validation")
-    if validation is None and every != 1:
+    if validation is None and str(every) != "1":
         raise InputError(f"expected `validation` images with `every` {every}, got it alone")
     if teacher is None and teacher_weight != 1.0:
         raise InputError(f"expected a `teacher` with `teacher_weight` {teacher_weight}, got none")
