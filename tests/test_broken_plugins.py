@@ -62,6 +62,9 @@ def test_all_else_works(hardy: Hardy, folder: Path) -> None:
     told = hardy("score", "runs")
     assert told.count('the plug-in metric "error" (hardy_bad:NUMBER) of the package') == 1
     assert "mean error" in told
+    told = hardy("show", "day.png", "-o", "sheet.png")
+    assert told.count('WARNING: the plug-in corruption "absent"') == 1
+    assert (folder / "sheet.png").exists()
     told = hardy("report", "runs", "-o", "report.html")
     assert told.count('WARNING: the plug-in figure "absent"') == 1
     assert "by corruption" in (folder / "report.html").read_text()
@@ -69,3 +72,11 @@ def test_all_else_works(hardy: Hardy, folder: Path) -> None:
         hardy("corrupt", "day.png", "out.png", "--with", "fog:3")
     with pytest.raises(AssertionError, match=r'error: the plug-in figure "number" .* hardy_bad'):
         hardy("plot", "runs", "number", "-o", "out.svg")
+
+
+def test_doctor_names_them(hardy: Hardy) -> None:
+    with pytest.raises(AssertionError) as failed:  # it exits with 1, since something is broken
+        hardy("doctor")
+    told = " ".join(str(failed.value).split())
+    assert told.count("of the package hardy_bad") == 3 * len(KINDS)
+    assert 'the plug-in figure "absent" (hardy_bad:absent) of the package hardy_bad' in told

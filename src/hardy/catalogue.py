@@ -30,6 +30,7 @@ KINDS: Registry[Any] = Registry(
         "recipes": _row("images.recipes:RECIPES", "Ways to resize and crop photographs."),
     },
 )
+WARNING = "WARNING: "  # before what is wrong with a plug-in, in place of a line about it
 
 
 class Listed(NamedTuple):
@@ -79,5 +80,5 @@ def _in_order(kind: str, registry: Registry[Any]) -> tuple[str, ...]:
 
 def _entry(registry: Registry[Any], name: str) -> Listed:
     if fault := registry.fault(name):  # it breaks only its own line
-        return Listed(name, "", f"WARNING: {fault}")
+        return Listed(name, "", f"{WARNING}{fault}")
     return Listed(registry.form(name), registry.category(name), registry.summary(name))

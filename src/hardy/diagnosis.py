@@ -9,6 +9,7 @@ from importlib.metadata import metadata, requires, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from hardy.catalogue import KINDS, WARNING, names
 from hardy.engine import textures
 from hardy.errors import install_command, remedy, told
 from hardy.execute import processors
@@ -74,7 +75,19 @@ def doctor() -> list[Finding]:
         _engine(),
         _textures(),
         _cifar(),
+        *_broken_plugins(),
         *(_extra(extra, use) for extra, use in _uses().items()),
+    ]
+
+
+def _broken_plugins() -> list[Finding]:
+    """Plug-ins of other packages that cannot be used; all else works without them."""
+    todo = "repair the package that brings it, or uninstall it"
+    return [
+        Finding("plug-in", one.summary, todo)
+        for kind in KINDS
+        for one in names(kind)
+        if one.summary.startswith(WARNING)
     ]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, overload
 
 import numpy as np
 
+from hardy.corrupt import CORRUPTIONS
 from hardy.corrupt.calls import corrupt, corruptions
 from hardy.engine.door import UInt8, enter
 from hardy.errors import InputError
@@ -153,7 +154,8 @@ def _sheet(pixels: UInt8, id: str | int, side: int, track: Track) -> PhotoSheet:
 def _names() -> list[str]:
     """The corruptions of ImageNet-C, then plug-ins."""
     own = load("imagenet_c").corruptions
-    return [name for name in corruptions() if name in own or not editions(name)]
+    usable = [name for name, _ in CORRUPTIONS.usable(corruptions()) if not CORRUPTIONS.fault(name)]
+    return [name for name in usable if name in own or not editions(name)]
 
 
 def _frames(photo: Photo, name: str, level: int, side: int) -> Frames:
