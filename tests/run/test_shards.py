@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hardy.errors import InputError
@@ -15,8 +17,8 @@ def test_every_block_is_in_one_share_whether_they_are_counted_from_0_or_1(first:
         assert [share is not None and share.has(block) for share in shares].count(True) == 1
 
 
-@pytest.mark.parametrize("text", ["4/3", "1/0", "x", "1", "-1/3", "1/3/5", "1.5/3", ""])
-def test_what_is_no_share(text: str) -> None:
+@pytest.mark.parametrize("text", ["4/3", "1/0", "x", "1", "-1/3", "1/3/5", "1.5/3", "", (1, 2)])
+def test_what_is_no_share(text: Any) -> None:
     with pytest.raises(InputError, match='expected a share such as "1/8"'):
         read_shard(text)
 

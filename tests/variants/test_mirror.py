@@ -72,6 +72,10 @@ def test_all_are_the_corruptions_of_imagenet_c() -> None:
     assert tree("some") == sorted([CORRUPTED, *(f"{name}/3/cat.png" for name in names)])
     assert len(typed_cells("all:3", None)) == 19
     assert len(typed_cells("all fog:1 fog", None)) == 95
+    assert typed_cells("noc_rotation", None) == [Cell("noc_rotation", 1)]  # it has but one
+    for word in ("fog 3", "fog:", "fog,,snow:1"):
+        with pytest.raises(InputError, match=r"fog:3, fog:1-5|for none, such as \"fog:1 snow:1\""):
+            typed_cells(word, None)
 
 
 def test_the_fifteen_that_count_and_the_other_four_have_names() -> None:

@@ -97,6 +97,15 @@ def test_a_missing_file(folder: Path) -> None:
     assert (report.altered, report.extra) == ([], [])
 
 
+def test_a_link_to_a_folder_is_extra(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (folder / "more").symlink_to(tmp_path / "other")
+    try:
+        assert verify(folder).extra == ["more"]
+    finally:
+        (folder / "more").unlink()
+
+
 def test_extra_files(folder: Path) -> None:
     extra = ["a.txt", "contrast/1/x.JPEG", "contrast/x", "contrast/5/n00000001/photo_001.JPEG",
              "fog/1/n00000001/photo_001.JPEG", "fog.npy"]  # fmt: skip

@@ -31,6 +31,8 @@ class DevicePlaces(NamedTuple):
 
 def find_places(devices: str | Iterable[int | str]) -> DevicePlaces:
     """The devices that a user asked for; one that is named twice is shared by two processes."""
+    if not isinstance(devices, Iterable):
+        raise InputError(f"expected devices as {_EXPECTED}, got {brief(str(devices))}")
     words = devices.split(",") if isinstance(devices, str) else [str(one) for one in devices]
     words = [word.strip().removeprefix("cuda:") for word in words if word.strip()]
     if words == ["all"]:

@@ -39,9 +39,9 @@ def read_shard(text: str | None, environment: Mapping[str, str] = os.environ) ->
         return None
     if text == "auto":
         return _shard_of_rank(environment)
-    numbers = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+    numbers = re.fullmatch(r"(\d{1,9})/(\d{1,9})", str(text))
     if not numbers:
-        raise InputError(f"expected {_EXPECTED}, got {brief(text)}")
+        raise InputError(f"expected {_EXPECTED}, got {brief(str(text))}")
     return _checked(Shard(int(numbers[1]), int(numbers[2])), text)
 
 

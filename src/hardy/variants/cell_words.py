@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 
 from hardy.errors import InputError
-from hardy.suites import SEVERITIES, load
+from hardy.suites import SEVERITIES, editions, load
+from hardy.suites import edition as find_edition
 from hardy.suites.cells import GROUPS, Cell
 
 
@@ -18,20 +19,26 @@ def typed_cells(names: str | Sequence[str], severity: int | None) -> list[Cell]:
     groups = dict(zip(GROUPS, (suite.counted, suite.validation, suite.corruptions), strict=True))
     cells: list[Cell] = []
     for word in words:
-        severities: Sequence[int] = SEVERITIES if severity is None else (severity,)
-        name, colon, text = word.partition(":") if severity is None else (word, "", str(severity))
-        if colon:
-            severities = _severities(text, word)
+        name, colon, text = word.partition(":") if severity is None else (word, "", "")
+        said: Sequence[int] | None = None if severity is None else (severity,)
+        if colon or word.isdecimal():
+            said = _severities(text, word)
         some = groups.get(name, (name,))
-        cells += [Cell(one, level) for one in some for level in severities]
+        cells += [Cell(one, level) for one in some for level in said or _all_of(one)]
     return list(dict.fromkeys(cells))
+
+
+def _all_of(name: str) -> Sequence[int]:
+    """The severities that a corruption has: some have one."""
+    having = editions(name)
+    return find_edition(having[0]).severities(name) if having else SEVERITIES
 
 
 def _between_commas(word: str) -> list[str]:
     """The corruptions in a word: "fog:1,3,snow:2" is two, as a comma parts them only where a letter
     follows, or nothing. Where some have severities and others none, it is an error: nobody knows
     whose they are."""
-    parts = [part for part in re.split(r",(?=[a-zA-Z]|$)", word) if part]
+    parts = [part for part in map(_bare, re.split(r",(?=[a-zA-Z]|$)", word)) if part]
     alone = [part for part in parts if ":" not in part]
     if alone and len(alone) < len(parts):
         _, _, text = next(part for part in parts if ":" in part).partition(":")
@@ -40,6 +47,11 @@ def _between_commas(word: str) -> list[str]:
             f'expected severities for each corruption or for none, such as "{apart}", got "{word}"'
         )
     return parts
+
+
+def _bare(part: str) -> str:
+    """Without a comma too many."""
+    return part.strip(",")
 
 
 def _severities(text: str, word: str) -> Sequence[int]:

@@ -123,8 +123,9 @@ def _check_build(folder: Path, header: dict[str, Any], track: Track) -> BuildChe
 def _folders(folder: Path) -> Iterator[tuple[str, list[str]]]:
     """The folders below one, "." for itself, and the names of the files in each."""
     if not isinstance(folder, UrlPath):
-        for where, _, names in os.walk(folder):
-            yield Path(where).relative_to(folder).as_posix(), names
+        for where, below, names in os.walk(folder):  # which does not follow links
+            links = [name for name in below if os.path.islink(os.path.join(where, name))]
+            yield Path(where).relative_to(folder).as_posix(), names + links
         return
     found: dict[str, list[str]] = {}
     for name, is_folder in folder.children(all_below=True):
