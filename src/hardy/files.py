@@ -295,6 +295,5 @@ def check_apart(source: Path, target: Path) -> None:
     """Refuse an output that would become part of the source, or the source of the output."""
     one, other = source.resolve(), target.resolve()
     if one.is_relative_to(other) or other.is_relative_to(one):
-        raise InputError(
-            f"{source} and {target} lie one within the other; name an output folder elsewhere"
-        )
+        how = "are the same" if one == other else "lie one within the other"
+        raise InputError(f"{source} and {target} {how}; name an output folder elsewhere")

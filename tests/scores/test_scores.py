@@ -159,7 +159,7 @@ def test_corruptions_with_fewer_severities_are_left_out(tmp_path: Path) -> None:
     scores = score_run(write_run(tmp_path, wrong), how=FEW)
     assert scores["mCE"].circumstances.names == ("frost", "fog")
     assert "error snow" not in scores
-    assert scores.notes == ("snow was run at severity 1, 3, 4, 5 only, and is left out",)
+    assert scores.notes == ("snow was run at severities 1, 3, 4, 5 only, and is left out",)
 
 
 def test_the_severities_of_the_most_corruptions(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_the_severities_of_the_most_corruptions(tmp_path: Path) -> None:
     wrong |= errors(names=("snow",), severities=(3, 4))
     scores = score_run(write_run(tmp_path, wrong), how=FEW)
     assert scores["mean error"].circumstances.levels == (2,)
-    assert "snow was run at severity 3, 4 only, and is left out" in scores.notes
+    assert "snow was run at severities 3, 4 only, and is left out" in scores.notes
 
 
 def test_only_validation(tmp_path: Path) -> None:

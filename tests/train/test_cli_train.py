@@ -58,7 +58,8 @@ def test_train_again_and_load(run) -> None:
     arguments = ("patch_gaussian", "--epochs", "1", "--set", "size=7", "--set", "sigma=0.5")
     code, out = run(*arguments)
     assert code == 0
-    first, told, todo = out.splitlines()
+    first, end, told, todo = out.splitlines()
+    assert re.fullmatch(r"epoch 1 of 1: loss \d\.\d{4}, \d+ % right of 64 training images", end)
     assert first == "64 images of 3 classes, array set.npz"
     assert told.startswith("trained narrow by patch_gaussian, the loss is ")
     assert told.endswith(" after epoch 1; corruptions seen: gaussian_noise, noc_gaussian")
@@ -84,7 +85,7 @@ def test_a_run_that_goes_on_says_so(run, monkeypatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(loop.Training, "run_epoch", stopped)
         assert run("standard", "--epochs", "3")[0] == 130
-    _, told, _ = run("standard", "--epochs", "3")[1].splitlines()
+    _, _, told, _ = run("standard", "--epochs", "3")[1].splitlines()
     assert told.startswith("trained narrow by standard on from epoch 2, the loss is ")
 
 
@@ -93,21 +94,21 @@ def test_weights_to_start_from(run) -> None:
     code, out = run("standard", "--epochs", "1", "--init", "weights.pt")
     assert code == 0
     unknown = "unknown, since nothing beside the weights of --init says which these had seen"
-    assert out.splitlines()[1].endswith(f" after epoch 1; corruptions seen: {unknown}")
+    assert out.splitlines()[2].endswith(f" after epoch 1; corruptions seen: {unknown}")
     code, out = run("gauss_single", "--epochs", "1", "--init", "weights.pt", "--out", "partly")
-    assert out.splitlines()[1].endswith(
+    assert out.splitlines()[2].endswith(
         "; corruptions seen: gaussian_noise, noc_gaussian; nothing beside the weights of --init "
         "says which these had seen"
     )
     run("gauss_single", "--epochs", "1", "--out", "known")
     init = ("--init", "known/model.safetensors")
     code, out = run("standard", "--epochs", "1", "--out", "further", *init)
-    assert out.splitlines()[1].endswith("; corruptions seen: gaussian_noise, noc_gaussian")
+    assert out.splitlines()[2].endswith("; corruptions seen: gaussian_noise, noc_gaussian")
     record = read_unsealed(Path("known/run.json"))
     spoiled = record | {"seen_corruptions": ["\ud800", "\x1b[31mred"]}
     Path("known/run.json").write_text(json.dumps(spoiled))
     code, out = run("standard", "--epochs", "1", "--out", "spoiled", *init)
-    assert out.splitlines()[1].endswith(r"; corruptions seen: \ud800, \x1b[31mred")
+    assert out.splitlines()[2].endswith(r"; corruptions seen: \ud800, \x1b[31mred")
 
 
 def test_weights_for_other_classes(run) -> None:
@@ -212,10 +213,10 @@ def test_a_bar_for_each_restart_and_each_epoch_on_a_terminal_only(
 def test_what_it_will_take_and_how_far_it_is(run, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the weights are those of a silent run."""
     few = ("standard", "--epochs", "3", "--batch", "24")
-    assert len(run(*few, "--out", "silent")[1].splitlines()) == 3
+    assert len(run(*few, "--out", "silent")[1].splitlines()) == 4
     monkeypatch.setattr(progress, "PAUSE", 0)
     monkeypatch.setattr(Outlook, "TIMED", 0)
-    _, whole, first, second, _, _ = run(*few)[1].splitlines()
+    _, whole, first, second, _, _, _ = run(*few)[1].splitlines()
     told = r": loss \d\.\d{4}, \d+ % right of 24 training images; about \d+ s left"
     assert re.fullmatch("epoch 1 of 3" + told, first)
     assert re.fullmatch("epoch 2 of 3" + told, second)

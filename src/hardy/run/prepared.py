@@ -207,6 +207,8 @@ class Evaluation:
 
     def _unchecked(self, model: Model) -> str | None:
         """What a model's scores rest on without anybody having looked; of flips it is nothing."""
+        if self._checked(model):
+            return None
         if self.subject.suite.kind == "perturbations":
             return None
         if facts_of(model).held_out is not None:  # trained by Hardy for this very test

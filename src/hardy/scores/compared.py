@@ -134,9 +134,11 @@ class Compared(Shown):
                 "bring them"
             )
         if self.clean:
+            apart = ", of all classes together" if "within classes" in around else ""
             told.append(
                 f"clean images: {self.clean.only_first:,} only A gets wrong, "
                 f"{self.clean.only_second:,} only B; McNemar's exact p = {self.clean.p_value:.3g}"
+                f"{apart}"
             )
         return told + self._all_notes()
 

@@ -135,8 +135,8 @@ def _select_corruptions(
             cells = tuple(Cell(name, level) for name in names for level in common)
             found.append(_having_all(run, places, names, common, (*clean, *cells)))
             notes += [
-                f"{name} was run at severity {', '.join(map(str, levels[name]))} only, and is left "
-                "out"
+                f"{name} was run at severit{'y' if len(levels[name]) == 1 else 'ies'} "
+                f"{', '.join(map(str, levels[name]))} only, and is left out"
                 for name in levels
                 if name not in names
             ]

@@ -128,6 +128,8 @@ def _train_the_rest(
             elapsed = sum(row["seconds"] for row in rows)
             training.saver.after_epoch(training, elapsed >= SAVE_SECONDS)
     training.finish()
+    if ranks.first and training.validation is None:  # else the log has an accuracy that tells more
+        say(how_far(training))
     record.share_unreadable(training)
     if ranks.first:
         record.write_unreadable(out, record.streams_of(training))

@@ -42,7 +42,7 @@ class Outlook:
                 self.say(f"training takes about {whole} on this CPU, {by}")
 
     def after_epoch(self, done: int, text: Callable[[], str]) -> None:
-        """Says how far it is, but after the last one, whose loss the result has."""
+        """Says how far it is, but after the last one, which is said in any case."""
         timed = self.first is not None and self.first < done < self.steps
         if timed and time.monotonic() - self.told >= progress.PAUSE:
             self.told, self.estimated = time.monotonic(), True
