@@ -197,9 +197,8 @@ def gather(
     """
     brought = read_points(points)
     faults: list[str] = []
-    begun: list[str] = []
     folders = training_folders(store, trained)
-    runs = stored_runs(store, folders, faults, begun)
+    runs = stored_runs(store, folders, faults)
     renamed = overtaken(runs)
     labels = _labels(runs, renamed)
     scored: list[Scores] = []
@@ -209,7 +208,7 @@ def gather(
             scored.append(tell_overtaken(score_run(run), renamed))
         except InputError as reason:  # such as a run that was stopped at once
             left_out.append(reason)
-    if not scored and (left_out or not folders):
+    if not scored and (runs or not folders):
         raise left_out[0]
 
     styles: dict[str, int] = {}
@@ -242,7 +241,7 @@ def gather(
             sections.append(Section(suite, entries, number, len(groups), apart, line))
     known = {labels[key]: one for key, one in styles.items()}
     curves = read_trainings(folders, known)
-    return StoreReport(tuple(sections), (*map(str, left_out), *begun), tuple(curves))
+    return StoreReport(tuple(sections), tuple(map(str, left_out)), tuple(curves))
 
 
 def _key(run: StoredRun) -> str:

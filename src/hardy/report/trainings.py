@@ -61,20 +61,18 @@ def _folders_in(place: Path) -> list[Path]:
     return [one for one in every if (one / LOG).exists() and (one / RUN).exists()]
 
 
-def stored_runs(
-    store: Path, trained: Sequence[Path], faults: list[str], begun: list[str]
-) -> list[StoredRun]:
+def stored_runs(store: Path, trained: Sequence[Path], faults: list[str]) -> list[StoredRun]:
     """The runs of a store but for trainings; none where it has trainings alone. Those that have
-    just `begun`, and have no log, are told."""
+    just begun, and have no log, are faults."""
     there = {path.parent for path in store.glob(f"*/{RUN}")}
     unlogged = [one for one in sorted(there - set(trained)) if _has_just_begun(one)]
-    begun += [f"{one}: this training has no log yet" for one in unlogged]
+    faults += [f"{one}: this training has no log yet" for one in unlogged]
     besides = [*trained, *unlogged]
     alone = store.is_dir() and there <= set(besides)
     if store in trained or (trained and alone and not (store / RUN).exists()):
         return []
     if unlogged and alone:
-        raise InputError(begun[0])
+        raise InputError(faults[-1])
     return find_runs(store, faults, besides=besides)
 
 

@@ -193,7 +193,7 @@ def render_store(
     """The page; galleries are made while scores are computed."""
     with ThreadPoolExecutor(1) as aside:
         folders = training_folders(store, trained)
-        shown = _suites(stored_runs(store, folders, [], [])) if photo else []
+        shown = _suites(stored_runs(store, folders, [])) if photo else []
         begun = [aside.submit(make_gallery, suite, photo) for suite in shown if photo]
         report = gather(store, points=points, trained=trained, track=track)
         for reason in report.left_out:
