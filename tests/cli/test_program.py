@@ -196,7 +196,7 @@ def test_broken_files_are_listed_and_the_others_done(run) -> None:
         (("no", "out", "--with", "fog:1"), "cannot read no: there is no such file"),
         (("in", "in/out", "--with", "fog:1"), "lie one within the other"),
         (("in", ".", "--with", "fog:1"), "lie one within the other"),
-        (("in", "in", "--with", "fog:1"), "lie one within the other"),
+        (("in", "in", "--with", "fog:1"), "in and in are the same; name"),
         (("in", "file", "--with", "fog:1"), "in is a folder and file is a file"),
         (("in", "out", "--with", "fgo:1"), 'unknown corruption "fgo"'),
         (("nothing", "out", "--with", "fog:1"), "there are no image files in nothing"),
