@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hardy
 from hardy.errors import InputError
 from hardy.scores import compare_runs, score_run
 from hardy.suites.cells import CLEAN, Cell
 from tests.scores.helpers import FEW, errors, write_run, write_sequences
+from tests.suites.helpers import write_rows
 
 
 def test_differences_are_paired(tmp_path: Path) -> None:
@@ -196,3 +198,12 @@ def test_models_without_a_common_headline_are_refused(tmp_path: Path) -> None:
     two, _ = write_sequences(tmp_path, [Cell("tilt", 1)], model="b")
     with pytest.raises(InputError, match=r"different metrics \(mCE and mFR\); different suites"):
         compare_runs(one, score_run(two, how=FEW))
+
+
+def test_mcnemars_test_takes_classes_together(tmp_path: Path) -> None:
+    """The intervals beside it do not, so the two may disagree."""
+    how: dict[str, Any] = {"suite": "cifar10_c", "only": ["contrast"], "severities": [1]}
+    how |= {"images": write_rows(tmp_path, 200), "store": tmp_path / "runs"}
+    runs = hardy.evaluate(["fake:10", "fake:10:1"], **how)
+    told = str(hardy.compare(*(run.score() for run in runs)))
+    assert "of all classes together; the table's is within classes" in " ".join(told.split())

@@ -134,7 +134,8 @@ class Compared(Shown):
                 "bring them"
             )
         if self.clean:
-            apart = ", of all classes together" if "within classes" in around else ""
+            within = "within classes" in main.first.resampling
+            apart = ", of all classes together; the table's is within classes" if within else ""
             told.append(
                 f"clean images: {self.clean.only_first:,} only A gets wrong, "
                 f"{self.clean.only_second:,} only B; McNemar's exact p = {self.clean.p_value:.3g}"
